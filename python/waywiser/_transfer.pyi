@@ -129,7 +129,16 @@ class Context:
         sync: bool = False,
         stream: Any = None,
     ) -> TransferHandle: ...
-    def explain(self, dst: Any, src: Any) -> str: ...
+    def explain(
+        self,
+        dst: Any = None,
+        src: Any = None,
+        dst_index: Any = None,
+        src_index: Any = None,
+        *,
+        dsts: Sequence[Any] | None = None,
+        srcs: Sequence[Any] | None = None,
+    ) -> str: ...
     def usage(self) -> dict[str, int]: ...
     def warnings(self) -> list[str]: ...
 
@@ -233,8 +242,21 @@ def write_async(
 ) -> TransferHandle:
     """Starts such a write and returns at once; ``result()`` gives the bytes."""
 
-def explain(dst: Any, src: Any) -> str:
-    """One line that says how a copy would be done."""
+def explain(
+    dst: Any = None,
+    src: Any = None,
+    dst_index: Any = None,
+    src_index: Any = None,
+    *,
+    dsts: Sequence[Any] | None = None,
+    srcs: Sequence[Any] | None = None,
+) -> str:
+    """How ``copy(dst, src)``, ``copy_blocks(dst, src, dst_index, src_index)`` or
+    ``copy_batch(dsts=..., srcs=...)`` would be done; copies nothing.
+
+    One line, or for a list one line for each method that moves some of its pieces. Raises what the
+    copy would raise. Assumes that no stream is captured and that all staging memory is free.
+    """
 
 def usage() -> dict[str, int]:
     """What the default context uses now and may use at most: ``threads``, ``most_threads``,

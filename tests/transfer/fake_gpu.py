@@ -15,6 +15,7 @@ from waywiser_fake import _testing
 
 configure = _testing.configure
 copies = _testing.copies
+launches = _testing.launches
 live = _testing.live
 default_stream = _testing.default_stream
 current_gpu = _testing.current_gpu

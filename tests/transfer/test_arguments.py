@@ -65,7 +65,12 @@ def test_every_call_says_how_it_is_written(owner: Any, name: str) -> None:
             "copy: the argument dst is given twice, by position and by name "
             "(write copy(dst, src, stream=None))",
         ),
-        ("explain", (HERE, THERE, 1), {}, "explain: 3 arguments are given, and it takes at most 2"),
+        (
+            "explain",
+            (HERE, THERE, 1, 1, 1),
+            {},
+            "explain: 5 arguments are given by position, and at most 4 may be: give dsts by name",
+        ),
         ("usage", (1,), {}, "usage: 1 argument is given, and it takes none (write usage())"),
         ("copy_batch", (), {"dsts": [HERE]}, "copy_batch: the argument srcs is missing"),
         ("copy_batch", (), {"dsts": 3, "srcs": []}, "copy_batch: dsts is of type int, not a"),

@@ -91,6 +91,10 @@ def test_the_version_counter_of_the_destination_is_bumped(tmp_path: Any) -> None
         call()
         assert destination._version > before
     assert source._version == 0
+    before = destination._version
+    transfer.explain(dsts=[destination], srcs=[source])
+    transfer.explain(destination, source, [0], [1])
+    assert destination._version == before, "nothing is written"
 
 
 def test_autograd_notices_the_change() -> None:

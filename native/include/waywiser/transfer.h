@@ -346,6 +346,20 @@ WAYWISER_API void waywiser_transfer_release(waywiser_transfer* transfer);
 WAYWISER_API waywiser_status waywiser_explain(waywiser_context* context, const void* to,
                                               const void* from, size_t bytes, char* text,
                                               size_t capacity);
+/* Writes how waywiser_copy_batch() or waywiser_copy_blocks() would copy the same list: a line for
+ * each method that moves some of its pieces, joined by line feeds. Assumes that the stream is one
+ * of the list's GPU and not captured, and that all staging memory is free. Moves nothing, and fails
+ * for the lists that the two reject. `text` is an array of `capacity` characters, to which the text
+ * is cut with the final NUL; it may be NULL if `capacity` is 0. *needed: size of the whole text
+ * including its NUL. */
+WAYWISER_API waywiser_status waywiser_explain_batch(waywiser_context* context, void* const* to,
+                                                    const void* const* from, const size_t* sizes,
+                                                    size_t count, char* text, size_t capacity,
+                                                    size_t* needed);
+WAYWISER_API waywiser_status waywiser_explain_blocks(
+    waywiser_context* context, void* to, size_t to_stride, size_t to_blocks, const void* from,
+    size_t from_stride, size_t from_blocks, size_t block, const int64_t* to_index,
+    const int64_t* from_index, size_t count, char* text, size_t capacity, size_t* needed);
 /* Writes the discovered machine as JSON to `text`, an array of `capacity` characters, cut to them
  * with the final NUL; `text` may be NULL if `capacity` is 0. *needed: size of the whole text
  * including its NUL. */

@@ -48,6 +48,16 @@ inline void check_transfer(waywiser_status status, std::size_t moved = 0) {
     if (status == WAYWISER_OK) return;
     throw TransferError(status, waywiser_last_error(), waywiser_last_errno(), moved);
 }
+// The text of a function that writes it to an array and returns the size that it needs.
+template <class Write>
+std::string whole_text(const Write& write) {
+    std::size_t needed = 0;
+    check_transfer(write(nullptr, 0, &needed));
+    std::string text(needed, '\0');
+    check_transfer(write(text.data(), text.size(), &needed));
+    text.resize(text.find('\0'));
+    return text;
+}
 }  // namespace detail
 
 // A program may compile some files for one default stream and some for the other. The inline
@@ -358,6 +368,28 @@ public:
         text.resize(text.find('\0'));
         return text;
     }
+    // How copy_batch() or copy_blocks() would be done: a line for each method, joined by line
+    // feeds.
+    [[nodiscard]] std::string explain_batch(std::span<void* const> to,
+                                            std::span<const void* const> from,
+                                            std::span<const std::size_t> sizes) const {
+        check_batch(to, from, sizes);
+        return detail::whole_text([&](char* text, std::size_t capacity, std::size_t* needed) {
+            return waywiser_explain_batch(context_, to.data(), from.data(), sizes.data(), to.size(),
+                                          text, capacity, needed);
+        });
+    }
+    [[nodiscard]] std::string explain_blocks(BlockArray<void> to, BlockArray<const void> from,
+                                             std::size_t block,
+                                             std::span<const std::int64_t> to_index,
+                                             std::span<const std::int64_t> from_index) const {
+        check_blocks(to_index, from_index);
+        return detail::whole_text([&](char* text, std::size_t capacity, std::size_t* needed) {
+            return waywiser_explain_blocks(
+                context_, to.data, to.stride, to.count, from.data, from.stride, from.count, block,
+                to_index.data(), from_index.data(), to_index.size(), text, capacity, needed);
+        });
+    }
     // What the context uses now: bytes, and numbers of threads and transfers.
     [[nodiscard]] waywiser_usage usage() const {
         waywiser_usage usage{};
@@ -367,13 +399,9 @@ public:
     }
     // All warnings so far, one line each.
     [[nodiscard]] std::string warnings() const {
-        std::size_t needed = 0;
-        detail::check_transfer(waywiser_context_warnings(context_, nullptr, 0, &needed));
-        std::string text(needed, '\0');
-        detail::check_transfer(
-            waywiser_context_warnings(context_, text.data(), text.size(), &needed));
-        text.resize(text.find('\0'));
-        return text;
+        return detail::whole_text([&](char* text, std::size_t capacity, std::size_t* needed) {
+            return waywiser_context_warnings(context_, text, capacity, needed);
+        });
     }
     // Not released by the caller.
     [[nodiscard]] waywiser_context* get() const { return context_; }
@@ -427,14 +455,7 @@ inline waywiser_description describe(const void* data, std::size_t bytes) {
 }
 
 // The machine as this process may use it, as JSON.
-inline std::string machine_json() {
-    std::size_t needed = 0;
-    detail::check_transfer(waywiser_machine(nullptr, 0, &needed));
-    std::string text(needed, '\0');
-    detail::check_transfer(waywiser_machine(text.data(), text.size(), &needed));
-    text.resize(needed - 1);
-    return text;
-}
+inline std::string machine_json() { return detail::whole_text(&waywiser_machine); }
 
 // Owns pinned memory of `bytes` at a NUMA node (-1: the node of the calling thread); pageable
 // memory without a GPU. Independent of any context. The destructor waits for the GPUs that may use

@@ -157,8 +157,9 @@ nb::tuple sequence(nb::handle objects, const char* name) {
            .remedy = "pass lists: copy_batch(dsts=[...], srcs=[...])"});
 }
 
+// `writes`: the destinations will be written.
 Submission prepare_batch(const Context& context, nb::handle to, nb::handle from, nb::handle stream,
-                         const char* call = "copy_batch") {
+                         const char* call = "copy_batch", bool writes = true) {
     prune();
     context->check_process();
     const nb::tuple destinations = sequence(to, "dsts");
@@ -198,7 +199,7 @@ Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
             check_same_streams(submission.streams, streams, *first, i);
         }
         add_pieces(pair.to, pair.from, call, pieces);
-        if (pair.to.is_torch) written.push_back(i);
+        if (writes && pair.to.is_torch) written.push_back(i);
     }
     set_pieces(std::move(pieces), call, submission);
     for (const std::size_t i : written) note_torch_write(destinations[i]);
@@ -206,7 +207,8 @@ Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
 }
 
 Submission prepare_blocks(const Context& context, nb::handle to, nb::handle from,
-                          nb::handle to_index, nb::handle from_index, nb::handle stream) {
+                          nb::handle to_index, nb::handle from_index, nb::handle stream,
+                          bool writes = true) {
     constexpr const char* kCall = "copy_blocks";
     prune();
     context->check_process();
@@ -224,7 +226,7 @@ Submission prepare_blocks(const Context& context, nb::handle to, nb::handle from
     submission.names_stream = requested.has_value();
     submission.streams = choose_streams(requested, destination, source);
     set_blocks(std::move(blocks), kCall, submission);
-    note_write(to, destination);
+    if (writes) note_write(to, destination);
     return submission;
 }
 
@@ -285,23 +287,38 @@ Handle copy_blocks_async(const Context& context, nb::handle to, nb::handle from,
     return name_wrong_index(submission, [&] { return start(*context, submission); });
 }
 
-std::string explain(const Context& context, nb::handle to, nb::handle from) {
+std::string explain(const Context& context, nb::handle to, nb::handle from, nb::handle to_index,
+                    nb::handle from_index, nb::handle destinations, nb::handle sources) {
+    const bool is_batch = !destinations.is_none() || !sources.is_none();
+    const bool is_blocks = !to_index.is_none() || !from_index.is_none();
+    if (is_batch) {
+        if (is_blocks || !to.is_none() || !from.is_none()) {
+            raise(Failure::invalid_operand,
+                  {.what = "both one pair of arrays and lists of arrays are given",
+                   .where = "explain",
+                   .remedy = "pass dst and src, or dsts and srcs"});
+        }
+        const CallScope here("copy_batch");  // whose errors these are
+        return explain(*context, prepare_batch(context, destinations, sources, nb::none(),
+                                               "copy_batch", false));
+    }
+    if (is_blocks) {
+        const CallScope here("copy_blocks");
+        const Submission submission =
+            prepare_blocks(context, to, from, to_index, from_index, nb::none(), false);
+        return name_wrong_index(submission, [&] { return explain(*context, submission); });
+    }
     prune();
     context->check_process();
-    HeldOperands kept;
-    const Pair pair(context, to, from, std::nullopt, "explain", kept);
+    Submission submission;
+    const Pair pair(context, to, from, std::nullopt, "explain", submission.kept);
+    submission.to_host = pair.to_host();
+    submission.from_host = pair.from_host();
     PieceList pieces;
     add_pieces(pair.to, pair.from, "explain", pieces);
-    if (pieces.count() == 0 || is_identity(pieces)) return "nothing to copy";
-    check_overlap(pieces, "explain");
-    std::array<char, 1024> line{};
-    check_use(use(*context, [&](waywiser_context* c) {
-        return waywiser_explain(c, pieces.to[0], pieces.from[0], pieces.sizes[0], line.data(),
-                                line.size());
-    }));
-    if (pieces.count() == 1) return line.data();
-    return std::to_string(pieces.count()) + " pieces of " + std::to_string(pieces.sizes[0]) +
-           " bytes, as one list";
+    if (!is_identity(pieces)) check_overlap(pieces, "explain");
+    set_pieces(std::move(pieces), "explain", submission);
+    return explain(*context, submission);
 }
 
 nb::dict usage(const Context& context) {

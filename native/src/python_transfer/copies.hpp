@@ -44,7 +44,10 @@ Handle write_file_async(const Context& context, nanobind::handle file, nanobind:
                         nanobind::handle offset, nanobind::handle bytes, nanobind::handle truncate,
                         nanobind::handle sync, nanobind::handle stream);
 
-std::string explain(const Context& context, nanobind::handle to, nanobind::handle from);
+// Describes what copy(), copy_blocks() or copy_batch() would do; None: not given.
+std::string explain(const Context& context, nanobind::handle to, nanobind::handle from,
+                    nanobind::handle to_index, nanobind::handle from_index,
+                    nanobind::handle destinations, nanobind::handle sources);
 nanobind::dict usage(const Context& context);
 std::vector<std::string> warnings(const Context& context);
 

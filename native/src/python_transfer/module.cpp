@@ -134,8 +134,15 @@ void define_calls(const Define& define) {
            "offset"_a = 0, "nbytes"_a = nb::none(), "truncate"_a.none() = false,
            "sync"_a.none() = false, "stream"_a = nb::none(),
            "Starts a write and returns at once; result() gives the bytes.");
-    define("explain", &explain, "dst"_a.none(), "src"_a.none(),
-           "Returns one line that says how a copy would be done.");
+    define("explain", &explain, "dst"_a = nb::none(), "src"_a = nb::none(),
+           "dst_index"_a = nb::none(), "src_index"_a = nb::none(), nb::kw_only(),
+           "dsts"_a = nb::none(), "srcs"_a = nb::none(),
+           "Returns how copy(dst, src), copy_blocks(dst, src, dst_index, src_index) or\n"
+           "copy_batch(dsts=..., srcs=...) would be done, and copies nothing.\n"
+           "\n"
+           "One line, or for a list one line for each method that moves some of its pieces. Raises "
+           "what the\n"
+           "copy would raise.");
     define("usage", &usage,
            "Returns what the context uses now and may use at most: threads, most_threads, "
            "pinned_bytes,\n"

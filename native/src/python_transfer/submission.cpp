@@ -69,7 +69,11 @@ waywiser_status order_before(waywiser_context* context, const Streams& streams, 
     return status;
 }
 
-// Small amounts of host memory are copied without the library, which may use a GPU.
+// Whether host memory is copied without the library, which may use a GPU.
+bool is_inline(const Submission& copy) {
+    return copy.to_host && copy.from_host && !copy.names_stream && copy.bytes < kInline;
+}
+
 void run_on_host(ContextState& context, const Submission& copy) {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (!copy.listed() && copy.bytes <= kWithGil && context.is_open()) {
@@ -137,6 +141,25 @@ void run_between_gpus(ContextState& context, Submission& copy) {
     }));
 }
 
+waywiser_status explain(waywiser_context* context, const Submission& copy, std::string& text,
+                        std::size_t& needed) {
+    if (!copy.listed()) {
+        needed = 0;
+        return waywiser_explain(context, copy.to, copy.from, copy.bytes, text.data(), text.size());
+    }
+    if (copy.list.count() > 0) {
+        return waywiser_explain_batch(context, copy.list.to.data(), copy.list.from.data(),
+                                      copy.list.sizes.data(), copy.list.count(), text.data(),
+                                      text.size(), &needed);
+    }
+    const BlockList& some = copy.blocks;
+    return waywiser_explain_blocks(
+        context, some.to, static_cast<std::size_t>(some.to_stride), some.to_blocks, some.from,
+        static_cast<std::size_t>(some.from_stride), some.from_blocks, some.block,
+        some.to_index.entries.data(), some.from_index.entries.data(), some.count(), text.data(),
+        text.size(), &needed);
+}
+
 waywiser_status beside(waywiser_context* context, const Submission& copy,
                        waywiser_transfer** transfer) {
     if (copy.listed()) {
@@ -177,10 +200,27 @@ void raise_other_captured() {
            .remedy = "copy before the capture, or record the copy with stream="});
 }
 
+std::string explain(ContextState& context, const Submission& copy) {
+    if (copy.bytes == 0) return "nothing to copy";
+    if (copy.listed() && is_inline(copy)) {
+        if (!context.is_open()) raise_closed();
+        return "list of " + std::to_string(copy.pieces()) + " pieces, " +
+               std::to_string(copy.bytes) +
+               " bytes in all; copied by the calling thread: too small for several threads";
+    }
+    std::string text(1024, '\0');
+    for (std::size_t needed = 0;; text.resize(needed)) {
+        check_use(
+            use(context, [&](waywiser_context* c) { return explain(c, copy, text, needed); }));
+        if (needed <= text.size()) break;
+    }
+    text.resize(text.find('\0'));
+    return text;
+}
+
 void run(ContextState& context, Submission& copy) {
     if (copy.bytes == 0) return;
-    const bool on_host = copy.to_host && copy.from_host;
-    if (on_host && !copy.names_stream && copy.bytes < kInline) return run_on_host(context, copy);
+    if (is_inline(copy)) return run_on_host(context, copy);
     if (!copy.to_host && !copy.from_host) return run_between_gpus(context, copy);
     run_with_host(context, copy);
 }

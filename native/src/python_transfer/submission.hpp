@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "contexts.hpp"
 #include "errors.hpp"
@@ -67,6 +68,8 @@ struct Submission {
     }
 };
 
+// Describes what run() would do.
+std::string explain(ContextState& context, const Submission& submission);
 // Copies, and returns when copy() of the module does (see _transfer.pyi).
 void run(ContextState& context, Submission& submission);
 // Starts the copy and returns at once.

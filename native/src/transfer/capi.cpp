@@ -347,6 +347,19 @@ waywiser_status copy_list(waywiser_context* context, void* stream, waywiser_tran
     });
 }
 
+// Writes how a list would be copied. `list` checks and describes it.
+template <class List>
+waywiser_status explain_list(waywiser_context* context, char* text, std::size_t capacity,
+                             std::size_t* needed, const List& list) {
+    return guarded([&] {
+        need_argument(needed, "needed", "the address of a size_t");
+        *needed = 0;
+        need_context(context);
+        if (capacity > 0) need_argument(text, "text", "an array of capacity characters");
+        *needed = write_text(transfer::explain(*context->engine, list()), text, capacity);
+    });
+}
+
 }  // namespace
 
 extern "C" {
@@ -697,6 +710,24 @@ waywiser_status waywiser_explain(waywiser_context* context, const void* to, cons
         need(capacity > 0, "the argument capacity is 0: pass the size of the array text");
         const std::string line = transfer::explain(*context->engine, to, from, bytes);
         write_text(line, text, capacity);
+    });
+}
+
+waywiser_status waywiser_explain_batch(waywiser_context* context, void* const* to,
+                                       const void* const* from, const size_t* sizes, size_t count,
+                                       char* text, size_t capacity, size_t* needed) {
+    return explain_list(context, text, capacity, needed,
+                        [&] { return checked_list(to, from, sizes, count); });
+}
+
+waywiser_status waywiser_explain_blocks(waywiser_context* context, void* to, size_t to_stride,
+                                        size_t to_blocks, const void* from, size_t from_stride,
+                                        size_t from_blocks, size_t block, const int64_t* to_index,
+                                        const int64_t* from_index, size_t count, char* text,
+                                        size_t capacity, size_t* needed) {
+    return explain_list(context, text, capacity, needed, [&] {
+        return checked_blocks({to, to_stride, to_blocks, to_index},
+                              {from, from_stride, from_blocks, from_index}, block, count);
     });
 }
 

@@ -239,27 +239,41 @@ struct ListMove {
     TakenPipeline pipeline;
 };
 
-ListLimits limits_of(const ListMove& move) {
-    const EngineOptions& options = move.engine.options();
-    const int device = move.queue.device();
-    ListLimits limits{.multiprocessors = move.engine.lists().multiprocessors(device),
+// Of a list in a stream of the device.
+ListLimits limits_of(Engine& engine, const PieceGroup& group, int device) {
+    const EngineOptions& options = engine.options();
+    ListLimits limits{.multiprocessors = engine.lists().multiprocessors(device),
                       .most_over_link = std::max(options.list_multiprocessors, 1U),
                       .spare_engine = options.polite_bytes != 0,
-                      .list_bytes = move.group.list.bytes()};
-    if (gpu_of(move.group) == device) {
+                      .list_bytes = group.list.bytes()};
+    if (gpu_of(group) == device) {
         limits.of_pipeline = options.list_multiprocessors != 0 ? options.list_multiprocessors
                                                                : PipelineShape{}.blocks;
     }
     return limits;
 }
 
-// Lets a pipeline load what all parts of a list need from the host, if it is contiguous there.
-void load_early(ListMove& move, const ListChoice& choice, ListPath path) {
+ListMethod method_of_engine() { return gpu::has_batch() ? ListMethod::batch : ListMethod::copies; }
+
+// Chooses among the methods that this GPU and its driver have.
+ListChoice choose(const Engine& engine, const ListTraits& traits, const ListLimits& limits,
+                  bool kernel_reaches) {
+    ListChoice choice = choose_list_method(traits, limits, engine.policy());
+    if (choice.method == ListMethod::kernel && !kernel_reaches)
+        choice = {.method = ListMethod::batch};
+    if (choice.method == ListMethod::batch) choice.method = method_of_engine();
+    return choice;
+}
+
+// Whether a pipeline, if its first part has one, loads what all parts of a list need from the host:
+// the list is contiguous there.
+bool loads_early(const CopyList& list, const ListChoice& choice, ListPath path) {
+    return choice.method == ListMethod::pipeline && path == ListPath::from_host &&
+           list.block != 0 && list.from_blocks.pitch() == list.block;
+}
+
+void load_early(ListMove& move, const ListChoice& choice) {
     const CopyList& list = move.group.list;
-    if (choice.method != ListMethod::pipeline || path != ListPath::from_host || list.block == 0 ||
-        list.from_blocks.pitch() != list.block) {
-        return;
-    }
     if (ListPipeline* const pipeline = move.pipeline.get()) {
         const auto first = static_cast<std::size_t>(list.from_blocks.index.front());
         pipeline->load(list.from_blocks.data + first * list.block, list.bytes(), list.block,
@@ -269,9 +283,7 @@ void load_early(ListMove& move, const ListChoice& choice, ListPath path) {
 
 void move_by_engine(ListMove& move, const ListPart& part, ListMethod method) {
     const std::span<const Piece> pieces = part.pieces();
-    if (method == ListMethod::copies || !gpu::has_batch()) {
-        return move_by_copies(pieces, move.queue);
-    }
+    if (method == ListMethod::copies) return move_by_copies(pieces, move.queue);
     if (!move.stream.is_legacy()) return move_by_batches(pieces, move.queue);
     on_substitute(move.engine.lists(), move.queue,
                   [&](const gpu::Stream& other) { move_by_batches(pieces, other); });
@@ -280,13 +292,12 @@ void move_by_engine(ListMove& move, const ListPart& part, ListMethod method) {
 // Returns whether a pipeline moves the part.
 bool move_part(ListMove& move, const ListPart& part) {
     ListStaging& lists = move.engine.lists();
-    const PolicyTable* const policy = move.engine.policy();
     CopyList& list = move.group.list;
     const ListTraits traits = part.traits(path_of(move.group));
-    ListLimits limits = limits_of(move);
-    ListChoice choice = choose_list_method(traits, limits, policy);
+    ListLimits limits = limits_of(move.engine, move.group, move.queue.device());
+    ListChoice choice = choose(move.engine, traits, limits, move.kernel_reaches);
     if (!list.checked) {
-        load_early(move, choice, traits.path);
+        if (loads_early(list, choice, traits.path)) load_early(move, choice);
         list.check();
     }
     if (move.pipeline.loads()) choice = pipeline_of(traits, limits);
@@ -294,13 +305,42 @@ bool move_part(ListMove& move, const ListPart& part) {
         if (move_by_pipeline(lists, part, traits, choice, move.pipeline)) return true;
         move.pipeline.unload();
         limits.of_pipeline = 0;
-        choice = choose_list_method(traits, limits, policy);
+        choice = choose(move.engine, traits, limits, move.kernel_reaches);
     }
-    if (choice.method != ListMethod::kernel || !move.kernel_reaches ||
-        !move_by_kernel(lists, part, traits, choice.blocks, move.queue)) {
-        move_by_engine(move, part, choice.method);
+    if (choice.method == ListMethod::kernel) {
+        if (move_by_kernel(lists, part, traits, choice.blocks, move.queue)) return false;
+        choice.method = method_of_engine();
     }
+    move_by_engine(move, part, choice.method);
     return false;
+}
+
+// Calls `each` with the parts of a list; it returns whether a pipeline moves the part.
+template <class Each>
+void for_each_part(const CopyList& list, const Each& each) {
+    std::vector<Piece> buffer;
+    std::size_t most = kFirstWindow;
+    for (std::size_t first = 0; first < list.count();) {
+        const ListPart part(list, first, most, buffer);
+        first += part.count();
+        most = std::min(2 * most, each(part) ? kPipelineWindow : kWindow);
+    }
+}
+
+// Adds a part to the moves of the same method.
+void add_part(const ListPart& part, const ListChoice& choice, std::size_t merged,
+              std::vector<DirectMove>& moves) {
+    auto move = std::ranges::find_if(moves, [&](const DirectMove& one) {
+        return one.choice.method == choice.method && one.choice.policy == choice.policy;
+    });
+    if (move == moves.end()) move = moves.insert(move, {.choice = choice});
+    move->choice.blocks = std::max(move->choice.blocks, choice.blocks);
+    const std::size_t in_call = choice.method == ListMethod::batch ? kMostInBatch : 1;
+    move->calls += (merged + in_call - 1) / in_call;
+    const auto [least, most] = part.piece_bytes();
+    move->least = move->pieces == 0 ? least : std::min(move->least, least);
+    move->most = std::max(move->most, most);
+    move->pieces += part.count();
 }
 
 }  // namespace
@@ -327,6 +367,12 @@ std::size_t ListPart::pitch(ListSide side) const {
     if (all.size() < 2) return 0;
     if (blocks(side).step != 0) return blocks(side).pitch();
     return step_of(all) * blocks(side).stride;
+}
+
+std::pair<std::size_t, std::size_t> ListPart::piece_bytes() const {
+    if (list_.block != 0) return {list_.block, list_.block};
+    const auto [least, most] = std::ranges::minmax(pieces(), {}, &Piece::bytes);
+    return {least.bytes, most.bytes};
 }
 
 ListTraits ListPart::traits(ListPath path) const {
@@ -399,8 +445,8 @@ void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
                  const CallerStream& stream) {
     const gpu::Stream& queue = *order.stream;
     CopyList& list = group.list;
-    std::vector<Piece> buffer;
     if (order.capturing || engine.options().plain) {
+        std::vector<Piece> buffer;
         list.check();
         return move_by_copies(list.part(0, list.count(), buffer), queue);
     }
@@ -410,14 +456,30 @@ void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
                   .stream = stream,
                   .kernel_reaches = group.same_addresses && gpu_of(group) == queue.device(),
                   .pipeline = {engine.lists(), queue, list.bytes()}};
-    std::size_t most = kFirstWindow;
-    for (std::size_t first = 0; first < list.count();) {
-        const ListPart part(list, first, most, buffer);
-        first += part.count();
-        const bool by_pipeline = move_part(move, part);
-        most = std::min(2 * most, by_pipeline ? kPipelineWindow : kWindow);
-    }
+    for_each_part(list, [&](const ListPart& part) { return move_part(move, part); });
     move.pipeline.finish();
+}
+
+std::vector<DirectMove> plan_direct(Engine& engine, const PieceGroup& group) {
+    const CopyList& list = group.list;
+    std::vector<DirectMove> moves;
+    if (engine.options().plain) {
+        std::vector<Piece> buffer;
+        const ListPart all(list, 0, list.count(), buffer);
+        add_part(all, {}, merged_count(all.pieces()), moves);
+        return moves;
+    }
+    const ListLimits limits = limits_of(engine, group, gpu_of(group));
+    bool loads = false;
+    for_each_part(list, [&](const ListPart& part) {
+        const ListTraits traits = part.traits(path_of(group));
+        ListChoice choice = choose(engine, traits, limits, group.same_addresses);
+        loads = loads || (moves.empty() && loads_early(list, choice, traits.path));
+        if (loads) choice = pipeline_of(traits, limits);
+        add_part(part, choice, traits.merged, moves);
+        return choice.method == ListMethod::pipeline;
+    });
+    return moves;
 }
 
 }  // namespace waywiser::transfer

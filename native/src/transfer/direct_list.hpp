@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "transfer/engine.hpp"
@@ -30,6 +31,8 @@ public:
     [[nodiscard]] std::size_t count() const { return last_ - first_; }
     [[nodiscard]] bool is_all() const { return count() == list_.count(); }
     [[nodiscard]] std::span<const Piece> pieces() const;
+    // The sizes of the shortest and the longest piece.
+    [[nodiscard]] std::pair<std::size_t, std::size_t> piece_bytes() const;
     // Like traits_of() the pieces. For blocks, `access` fits all blocks of the arrays.
     [[nodiscard]] ListTraits traits(ListPath path) const;
     // The base address of one side, for a formula (`pitch` is not 0) or for offsets.
@@ -53,6 +56,17 @@ private:
 // loads its first bytes. Throws InvalidCopy like CopyList::check(), before anything is written.
 void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
                  const CallerStream& stream);
+
+// What moves some pieces of a list.
+struct DirectMove {
+    ListChoice choice;                // `blocks`: the most of all parts
+    std::size_t pieces = 0;           // before neighbours are joined
+    std::size_t calls = 0;            // copies of the runtime, or batches of them
+    std::size_t least = 0, most = 0;  // bytes of a piece
+};
+// The methods by which move_direct() would move a checked list in a stream of the GPU with its
+// pieces, if all staging memory is free. Moves nothing.
+std::vector<DirectMove> plan_direct(Engine& engine, const PieceGroup& group);
 
 // Writes the offsets, relative to `base`, of the runs that pieces are cut into.
 void write_offsets(std::span<const Piece> pieces, std::size_t run, ListSide side,

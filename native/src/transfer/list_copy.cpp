@@ -91,12 +91,6 @@ std::vector<PieceGroup> grouped(CopyList list) {
     return groups;
 }
 
-enum class GroupMethod {
-    direct,  // a GPU can access both sides
-    staged,  // through slots, or by CPUs
-    single,  // each piece separately: the runtime moves it, or it is in several registrations
-};
-
 bool reached(const Side& side) { return side.end.kind == End::Kind::device || side.end.pinned; }
 
 GroupMethod method_of(Engine& engine, const PieceGroup& group) {
@@ -106,12 +100,15 @@ GroupMethod method_of(Engine& engine, const PieceGroup& group) {
     const int to = group.to.end.gpu;
     const int from = group.from.end.gpu;
     if (to >= 0 && from >= 0) {
-        return to == from || engine.enable_peers(to, from) ? GroupMethod::direct
-                                                           : GroupMethod::staged;
+        return to == from || engine.are_peers(to, from) ? GroupMethod::direct : GroupMethod::staged;
     }
     if ((to >= 0 || from >= 0) && reached(group.to) && reached(group.from))
         return GroupMethod::direct;
     return GroupMethod::staged;
+}
+
+bool is_with_host(const PieceGroup& group) {
+    return group.to.end.gpu < 0 || group.from.end.gpu < 0;
 }
 
 int operand_of(const PieceGroup& group) {
@@ -126,6 +123,13 @@ std::shared_ptr<Job> job_of(Engine& engine, PieceGroup& group) {
 
 bool is_small(const PieceGroup& group) {
     return group.list.count() < kFewPieces && group.list.bytes() < kFewBytes;
+}
+
+// Whether a group that no GPU can move directly is not staged. `async`: the caller would wait for
+// copies of the runtime.
+bool is_copied_singly(const Engine& engine, const PieceGroup& group, GroupMethod method,
+                      bool async) {
+    return method == GroupMethod::single || engine.options().plain || (!async && is_small(group));
 }
 
 void copy_each(Engine& engine, PieceGroup& group, const CallerStream& stream) {
@@ -186,13 +190,15 @@ std::optional<Remaining> move_groups(Engine& engine, std::vector<PieceGroup>& gr
         if (method != GroupMethod::direct) group.list.check();
         if (method == GroupMethod::direct) {
             const int gpu = operand_of(group);
-            const bool with_host = group.to.end.gpu < 0 || group.from.end.gpu < 0;
-            if (with_host && !order.capturing) group.same_addresses = same_addresses(group, gpu);
+            if (is_with_host(group)) {
+                if (!order.capturing) group.same_addresses = same_addresses(group, gpu);
+            } else if (group.to.end.gpu != group.from.end.gpu) {
+                engine.enable_peers(group.to.end.gpu, group.from.end.gpu);
+            }
             move_direct(engine, group, order, stream);
             continue;
         }
-        const bool plain = engine.options().plain || method == GroupMethod::single;
-        if (plain || (!leave_last && is_small(group))) {
+        if (is_copied_singly(engine, group, method, leave_last)) {
             copy_each(engine, group, stream);
             continue;
         }
@@ -240,6 +246,23 @@ HostUse host_use(Engine& engine, const std::vector<PieceGroup>& groups) {
 }
 
 }  // namespace
+
+std::vector<GroupPlan> plan_list(Engine& engine, CopyList list) {
+    std::vector<GroupPlan> plans;
+    list.check();
+    if (list.count() == 0) return plans;
+    for (PieceGroup& group : grouped(std::move(list))) {
+        GroupMethod method = method_of(engine, group);
+        if (method == GroupMethod::direct && is_with_host(group)) {
+            group.same_addresses = same_addresses(group, operand_of(group));
+        }
+        if (method != GroupMethod::direct && is_copied_singly(engine, group, method, false)) {
+            method = GroupMethod::single;
+        }
+        plans.push_back({std::move(group), method});
+    }
+    return plans;
+}
 
 void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
     engine.check_process();

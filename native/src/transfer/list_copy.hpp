@@ -3,8 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "transfer/caller_stream.hpp"
+#include "transfer/direct_list.hpp"
 #include "transfer/piece_list.hpp"
 #include "transfer/started.hpp"
 #include "transfer/wait_for_host.hpp"
@@ -20,5 +22,18 @@ Waited copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
                           const CallerStream& stream, double seconds);
 Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
                         const CallerStream& stream);
+
+enum class GroupMethod {
+    direct,  // a GPU can access both sides
+    staged,  // through slots, or by CPUs
+    single,  // each piece separately: managed memory, several registrations, or few short pieces
+};
+struct GroupPlan {
+    PieceGroup group;
+    GroupMethod method = GroupMethod::single;
+};
+// How copy_list() would move the groups of a list in a stream of their GPU. Moves nothing. Throws
+// like copy_list().
+std::vector<GroupPlan> plan_list(Engine& engine, CopyList list);
 
 }  // namespace waywiser::transfer

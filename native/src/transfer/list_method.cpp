@@ -174,15 +174,16 @@ ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits
         policy->list(key_of(traits.path), traits.merged, traits.bytes / traits.merged);
     if (made == nullptr) return standard;
     switch (made->method) {
-        case PolicyMethod::plain: return {.method = ListMethod::copies};
-        case PolicyMethod::batch: return {.method = ListMethod::batch};
+        case PolicyMethod::plain: return {.method = ListMethod::copies, .policy = made};
+        case PolicyMethod::batch: return {.method = ListMethod::batch, .policy = made};
         case PolicyMethod::kernel: break;
         default: return standard;
     }
     if (!can_be_moved_by_kernel(traits)) return standard;
     unsigned most = most_blocks(traits.path, limits);
     if (made->blocks != 0) most = std::min(made->blocks, std::max(limits.multiprocessors, 1U));
-    return {.method = ListMethod::kernel, .blocks = useful_blocks(traits.bytes, most)};
+    return {
+        .method = ListMethod::kernel, .blocks = useful_blocks(traits.bytes, most), .policy = made};
 }
 
 }  // namespace waywiser::transfer

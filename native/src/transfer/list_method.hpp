@@ -67,8 +67,9 @@ struct ListCosts {
 
 struct ListChoice {
     ListMethod method = ListMethod::copies;
-    unsigned blocks = 1;    // of a kernel
-    std::size_t chunk = 0;  // bytes of a chunk of a pipeline
+    unsigned blocks = 1;                     // of a kernel
+    std::size_t chunk = 0;                   // bytes of a chunk of a pipeline
+    const PolicyDecision* policy = nullptr;  // what decided; nullptr: the costs
 };
 
 // Limits of a list on the GPU that would run a kernel.

@@ -15,7 +15,6 @@ constexpr std::size_t kMostOfSlot = std::size_t{2} << 20;
 constexpr std::size_t kFewestChunks = 16;
 // Chunks are multiples of it, so that their borders cut few pieces.
 constexpr std::size_t kChunkUnit = std::size_t{16} << 10;
-constexpr std::size_t kThreads = 12;
 constexpr std::size_t kTables = 2;  // for at most two GPUs
 constexpr std::size_t kShortestRun = 16;
 
@@ -61,7 +60,7 @@ StagedList::StagedList(Engine& engine, const End& to, const End& from,
       pieces_(pieces),
       starts_(starts_of(pieces_)),
       cut_(cut) {
-    most_threads_ = kThreads;
+    most_threads_ = kListThreads;
     const int gpu = to_gpu_ ? to.gpu : from.gpu;
     const GpuPlace* place = gpu >= 0 ? engine.machine().gpu(gpu) : nullptr;
     if (place != nullptr) node_ = place->numa;

@@ -49,6 +49,8 @@ private:
     const Cut cut_;
 };
 
+// Maximum number of threads that move a list.
+constexpr std::size_t kListThreads = 12;
 // Bytes of a slot for lists of `bytes`.
 std::size_t list_slot_bytes(std::size_t bytes);
 

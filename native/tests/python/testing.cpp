@@ -115,6 +115,7 @@ NB_MODULE(_testing, m) {
     m.def("configure", [](const std::string& text) { waywiser::fake::configure(text); });
     m.def("live", &live);
     m.def("copies", [] { return waywiser::fake::counts().copies; });
+    m.def("launches", [] { return waywiser::fake::counts().launches; });
     m.def("current_gpu", &waywiser::fake::current_device);
     m.def("set_current_gpu", [](int gpu) { waywiser::fake::set_current_device(gpu); });
     nb::class_<DeviceBuffer>(m, "DeviceBuffer", nb::is_weak_referenceable())

@@ -461,6 +461,16 @@ TEST_F(EveryCallFails, OfCallsThatCopyNothing) {
         return waywiser_explain(context, one.data(), pageable.data(), kStaged, text.data(),
                                 text.size());
     };
+    const auto explain_batch = [this](waywiser_context* context) {
+        void* const to = one.data();
+        const void* const from = pinned.data();
+        const std::size_t bytes = kSmall;
+        std::size_t needed = 0;
+        const waywiser_status status =
+            waywiser_explain_batch(context, &to, &from, &bytes, 1, nullptr, 0, &needed);
+        EXPECT_EQ(needed > 1, status == WAYWISER_OK);
+        return status;
+    };
     const auto machine = [](waywiser_context*) {
         std::size_t needed = 0;
         return waywiser_machine(nullptr, 0, &needed);
@@ -481,6 +491,7 @@ TEST_F(EveryCallFails, OfCallsThatCopyNothing) {
     };
     fail_each({{.name = "describe", .call = describe},
                {.name = "explain", .call = explain},
+               {.name = "explain_batch", .call = explain_batch},
                {.name = "machine", .call = machine},
                {.name = "mark", .call = mark},
                {.name = "create", .call = create},

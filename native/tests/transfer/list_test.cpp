@@ -427,6 +427,71 @@ TEST_F(Lists, BringEveryByteAndTouchNoOther) {
     }
 }
 
+// What explain_batch() says of every kind of memory is what copy_batch() does, and it does nothing.
+TEST_F(Lists, AreExplainedAsTheyAreCopied) {
+    constexpr std::size_t kUnit = 2 * kKiB;
+    constexpr std::size_t kCount = 40;
+    const auto numbers_before = [](const std::string& text, const std::string& word) {
+        const std::size_t at = text.find(word);
+        if (at == std::string::npos) return std::size_t{0};
+        const std::size_t start = text.find_last_not_of("0123456789", at - 1) + 1;
+        return static_cast<std::size_t>(std::stoul(text.substr(start, at - start)));
+    };
+    for (const char* lacks : {"", ";no_peers=all", ";without=batch"}) {
+        fake::configure(std::string("devices=2;latency=0;event=0;piece=0") + lacks);
+        Arena arena(2 * kCount * kUnit);
+        Arena other(2 * kCount * kUnit);
+        for (std::size_t a = 0; a < Arena::kKinds; ++a) {
+            for (std::size_t b = 0; b < Arena::kKinds; ++b) {
+                std::vector<void*> to;
+                std::vector<const void*> from;
+                for (std::size_t i = 0; i < kCount; ++i) {
+                    to.push_back(arena.of(a) + i * kUnit);
+                    from.push_back(other.of(b) + 2 * i * kUnit);
+                }
+                const std::vector<std::size_t> sizes(kCount, kUnit);
+                const std::size_t of_host = b < 2 ? b : 0;
+                const std::size_t gpu = a < 2 ? a : of_host;
+                const waywiser::Context context({.threads = 2, .policy = "off"});
+                const auto before = fake::counts();
+                const std::string text = context.explain_batch(to, from, sizes);
+                EXPECT_EQ(fake::counts().copies, before.copies);
+                EXPECT_EQ(fake::counts().launches, before.launches);
+                waywiser::detail::check_transfer(
+                    waywiser_copy_batch(context.get(), to.data(), from.data(), sizes.data(), kCount,
+                                        WAYWISER_PER_THREAD_STREAM_OF(gpu), nullptr));
+                for (const int device : {0, 1}) gpu::synchronize_device(device);
+                const std::size_t copies = fake::counts().copies - before.copies;
+                const std::size_t launches = fake::counts().launches - before.launches;
+                const std::string shown = text + lacks + ": " + std::to_string(copies) +
+                                          " copies, " + std::to_string(launches) + " launches";
+                EXPECT_EQ(text.find('\n'), std::string::npos) << shown;
+                EXPECT_EQ(numbers_before(text, " pieces of 2 KiB, "), kCount) << shown;
+                const auto says = [&](const char* part) {
+                    return text.find(part) != std::string::npos;
+                };
+                if (says("moved by")) {
+                    EXPECT_EQ(launches, 1U) << shown;
+                } else if (says("one call of the runtime")) {
+                    EXPECT_EQ(copies, 1U) << shown;
+                    EXPECT_EQ(launches, 0U) << shown;
+                } else if (says("one copy for each piece: a side is in several registrations")) {
+                    EXPECT_GE(copies, 1U) << shown;
+                    EXPECT_EQ(launches, 0U) << shown;
+                } else if (says("one copy for each piece")) {
+                    EXPECT_EQ(copies, kCount) << shown;
+                    EXPECT_EQ(launches, 0U) << shown;
+                } else if (says("between host memories")) {
+                    EXPECT_EQ(copies + launches, 0U) << shown;
+                } else {
+                    EXPECT_TRUE(says("through pinned slots")) << shown;
+                    EXPECT_GE(copies + launches, 1U) << shown;
+                }
+            }
+        }
+    }
+}
+
 // Chunks cut pieces, and slots are larger than lists, and smaller.
 TEST_F(Lists, ThroughSlotsOfAnySize) {
     std::minstd_rand random(11);
