@@ -442,7 +442,9 @@ def check_cases(count: int) -> None:
     if failures:
         raise SystemExit("\n".join(failures))
     assert found["copied by the library"] > count / 20
-    assert not any(name in vars(torch.Tensor) for name in BEFORE)
+    # After many blocks the methods stay, and call PyTorch's outside of one.
+    stays = module._installations >= module.MOST_INSTALLATIONS
+    assert stays or not any(name in vars(torch.Tensor) for name in BEFORE)
 
 
 def errors() -> dict[str, Callable[[], Any]]:
