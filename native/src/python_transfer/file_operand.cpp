@@ -208,7 +208,7 @@ QuickFile QuickFile::of(nb::handle file) {
          PyObject_HasAttrString(file.ptr(), "__fspath__") != 0) &&
         PyUnicode_FSConverter(file.ptr(), static_cast<void*>(&name)) != 0) {
         quick.name_ = nb::steal(name);
-        quick.path_ = PyBytes_AS_STRING(name);
+        quick.path_ = PyBytes_AsString(name);
     }
     PyErr_Clear();  // the call that opens it for messages raises it again
     return quick;
