@@ -116,8 +116,8 @@ CopyShape slot_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     return shape;
 }
 
-// The same for few bytes by threads that are awake: more of them, or smaller chunks, wait longer for
-// their turns at the driver than they gain.
+// The same for few bytes by threads that are awake: more of them, or smaller chunks, wait longer
+// for their turns at the driver than they gain.
 CopyShape awake_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     CopyShape shape = slot_shape(bytes, std::min(threads, kAwakeThreads), from_gpu);
     shape.chunk = std::clamp(std::bit_floor(bytes / kAwakeChunks), kSmallestChunk,
