@@ -8,7 +8,7 @@ import sides as synthetic
 from waywiser.profile.locality import decide_sides
 from waywiser.words.records import BlockLatencies, BufferRecord, Failure, Locality
 
-MACHINES = 300
+MACHINES = 150
 
 
 def test_two_planted_sides_are_found_and_one_is_not_divided() -> None:

@@ -114,7 +114,7 @@ GRAMMAR = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.lists(GRAMMAR, max_size=12).map("".join))
 def test_any_text_is_a_plan_or_one_line(text: str) -> None:
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,44 @@ def test_the_right_bytes_of_gpus_are_right() -> None:
     assert (found.operation, found.memory) == ("alltoallv", "device@gpu:0")
     assert found.right is True, found.reason
     assert found.reason == ""
+
+
+CRASHES_EARLY = """
+import os, signal, sys, time
+from waywiser.measure.ranks import attempt
+
+sends = attempt.Tried.send
+
+def send(self, messenger):
+    problem = sends(self, messenger)
+    time.sleep(0.5 * messenger.rank)
+    return problem
+
+def alltoallv(self, messenger):
+    if messenger.rank == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(60)
+
+attempt.OPERATIONS.update(send=send, alltoallv=alltoallv)
+sys.exit(attempt.main())
+"""
+"""Rank 0 crashes in the second operation while rank 1 has not answered the first one."""
+
+
+@pytest.mark.usefixtures("fake_ranks")
+@pytest.mark.slow
+def test_a_crash_does_not_cost_the_answer_to_the_operation_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "rank.py"
+    script.write_text(CRASHES_EARLY)
+    monkeypatch.setattr(tries, "_COMMAND", (sys.executable, str(script)))
+    library = find_library(mpicc_of("mpich"))
+    operations = ("send", "alltoallv")
+    found = tries.try_in_turn(library, machine(gpus=2), operations, of_two_gpus())
+    assert [(each.operation, each.right) for each in found] == [
+        ("send", True), ("alltoallv", False)
+    ]  # fmt: skip
 
 
 def test_each_kind_of_memory_is_tried_in_each_way_to_allocate_it() -> None:

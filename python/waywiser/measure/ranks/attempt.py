@@ -134,7 +134,10 @@ def main(arguments: Sequence[str] = ()) -> int:
         tried, outcome = _prepared(attempt, library)
         messenger = bridge.join()
         say_joined(connection, bridge, messenger)
-        for name in attempt.operations:
+        for number, name in enumerate(attempt.operations):
+            if number:
+                # A crash in this operation ends all ranks: each has answered the last one by then.
+                messenger.barrier()
             if tried:
                 try:
                     outcome = Outcome(OPERATIONS[name](tried, messenger))
