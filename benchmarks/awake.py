@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from replicates import replicates
+from replicates import print_medians, replicates
 
 MIB = 1 << 20
 SIZES = (MIB // 2, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)
@@ -47,10 +47,7 @@ def main() -> int:
         runs.append(figures)
         if asked.json:
             asked.json.write_text(json.dumps(runs, indent=1) + "\n")
-    print(f"{len(runs)} processes")
-    for name in runs[0]:
-        values = [run[name] for run in runs]
-        print(f"{name}: {statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})")
+    print_medians(runs)
     return 0
 
 

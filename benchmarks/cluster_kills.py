@@ -56,7 +56,7 @@ MOMENT = 0.05
 """Seconds after which a victim that is not there is looked for again: launchers live shortly."""
 
 Killed = Counter[tuple[str, str]]
-"""By victim and moment."""
+"""The number of kills, by victim and moment."""
 
 
 def environment(gpus: int) -> dict[str, str]:

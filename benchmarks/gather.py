@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from replicates import replicates
+from replicates import print_medians, replicates
 
 KIB, MIB = 1 << 10, 1 << 20
 BLOCKS = (KIB, 4 * KIB, 16 * KIB, 28 * KIB, 64 * KIB, 128 * KIB)
@@ -53,10 +53,7 @@ def main() -> int:
             runs.append({**figures, **of_prototype(output([str(prototype)]))})
             if asked.json:
                 asked.json.write_text(json.dumps(runs, indent=1) + "\n")
-    print(f"{len(runs)} processes")
-    for name in runs[0]:
-        values = [run[name] for run in runs if name in run]
-        print(f"{name}: {statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})")
+    print_medians(runs)
     return 0
 
 

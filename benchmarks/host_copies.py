@@ -75,7 +75,7 @@ def replicate() -> dict[str, dict[str, float]]:
 
 
 def pairs(size: int, path: Path) -> Iterator[tuple[str, Call, Call]]:
-    """Name, call of the library and the other call."""
+    """Yields a name, the call of the library and the other call."""
     to, source = np.zeros(size, np.uint8), np.ones(size, np.uint8)
     copy, copyto, read = transfer.copy, np.copyto, transfer.read
     yield "numpy arrays", lambda: copy(to, source), lambda: copyto(to, source)
@@ -102,7 +102,7 @@ def compared(library: Call, other: Call, size: int) -> dict[str, float]:
 
 
 def median_time(call: Call, calls: int) -> float:
-    """Microseconds."""
+    """Returns the median time of a call in microseconds."""
     times = []
     for _ in range(calls):
         begun = time.perf_counter_ns()

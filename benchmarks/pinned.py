@@ -1,5 +1,5 @@
-"""How long pinned memory takes to get: by `waywiser.transfer.pinned_empty`, by `cudaHostAlloc`, and
-by PyTorch's `pin_memory=True`. And what the first of them spends its time with.
+"""Measures how long it takes to get pinned memory: by `waywiser.transfer.pinned_empty`, by
+`cudaHostAlloc`, and by PyTorch's `pin_memory=True`; and the parts of the first of them.
 
     python benchmarks/pinned.py [--gib 1,4,16] [--processes 5] [--within SECONDS] [--json FILE]
 
@@ -18,7 +18,6 @@ import json
 import mmap
 import os
 import random
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -26,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from replicates import replicates
+from replicates import print_medians, replicates
 
 GIB = 1 << 30
 Figures = dict[str, float]
@@ -48,10 +47,7 @@ def main() -> int:
         runs.append(figures)
         if asked.json:
             asked.json.write_text(json.dumps(runs, indent=1) + "\n")
-    print(f"{len(runs)} processes")
-    for name in runs[0]:
-        values = [run[name] for run in runs]
-        print(f"{name}: {statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})")
+    print_medians(runs)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -33,3 +34,11 @@ def replicates(
             env=environment,
         )
         yield json.loads(done.stdout)
+
+
+def print_medians(runs: Sequence[Mapping[str, float]]) -> None:
+    """Prints the median of each figure over the processes, with the smallest and the largest."""
+    print(f"{len(runs)} processes")
+    for name in runs[0]:
+        values = [run[name] for run in runs if name in run]
+        print(f"{name}: {statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})")

@@ -19,7 +19,7 @@ _FRAME = re.compile(r"^\[ *(\d+)\] .*\[0x[0-9a-f]+\]$")
 _ADDRESS = re.compile(r"(\[| at address:? )0x[0-9a-f]+\]?")
 _RULER = re.compile(r"^\*\*\* .* \*\*\*$|^(Signal code|Failing at address): ")
 _SIGNAL = re.compile(r"^Signal: |^Fatal Python error: |\bCaught signal \d+")
-_RULE = re.compile(r"[-=]{20,}")
+_RULED_LINE = re.compile(r"[-=]{20,}")
 _CLOSING = re.compile(
     r"\S+ has exited due to process rank |= +BAD TERMINATION |Primary job +terminated normally"
 )
@@ -44,7 +44,7 @@ def _without_advice(lines: Iterable[str]) -> list[str]:
     kept: list[str] = []
     message: list[str] | None = None
     for line in given:
-        if not _RULE.fullmatch(line.strip()):
+        if not _RULED_LINE.fullmatch(line.strip()):
             (kept if message is None else message).append(line)
         elif message:
             kept += _first_paragraph(message)

@@ -67,7 +67,7 @@ class Bounds:
 
 
 COUNTS = Bounds(0, 2**31 - 1)
-"""Numbers of threads, of which none is one."""
+"""Numbers of threads; 0 is one of them."""
 
 POSITIVE_COUNTS = Bounds(1, 2**31 - 1)
 """Numbers of pieces or messages."""
