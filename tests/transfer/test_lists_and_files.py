@@ -250,6 +250,26 @@ class TestFiles:
         assert transfer.read(tmp_path / "new", received) == 60
         assert same_bytes(received, sent)
 
+    def test_a_few_cached_bytes_are_read_by_the_calling_thread(
+        self, tmp_path: pathlib.Path
+    ) -> None:
+        content = random_array((5 << 20) + 3)
+        (tmp_path / "file").write_bytes(bytes(content))
+        with transfer.Context() as context, (tmp_path / "file").open("rb") as file:
+            for name, made in [
+                (tmp_path / "file", bytearray(content.size - 5)),
+                (file.fileno(), np.zeros(content.size - 5, np.uint8)),
+                (file, memoryview(bytearray(content.size - 5))),
+            ]:
+                assert context.read(name, made, offset=5) == content.size - 5
+                assert bytes(made) == content[5:].tobytes()
+            assert context.usage()["threads"] == 0
+            for _ in range(8):  # the end is in, before or behind what is looked at
+                longer = np.full(7 << 20, 9, np.uint8)
+                assert context.read(file.fileno(), longer) == content.size
+                assert same_bytes(longer[: content.size], content)
+                assert (longer[content.size :] == 9).all()
+
     def test_a_path_is_not_truncated(self, tmp_path: pathlib.Path) -> None:
         path = tmp_path / "file"
         path.write_bytes(b"0123456789")

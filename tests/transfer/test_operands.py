@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import mmap
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,41 @@ class TestKindsOfArrays:
         back = np.zeros_like(source)
         transfer.copy(back, made)
         assert same_bytes(back, source)
+
+    @pytest.mark.parametrize(
+        "dtype", ["?", "f2", ">i4", "c16", "U3", "M8[ms]", "V5", [("a", "i1"), ("b", ">f8")]]
+    )
+    def test_arrays_of_one_dtype_whatever_it_is(self, dtype: Any) -> None:
+        """Also of dtypes that have no format, and of two objects that describe one dtype."""
+        bytes_of_rows = 6 * np.dtype(dtype).itemsize
+        source = np.frombuffer(random_array(2 * bytes_of_rows).tobytes(), dtype).reshape(2, 6)
+        for same in (source.dtype, np.dtype(dtype)):
+            made = np.zeros((2, 6), same)
+            transfer.copy(made, source)
+            assert made.tobytes() == source.tobytes()
+            with pytest.raises(transfer.InvalidTransfer, match="shape"):
+                transfer.copy(np.zeros((6, 2), same), source)
+
+    def test_arrays_that_have_equal_formats_and_others(self) -> None:
+        source = np.arange(12, dtype=np.int32)
+        numbers = array.array("i", bytes(48))
+        for made in (numbers, memoryview(bytearray(48)).cast("i")):
+            transfer.copy(made, source)
+            assert bytes(memoryview(made)) == source.tobytes()
+        for other in (np.zeros(12, np.uint32), np.zeros(12, ">i4"), memoryview(bytearray(48))):
+            with pytest.raises(transfer.TransferError):
+                transfer.copy(other, source)
+
+    def test_objects_are_rejected_after_numbers_were_copied(self, tmp_path: Path) -> None:
+        numbers, objects = np.ones(4, np.int64), np.array([1, 2, 3, 4], object)
+        (tmp_path / "file").write_bytes(bytes(32))
+        for _ in range(2):
+            transfer.copy(np.zeros_like(numbers), numbers)
+            with pytest.raises(transfer.UnsupportedTransfer, match="holds Python objects"):
+                transfer.copy(np.empty(4, object), objects)
+            with pytest.raises(transfer.UnsupportedTransfer, match="holds Python objects"):
+                transfer.read(tmp_path / "file", objects)
+            assert objects.tolist() == [1, 2, 3, 4]
 
     @pytest.mark.parametrize("versioned", [True, False])
     def test_dlpack_on_the_host(self, versioned: bool) -> None:

@@ -125,6 +125,8 @@ std::vector<std::string> ContextState::warnings() {
 }
 
 std::vector<std::string> ContextState::new_warnings() {
+    if (looked_ && !has_calls_) return {};
+    looked_ = true;
     {
         const std::shared_lock lock(mutex_, std::try_to_lock);
         if (!lock.owns_lock() || context_ == nullptr) return {};

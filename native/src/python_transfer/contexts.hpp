@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -53,19 +54,25 @@ public:
 
     // The warnings of the library's context so far. Never waits. Needs the GIL.
     [[nodiscard]] std::vector<std::string> warnings();
-    // The same, but only if there are more than at the last call of this.
+    // The same, but only if there are more than at the last call of this. Takes no lock until the
+    // library was called.
     [[nodiscard]] std::vector<std::string> new_warnings();
 
-    // Keeps the context of the library for one call. Create and use it without the GIL.
+    // Keeps the context open for one call. Create and use it without the GIL.
     class Use {
     public:
-        explicit Use(ContextState& state) : lock_(state.mutex_), context_(state.context_) {}
-        // Null if the context was closed.
-        [[nodiscard]] waywiser_context* get() const { return context_; }
+        explicit Use(ContextState& state) : lock_(state.mutex_), state_(state) {}
+        // False if the context was closed.
+        [[nodiscard]] bool is_open() const { return state_.context_ != nullptr; }
+        // The context of the library, for a call of the library. Null if it was closed.
+        [[nodiscard]] waywiser_context* get() const {
+            state_.has_calls_ = true;
+            return state_.context_;
+        }
 
     private:
         std::shared_lock<std::shared_timed_mutex> lock_;
-        waywiser_context* context_;
+        ContextState& state_;
     };
 
 private:
@@ -76,6 +83,8 @@ private:
     std::shared_timed_mutex mutex_;
     waywiser_context* context_;
     unsigned process_;
+    std::atomic<bool> has_calls_{false};  // calls of the library, which may find what to warn of
+    bool looked_ = false;                 // for the warnings of its creation; by the GIL
     std::size_t reported_ = 1;  // size of the text of the warnings at the last look; by the GIL
     std::string no_gpu_;        // why the library can use no GPU; empty if it can
 };

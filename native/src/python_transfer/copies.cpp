@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "block_index.hpp"
+#include "plain_buffer.hpp"
 #include "submission.hpp"
 
 namespace nb = nanobind;
@@ -83,12 +84,34 @@ bool copied_by_torch(const Pair& pair, nb::handle to, nb::handle from,
                                   reinterpret_cast<std::uintptr_t>(pair.from.data), number, waits));
 }
 
+bool share_bytes(const void* one, const void* other, std::size_t bytes) {
+    const auto first = reinterpret_cast<std::uintptr_t>(one);
+    const auto second = reinterpret_cast<std::uintptr_t>(other);
+    return first < second + bytes && second < first + bytes;
+}
+
+// Copies few bytes between usual host arrays of one type and shape, without what other copies need.
+// Returns false, without copying, if it is another copy or something may be wrong with it.
+bool copied_at_once(ContextState& context, nb::handle to, nb::handle from, nb::handle stream) {
+    if (!stream.is_none()) return false;
+    auto by = type_by(to);
+    if (by != type_by(from)) by = PlainBuffer::TypeBy::format;
+    const PlainBuffer into(to, by);
+    if (!into || into.is_read_only()) return false;
+    const PlainBuffer out(from, by);
+    const std::size_t bytes = into.bytes();
+    if (!out || !into.is_like(out) || bytes == 0 || bytes >= kInline ||
+        share_bytes(into.data(), out.data(), bytes)) {
+        return false;
+    }
+    copy_on_host(context, into.data(), out.data(), bytes);
+    return true;
+}
+
 // `waits`: the caller gets a handle, so that a copy by torch has to end first.
 Submission prepare_copy(const Context& context, nb::handle to, nb::handle from, nb::handle stream,
                         bool waits) {
     constexpr const char* kCall = "copy";
-    prune();
-    context->check_process();
     Submission submission;
     const std::optional<void*> requested = stream_of(stream);
     const Pair pair(context, to, from, requested, kCall, submission.kept);
@@ -97,11 +120,9 @@ Submission prepare_copy(const Context& context, nb::handle to, nb::handle from, 
     submission.names_stream = requested.has_value();
     submission.streams = choose_streams(requested, pair.to, pair.from);
     if (pair.to.contiguous && pair.from.contiguous) {
-        const auto first = reinterpret_cast<std::uintptr_t>(pair.to.data);
-        const auto second = reinterpret_cast<std::uintptr_t>(pair.from.data);
         const std::size_t bytes = pair.to.bytes;
-        if (first == second || bytes == 0) return submission;
-        if (first >= second + bytes || second >= first + bytes) {
+        if (pair.to.data == pair.from.data || bytes == 0) return submission;
+        if (!share_bytes(pair.to.data, pair.from.data, bytes)) {
             submission.to = pair.to.data;
             submission.from = pair.from.data;
             submission.bytes = bytes;
@@ -244,11 +265,16 @@ auto name_wrong_index(const Submission& submission, const Copy& copy) {
 }  // namespace
 
 void copy(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
+    prune();
+    context->check_process();
+    if (copied_at_once(*context, to, from, stream)) return;
     Submission submission = prepare_copy(context, to, from, stream, false);
     run(*context, submission);
 }
 
 Handle copy_async(const Context& context, nb::handle to, nb::handle from, nb::handle stream) {
+    prune();
+    context->check_process();
     Submission submission = prepare_copy(context, to, from, stream, true);
     return start(*context, submission);
 }

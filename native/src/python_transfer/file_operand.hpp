@@ -29,7 +29,7 @@ public:
     // The descriptor stays the caller's.
     explicit QuickFile(int descriptor) : descriptor_(descriptor) {}
     // Reads the bytes from `offset` on, fewer at the end of the file. Returns nullopt if anything
-    // fails. Call it without the GIL.
+    // fails, and for more than a few bytes that are not cached. Call it without the GIL.
     [[nodiscard]] std::optional<std::size_t> read(std::byte* to, std::size_t bytes,
                                                   std::uint64_t offset) const;
 

@@ -8,6 +8,7 @@
 #include "copies.hpp"
 #include "file_operand.hpp"
 #include "parted_transfer.hpp"
+#include "plain_buffer.hpp"
 #include "submission.hpp"
 
 namespace nb = nanobind;
@@ -51,10 +52,6 @@ std::uint32_t flags_of(nb::handle truncate, nb::handle sync) {
     return (truth_of(truncate, "truncate") ? kTruncate : 0U) |
            (truth_of(sync, "sync") ? WAYWISER_WRITE_SYNC : 0U);
 }
-
-// The calling thread reads up to so many bytes in less time than the library takes to share them
-// out to threads.
-constexpr std::size_t kInlineRead = std::size_t{1} << 20;
 
 struct FileCall {
     Direction direction;
@@ -100,8 +97,6 @@ void check_range(std::uint64_t offset, std::uint64_t bytes, const Operand& opera
 // A call without its file.
 FileCall prepare_memory(const Context& context, Direction direction, nb::handle array,
                         nb::handle offset, nb::handle bytes, nb::handle stream) {
-    prune();
-    context->check_process();
     FileCall call{.direction = direction};
     const std::optional<void*> requested = stream_of(stream);
     const bool reads = direction == Direction::read;
@@ -129,6 +124,8 @@ void add_file(nb::handle file, nb::handle array, FileCall& call) {
 
 FileCall prepare(const Context& context, Direction direction, nb::handle file, nb::handle array,
                  nb::handle offset, nb::handle bytes, nb::handle stream) {
+    prune();
+    context->check_process();
     FileCall call = prepare_memory(context, direction, array, offset, bytes, stream);
     add_file(file, array, call);
     return call;
@@ -136,18 +133,42 @@ FileCall prepare(const Context& context, Direction direction, nb::handle file, n
 
 // Reads few bytes into host memory with the calling thread. Returns nullopt if the library has to
 // read them, or to find out what fails.
-std::optional<std::size_t> read_inline(ContextState& context, const QuickFile& file,
-                                       const FileCall& call) {
-    if (!call.host || call.names_stream || call.bytes == 0 || call.bytes > kInlineRead) {
-        return std::nullopt;
-    }
+std::optional<std::size_t> read_inline(ContextState& context, const QuickFile& file, std::byte* to,
+                                       std::size_t bytes, std::uint64_t offset) {
+    if (bytes == 0 || bytes >= kInline) return std::nullopt;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     std::optional<std::size_t> moved;
-    check_use(use(context, [&](waywiser_context*) {
-        moved = file.read(call.data, call.bytes, call.offset);
-        return WAYWISER_OK;
-    }));
+    check_use(use_on_host(context, [&] { moved = file.read(to, bytes, offset); }));
     return moved;
+}
+
+std::optional<std::size_t> read_inline(ContextState& context, const QuickFile& file,
+                                       const FileCall& call) {
+    if (!call.host || call.names_stream) return std::nullopt;
+    return read_inline(context, file, call.data, call.bytes, call.offset);
+}
+
+// An integer from 0 on; nullopt if it is anything else.
+std::optional<std::uint64_t> usual_number(nb::handle number) {
+    if (!PyLong_CheckExact(number.ptr())) return std::nullopt;
+    const long long value = PyLong_AsLongLong(number.ptr());
+    if (value >= 0) return static_cast<std::uint64_t>(value);
+    PyErr_Clear();
+    return std::nullopt;
+}
+
+// Reads few bytes into a usual host array, without what other reads need. Returns nullopt, and has
+// changed no more than the array, if it is another read or something may be wrong with it.
+std::optional<std::size_t> read_at_once(ContextState& context, nb::handle file, nb::handle to,
+                                        nb::handle offset, nb::handle bytes, nb::handle stream) {
+    if (!stream.is_none()) return std::nullopt;
+    const PlainBuffer memory(to, type_by(to));
+    if (!memory || memory.is_read_only()) return std::nullopt;
+    const auto at = usual_number(offset);
+    const auto count = bytes.is_none() ? memory.bytes() : usual_number(bytes);
+    constexpr std::uint64_t kEnd = std::numeric_limits<std::int64_t>::max();
+    if (!at || !count || *count > memory.bytes() || *at > kEnd - *count) return std::nullopt;
+    return read_inline(context, QuickFile::of(file), memory.data(), *count, *at);
 }
 
 std::size_t run(ContextState& context, FileCall call) {
@@ -219,6 +240,9 @@ Handle start(ContextState& context, FileCall call) {
 
 std::size_t read_file(const Context& context, nb::handle file, nb::handle to, nb::handle offset,
                       nb::handle bytes, nb::handle stream) {
+    prune();
+    context->check_process();
+    if (const auto moved = read_at_once(*context, file, to, offset, bytes, stream)) return *moved;
     FileCall call = prepare_memory(context, Direction::read, to, offset, bytes, stream);
     if (const auto moved = read_inline(*context, QuickFile::of(file), call)) {
         if (call.is_torch) note_torch_write(to);

@@ -26,7 +26,7 @@ PyTypeObject* numpy_array() {
 bool is_plain_buffer(nb::handle object) {
     PyObject* const o = object.ptr();
     return PyMemoryView_Check(o) || PyByteArray_CheckExact(o) || PyBytes_CheckExact(o) ||
-           Py_TYPE(o) == numpy_array();
+           is_numpy_array(object);
 }
 
 [[noreturn]] void reject_size(Role role) {
@@ -36,6 +36,8 @@ bool is_plain_buffer(nb::handle object) {
 }
 
 }  // namespace
+
+bool is_numpy_array(nb::handle object) { return Py_TYPE(object.ptr()) == numpy_array(); }
 
 std::string printed(nb::handle object) { return nb::str(object).c_str(); }
 

@@ -101,6 +101,9 @@ bool read_buffer(nanobind::handle object, Role role, Operand& operand, Held& hel
 bool read_dlpack(nanobind::handle object, Role role, const std::optional<void*>& stream,
                  Operand& operand, Held& held);
 
+// Whether it is a numpy array, and of no subclass.
+bool is_numpy_array(nanobind::handle object);
+
 // The result of str().
 std::string printed(nanobind::handle object);
 // The attribute, or an empty object if there is none.

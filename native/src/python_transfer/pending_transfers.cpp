@@ -253,8 +253,9 @@ void keep(const std::shared_ptr<PendingTransfer>& pending) {
 }
 
 void prune() {
-    close_written();
     auto& all = kept();
+    if (all.empty() && unwritten().empty()) return;
+    close_written();
     for (std::size_t looks = std::min(kLooks, all.size()); looks > 0 && !all.empty(); --looks) {
         const std::shared_ptr<PendingTransfer> pending = std::move(all.front());
         all.pop_front();

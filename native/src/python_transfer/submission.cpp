@@ -11,8 +11,6 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
-// Fewer bytes take the calling thread less time than the library takes to find out what they are.
-constexpr std::size_t kInline = std::size_t{8} << 20;
 // Releasing the GIL would take a good part of the time that so few bytes take.
 constexpr std::size_t kWithGil = std::size_t{16} << 10;
 
@@ -75,17 +73,12 @@ bool is_inline(const Submission& copy) {
 }
 
 void run_on_host(ContextState& context, const Submission& copy) {
+    if (!copy.listed()) return copy_on_host(context, copy.to, copy.from, copy.bytes);
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (!copy.listed() && copy.bytes <= kWithGil && context.is_open()) {
-        std::memcpy(copy.to, copy.from, copy.bytes);
-        return;
-    }
-    check_use(use(context, [&](waywiser_context*) {
-        if (!copy.listed()) std::memcpy(copy.to, copy.from, copy.bytes);
+    check_use(use_on_host(context, [&] {
         for (std::size_t i = 0; i < copy.list.count(); ++i) {
             std::memcpy(copy.list.to[i], copy.list.from[i], copy.list.sizes[i]);
         }
-        return WAYWISER_OK;
     }));
 }
 
@@ -198,6 +191,15 @@ void raise_other_captured() {
     raise(Failure::unsupported,
           {.what = "the stream of the destination is being captured, that of the source is not",
            .remedy = "copy before the capture, or record the copy with stream="});
+}
+
+void copy_on_host(ContextState& context, void* to, const void* from, std::size_t bytes) {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (bytes <= kWithGil && context.is_open()) {
+        std::memcpy(to, from, bytes);
+        return;
+    }
+    check_use(use_on_host(context, [&] { std::memcpy(to, from, bytes); }));
 }
 
 std::string explain(ContextState& context, const Submission& copy) {

@@ -28,7 +28,18 @@ template <class Call>
 waywiser_status use(ContextState& context, const Call& call) {
     const GilRelease unlocked;
     const ContextState::Use in_use(context);
-    return in_use.get() == nullptr ? kClosed : call(in_use.get());
+    return in_use.is_open() ? call(in_use.get()) : kClosed;
+}
+
+// Does what needs no library, without the GIL. The context cannot be closed meanwhile. Returns
+// kClosed, and has done nothing, if it was.
+template <class Work>
+waywiser_status use_on_host(ContextState& context, const Work& work) {
+    const GilRelease unlocked;
+    const ContextState::Use in_use(context);
+    if (!in_use.is_open()) return kClosed;
+    work();
+    return WAYWISER_OK;
 }
 
 [[noreturn]] void raise_other_captured();
@@ -68,6 +79,13 @@ struct Submission {
     }
 };
 
+// Fewer bytes in host memory take the calling thread less time than the library takes to find out
+// what they are, or to share them out to threads.
+constexpr std::size_t kInline = std::size_t{8} << 20;
+
+// Copies between host memories that share no byte, with the calling thread. Keeps the GIL for few
+// bytes.
+void copy_on_host(ContextState& context, void* to, const void* from, std::size_t bytes);
 // Describes what run() would do.
 std::string explain(ContextState& context, const Submission& submission);
 // Copies, and returns when copy() of the module does (see _transfer.pyi).

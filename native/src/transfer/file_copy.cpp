@@ -91,6 +91,28 @@ Started start_file(const std::shared_ptr<Engine>& engine, const FileCopy& copy,
     return {engine, copy.job};
 }
 
+// Reads few bytes that seem to be cached into host memory with the calling thread: others would
+// come too late to help, unless a policy has measured them. Returns false if it is another
+// transfer, or to let that report what fails.
+bool read_cached(Engine& engine, const FileCall& call, const FileRange& range, void* data,
+                 std::size_t bytes, const CallerStream& stream, std::size_t& moved) {
+    if (!call.reads || !stream.none || bytes >= kPlainBelow || engine.policy() != nullptr) {
+        return false;
+    }
+    check_end("read", range.offset, bytes);
+    check_range(data, bytes, "read", "to");
+    const Side memory = file_memory(engine, data, bytes);
+    if (memory.end.kind != End::Kind::host) return false;
+    FileEnd file(range.file);
+    if (!file.has_cached_block(bytes, range.offset)) return false;
+    try {
+        moved = file.read(memory.end.data, bytes, range.offset, false);
+        return true;
+    } catch (const FileError&) {
+        return false;
+    }
+}
+
 // What is left to do for a write of no bytes.
 void end_empty(const FileCall& call, const FileRange& range) {
     if (call.reads) return;
@@ -105,6 +127,7 @@ void move_file(Engine& engine, const FileCall& call, const FileRange& range, voi
     moved = 0;
     if (bytes == 0) return end_empty(call, range);
     const gpu::CallerState keep;
+    if (read_cached(engine, call, range, data, bytes, stream, moved)) return;
     run_file(engine, prepare_file(engine, call, range, data, bytes, stream), stream, moved);
 }
 
@@ -118,6 +141,7 @@ Waited move_file_and_wait(const std::shared_ptr<Engine>& engine, const FileCall&
         return {};
     }
     const gpu::CallerState keep;
+    if (read_cached(*engine, call, range, data, bytes, stream, moved)) return {};
     const FileCopy copy = prepare_file(*engine, call, range, data, bytes, stream);
     return wait_for_host({.bytes = bytes,
                           .order = copy.order,

@@ -146,8 +146,6 @@ bool FileEnd::read_direct(std::byte* to, std::size_t bytes, std::uint64_t at, st
     return true;
 }
 
-// A read of more than a block with RWF_NOWAIT cannot be used for this: the kernel starts to read
-// ahead all of it, and the disk delivers everything twice.
 bool FileEnd::is_cached(std::size_t bytes, std::uint64_t at) {
     if (counts_) {
         if (const auto pages = cached_pages(file_, at, bytes)) {
@@ -156,6 +154,12 @@ bool FileEnd::is_cached(std::size_t bytes, std::uint64_t at) {
         }
         counts_ = false;
     }
+    return has_cached_block(bytes, at);
+}
+
+// A read of more than a block with RWF_NOWAIT cannot be used for this: the kernel starts to read
+// ahead all of it, and the disk delivers everything twice.
+bool FileEnd::has_cached_block(std::size_t bytes, std::uint64_t at) {
     if (!nowait_) return true;
     std::array<std::byte, kDiskBlock> block{};
     iovec piece{.iov_base = block.data(), .iov_len = std::min(block.size(), bytes)};

@@ -46,6 +46,9 @@ public:
     // and `padded` is set: the memory before and after `to`, up to whole blocks, may be
     // overwritten. Throws FileError.
     std::size_t read(std::byte* to, std::size_t bytes, std::uint64_t at, bool padded);
+    // Whether some block of the bytes is in the page cache, or may be. Takes less time than to look
+    // at all of them.
+    bool has_cached_block(std::size_t bytes, std::uint64_t at);
     // Writes all bytes. Whole blocks go directly to the disk if writes_directly() and `from` and
     // `at` have the same offset within a block. Throws FileError.
     void write(const std::byte* from, std::size_t bytes, std::uint64_t at);

@@ -131,6 +131,32 @@ TEST_F(FileCalls, WorkInPlainMode) {
     EXPECT_EQ(std::memcmp(device.data(), sent.data(), sent.size()), 0);
 }
 
+// Threads that sleep would come too late to help.
+TEST_F(FileCalls, ReadFewCachedBytesWithTheCallingThread) {
+    constexpr std::size_t kBytes = 4 * kMiB + 100;
+    std::vector<std::byte> data(kBytes);
+    for (std::size_t i = 0; i < kBytes; ++i) data[i] = static_cast<std::byte>(i * 5 + (i >> 12U));
+    ASSERT_EQ(pwrite(file_, data.data(), kBytes, 33), static_cast<ssize_t>(kBytes));
+    const std::unique_ptr<std::byte, decltype(&std::free)> got(
+        static_cast<std::byte*>(std::aligned_alloc(4096, kBytes + 4096 - kBytes % 4096)),
+        &std::free);
+    Context context({.threads = 2});
+    const auto reads_all = [&] {
+        std::memset(got.get(), 0, kBytes);
+        EXPECT_EQ(context.read(file_, 33, got.get(), kBytes, StreamRef::none()), kBytes);
+        EXPECT_EQ(std::memcmp(got.get(), data.data(), kBytes), 0);
+    };
+    reads_all();
+    EXPECT_EQ(context.usage().threads, 0);
+
+    ASSERT_EQ(fsync(file_), 0);
+    ASSERT_EQ(posix_fadvise(file_, 0, 0, POSIX_FADV_DONTNEED), 0);
+    const bool dropped = host::cached_bytes(file_, 0, kBytes) == 0;
+    reads_all();
+    if (!dropped) GTEST_SKIP() << "/tmp stays in the page cache";
+    EXPECT_GT(context.usage().threads, 0) << "several threads read from the disk";
+}
+
 // A test for cached bytes must not read them: the disk would deliver them twice.
 TEST_F(FileCalls, ReadWhatIsNotCachedFromTheDiskOnce) {
     constexpr std::size_t kBytes = 32 * kMiB;
