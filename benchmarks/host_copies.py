@@ -6,9 +6,9 @@ library: `numpy.copyto`, and `readinto` of an unbuffered file.
 A process times both calls of each pair in turns, in blocks of repetitions. Its figure for a call is
 the smallest median of the blocks, and the ratio of a pair is the median over its blocks. The figure
 of several processes is the median, with the smallest and largest ratio. Files are in the page
-cache. Memory was touched before. `from a path` opens and closes the file in both calls; `from a
-descriptor` reads an open file from its beginning (`os.preadv`, which `readinto` and `seek` are the
-two halves of).
+cache. Memory was touched before. Bytearrays are copied by numpy in arrays of their memory. `from a
+path` opens and closes the file in both calls; `from a descriptor` reads an open file from its
+beginning (`os.preadv`, which `readinto` and `seek` are the two halves of).
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def pairs(size: int, path: Path) -> Iterator[tuple[str, Call, Call]]:
     copy, copyto, read = transfer.copy, np.copyto, transfer.read
     yield "numpy arrays", lambda: copy(to, source), lambda: copyto(to, source)
     raw_to, raw_source = bytearray(size), bytearray(source)
-    yield "bytearrays", lambda: copy(raw_to, raw_source), lambda: copyto(to, source)
+    seen_to, seen_source = (np.frombuffer(raw, np.uint8) for raw in (raw_to, raw_source))
+    yield "bytearrays", lambda: copy(raw_to, raw_source), lambda: copyto(seen_to, seen_source)
     path.write_bytes(raw_source)
     name = str(path)
 

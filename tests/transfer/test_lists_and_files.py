@@ -264,6 +264,10 @@ class TestFiles:
                 assert context.read(name, made, offset=5) == content.size - 5
                 assert bytes(made) == content[5:].tobytes()
             assert context.usage()["threads"] == 0
+            (tmp_path / "large").write_bytes(bytes(12 << 20))
+            with transfer.Context(threads=2) as with_two:  # one other thread does not help
+                assert with_two.read(tmp_path / "large", bytearray(12 << 20)) == 12 << 20
+                assert with_two.usage()["threads"] == 0
             for _ in range(8):  # the end is in, before or behind what is looked at
                 longer = np.full(7 << 20, 9, np.uint8)
                 assert context.read(file.fileno(), longer) == content.size

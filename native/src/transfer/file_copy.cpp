@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "transfer/calling_thread.hpp"
 #include "transfer/copy_method.hpp"
 #include "transfer/ordering.hpp"
 #include "transfer/side.hpp"
@@ -96,7 +97,8 @@ Started start_file(const std::shared_ptr<Engine>& engine, const FileCopy& copy,
 // transfer, or to let that report what fails.
 bool read_cached(Engine& engine, const FileCall& call, const FileRange& range, void* data,
                  std::size_t bytes, const CallerStream& stream, std::size_t& moved) {
-    if (!call.reads || !stream.none || bytes >= kPlainBelow || engine.policy() != nullptr) {
+    if (!call.reads || !stream.none || bytes >= alone_below(engine.options().threads) ||
+        engine.policy() != nullptr) {
         return false;
     }
     check_end("read", range.offset, bytes);
