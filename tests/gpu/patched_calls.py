@@ -317,6 +317,18 @@ def traced(call: Callable[[], Any]) -> Any:
     return kept[0]
 
 
+def is_undefined(case: Case) -> bool:
+    """Whether the result depends on time, also without the library: PyTorch conjugates or negates a
+    pinned destination on the CPU although its copy may still run."""
+    return (
+        case.call.startswith("copy_")
+        and case.non_blocking
+        and case.source == "gpu"
+        and case.destination == "pinned"
+        and case.layout in ("conjugate", "negative")
+    )
+
+
 def is_ours(case: Case) -> bool:
     """Whether the library should have made the copy: the rules of the documentation."""
     size = torch.empty(0, dtype=getattr(torch, case.dtype)).element_size()
@@ -431,6 +443,8 @@ def check_cases(count: int) -> None:
             if copied
             else "PyTorch's"
         ] += 1
+        if is_undefined(case):
+            continue
         if actual != expected:
             failures.append(f"{case}\n  expected {expected}\n  actual   {actual}")
         elif copied != is_ours(case):
@@ -494,6 +508,7 @@ def check_errors() -> None:
 def check_memory_errors() -> None:
     """A GPU without room: the same error, and nothing stays allocated."""
     host = torch.ones(64 * MIB)
+    torch.cuda.empty_cache()  # what earlier checks left would be enough
     free = torch.cuda.mem_get_info()[0]
     filling = torch.empty(free - 100 * MIB, dtype=torch.uint8, device="cuda")
     with patch():

@@ -99,6 +99,7 @@ ChunkedCopy::ChunkedCopy(Engine& engine, const End& to, const End& from, std::si
       to_(to),
       from_(from),
       streaming_(shape.streaming),
+      stream_slots_(shape.stream_slots),
       direct_io_(shape.direct_io),
       sync_(shape.sync),
       truncate_(shape.truncate) {
@@ -190,7 +191,11 @@ void ChunkedCopy::fill(Chunk& chunk) {
     if (from_.kind == End::Kind::host) {
         const std::byte* const source = from_.data + chunk.at;
         if (through_gpu) {
-            if (into != nullptr) std::memcpy(into, source, chunk.bytes);
+            if (into != nullptr && stream_slots_) {
+                host::copy_streaming(into, source, chunk.bytes);
+            } else if (into != nullptr) {
+                std::memcpy(into, source, chunk.bytes);
+            }
         } else if (to_.kind == End::Kind::host) {
             copy_to_fresh(to_.data + chunk.at, source, chunk.bytes, streaming_);
         } else if (into == nullptr) {

@@ -35,6 +35,7 @@ struct CopyShape {
     std::size_t threads = 0;                     // maximum number of threads; 0: all
     std::size_t slots = 2;                       // chunks in flight per thread or relay
     bool streaming = false;                      // non-temporal stores to host memory
+    bool stream_slots = false;                   // the same to slots that a GPU reads
     bool direct_io = true;                       // O_DIRECT for file pages that are not cached
     bool sync = false;                           // fdatasync a written file at the end
     bool truncate = false;                       // a written file ends with the last byte
@@ -64,6 +65,7 @@ private:
     const End to_;
     const End from_;
     const bool streaming_;
+    const bool stream_slots_;
     const bool direct_io_;
     const bool sync_;
     const bool truncate_;

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "transfer/awake_copy.hpp"
 #include "transfer/copy_method.hpp"
 #include "transfer/ordering.hpp"
 #include "transfer/side.hpp"
@@ -80,6 +81,11 @@ Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes,
 }
 
 std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t bytes) {
+    if (ready.choice.awake) {
+        auto job =
+            AwakeCopy::make(engine, ready.to.end, ready.from.end, bytes, ready.choice.shape);
+        if (job) return job;
+    }
     return std::make_shared<ChunkedCopy>(engine, ready.to.end, ready.from.end, bytes,
                                          ready.choice.shape);
 }
@@ -135,22 +141,21 @@ Started start(const std::shared_ptr<Engine>& engine, const Prepared& ready, std:
     return {engine, std::move(job)};
 }
 
-// Returns whether the fast path made the copy.
-bool copied_small(Engine& engine, void* to, const void* from, std::size_t bytes,
-                  const CallerStream& stream) {
-    std::optional<Sides> known;
-    if (copy_small(engine, to, from, bytes, stream, known)) return true;
-    const gpu::CallerState keep;
-    const Prepared ready = prepare(engine, to, from, bytes, stream, known);
-    run(engine, ready, bytes, ready.order, stream);
-    return false;
-}
-
 // Finding out what the memory is would take longer than to wait for the whole copy.
 Waited copy_small_and_wait(Engine& engine, void* to, const void* from, std::size_t bytes,
                            const CallerStream& stream, double seconds) {
-    const bool is_fast = copied_small(engine, to, from, bytes, stream);
+    std::optional<Sides> known;
+    const bool is_fast = copy_small(engine, to, from, bytes, stream, known);
     const gpu::CallerState keep;
+    if (!is_fast) {
+        const Prepared ready = prepare(engine, to, from, bytes, stream, known);
+        if (ready.choice.method == Choice::Method::chunked) {
+            engine.run(job_of(engine, ready, bytes), Engine::Until::done,
+                       after_a_look(ready.order, stream));
+            return {};
+        }
+        plain_copy(ready.to, ready.from, bytes, ready.order);
+    }
     const CallerStream used = is_fast ? stream : stream_of_copy(stream, to, from, bytes);
     try {
         const auto end = std::chrono::steady_clock::now() + kLookingAtStream;
@@ -182,7 +187,11 @@ HostUse host_use(const Prepared& ready) {
 void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
           const CallerStream& stream) {
     engine.check_process();
-    if (bytes != 0) copied_small(engine, to, from, bytes, stream);
+    std::optional<Sides> known;
+    if (bytes == 0 || copy_small(engine, to, from, bytes, stream, known)) return;
+    const gpu::CallerState keep;
+    const Prepared ready = prepare(engine, to, from, bytes, stream, known);
+    run(engine, ready, bytes, ready.order, stream);
 }
 
 Waited copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void* from,

@@ -17,6 +17,7 @@ constexpr std::size_t kLargestChunk = std::size_t{4} << 20;
 // while a thread is late (measured on H200, docs/transfer.md).
 constexpr std::size_t kFilledChunk = std::size_t{1} << 20;
 constexpr std::size_t kFilledSlots = 5;
+constexpr std::size_t kMostStreamedSlots = std::size_t{32} << 20;
 constexpr std::size_t kDrainedChunk = std::size_t{2} << 20;
 constexpr std::size_t kDrainedSlots = 20;  // for all threads, two to five each
 constexpr std::size_t kPoliteSlots = 3;
@@ -34,10 +35,14 @@ constexpr std::size_t kChunksBetweenGpus = 8;
 constexpr std::size_t kSmallestBetweenGpus = std::size_t{2} << 20;
 // Threads for one link: more do not help, and another GPU's link may need them.
 constexpr std::size_t kThreadsPerLink = 10;
-// Of copies of less than kFewAwakeBelow by threads that are awake.
+// Of an AwakeCopy (measured on H100, docs/results/2026-11-27-awake). More threads are not faster.
 constexpr std::size_t kAwakeThreads = 4;
-constexpr std::size_t kAwakeChunks = 8;
-constexpr std::size_t kDrainedAwake = std::size_t{512} << 10;
+constexpr std::size_t kFilledAwakePieces = 8;
+constexpr std::size_t kDrainedAwakePieces = 32;
+constexpr std::size_t kSmallestDrainedAwake = std::size_t{128} << 10;
+constexpr std::size_t kLargestAwake = std::size_t{1} << 20;
+constexpr std::size_t kMostFilledAwake = std::size_t{32} << 20;
+constexpr std::size_t kMostDrainedAwake = std::size_t{64} << 20;
 // A file needs more: copying from the page cache costs a CPU 50 % more time.
 constexpr std::size_t kThreadsPerFile = 12;
 
@@ -49,6 +54,12 @@ PolicyMemory policy_memory(const Side& side) {
         case End::Kind::file: return PolicyMemory::file;
         default: return side.end.pinned ? PolicyMemory::pinned : PolicyMemory::pageable;
     }
+}
+
+// Whether an AwakeCopy makes a copy between pageable memory and a GPU.
+bool is_for_awake_threads(const EngineOptions& options, std::size_t bytes, bool from_gpu) {
+    return options.awake_seconds > 0 && options.polite_bytes == 0 && bytes >= kPlainBelowAwake &&
+           bytes <= (from_gpu ? kMostDrainedAwake : kMostFilledAwake);
 }
 
 // What the policy says about a copy. nullptr: what the library does without one.
@@ -71,6 +82,7 @@ const PolicyDecision* decision(const Engine& engine, PolicyKey key, std::size_t 
     // Policies are measured with threads that sleep between copies.
     const bool staged = from_gpu != to_gpu &&
                         (key.from == PolicyMemory::pageable || key.to == PolicyMemory::pageable);
+    if (staged && is_for_awake_threads(options, bytes, from_gpu)) return nullptr;
     if (found->method == PolicyMethod::plain && staged && options.awake_seconds > 0 &&
         bytes >= least_chunked(options)) {
         return nullptr;
@@ -110,18 +122,20 @@ CopyShape slot_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
                              kSmallestChunk, from_gpu ? kDrainedChunk : kFilledChunk);
     shape.threads = threads;
     shape.slots = from_gpu ? std::clamp<std::size_t>(kDrainedSlots / threads, 2, 5) : kFilledSlots;
-    // Non-temporal stores save the CPUs a third of the memory traffic. But the GPU reads the last
-    // stores faster from a cache.
+    // Non-temporal stores save the CPUs a third of the memory traffic. The GPU reads slots that a CPU
+    // has just filled more slowly from its cache than from memory, but large copies are limited by
+    // the memory: there, slots that stay in caches are faster.
     shape.streaming = from_gpu;
+    shape.stream_slots = !from_gpu && bytes <= kMostStreamedSlots;
     return shape;
 }
 
-// The same for few bytes by threads that are awake: more of them, or smaller chunks, wait longer
-// for their turns at the driver than they gain.
 CopyShape awake_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
-    CopyShape shape = slot_shape(bytes, std::min(threads, kAwakeThreads), from_gpu);
-    shape.chunk = std::clamp(std::bit_floor(bytes / kAwakeChunks), kSmallestChunk,
-                             from_gpu ? kDrainedAwake : kFilledChunk);
+    CopyShape shape;
+    shape.threads = std::clamp<std::size_t>(threads, 1, kAwakeThreads);
+    shape.chunk = std::clamp(
+        std::bit_floor(bytes / (from_gpu ? kDrainedAwakePieces : kFilledAwakePieces)),
+        from_gpu ? kSmallestDrainedAwake : kSmallestChunk, kLargestAwake);
     shape.least = shape.chunk;
     return shape;
 }
@@ -238,9 +252,9 @@ Choice choose_over_link(Choice choice, const Side& to, const Side& from, std::si
         choice.shape.chunk = host::kHugePage;
     }
     if (relayed) return chunked(std::move(choice), "over the links of the relays too");
-    if (options.awake_seconds > 0 && !host.pinned && bytes < kFewAwakeBelow &&
-        options.polite_bytes == 0) {
+    if (!host.pinned && is_for_awake_threads(options, bytes, from_gpu)) {
         choice.shape = awake_shape(bytes, options.threads, from_gpu);
+        choice.awake = true;
         return chunked(std::move(choice), "threads that are awake copy through pinned slots");
     }
     return host.pinned ? choose_of_pinned(std::move(choice), bytes, options.polite_bytes)

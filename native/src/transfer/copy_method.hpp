@@ -18,6 +18,7 @@ struct Choice {
     enum class Method { plain, chunked };
     Method method = Method::plain;
     CopyShape shape;
+    bool awake = false;                      // chunked: by an AwakeCopy, if there is memory for it
     std::string why;                         // one-line explanation
     const PolicyDecision* policy = nullptr;  // what decided; nullptr: the defaults
 };

@@ -2,7 +2,7 @@
 
 namespace waywiser::transfer {
 
-gpu::Stream& CopyStreams::stream(const Lane& lane) {
+gpu::Stream& CopyStreams::of(const Lane& lane) {
     const std::lock_guard lock(mutex_);
     const auto known = streams_.find(lane);
     if (known != streams_.end()) return known->second;
@@ -17,9 +17,9 @@ gpu::Stream& CopyStreams::beside(int device, const void* callers) {
 }
 
 void CopyStreams::assign(const Route& route, Chunk& chunk) {
-    chunk.stream = &stream(route.lane());
+    chunk.stream = &of(route.lane());
     if (route.second_device >= 0) {
-        chunk.second = &stream({route.second_device, route.second_direction});
+        chunk.second = &of({route.second_device, route.second_direction});
     }
 }
 

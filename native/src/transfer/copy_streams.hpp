@@ -18,13 +18,13 @@ class CopyStreams {
 public:
     // Gives a chunk the streams of its route; their first use creates them. Throws gpu::Error.
     void assign(const Route& route, Chunk& chunk);
+    // The stream of a copy engine.
+    gpu::Stream& of(const Lane& lane);
     // The stream for copies beside a caller's stream, whose handle is only a key. No two callers'
     // streams share one: what holds back the first would hold back the second.
     gpu::Stream& beside(int device, const void* callers);
 
 private:
-    gpu::Stream& stream(const Lane& lane);
-
     host::SpinningMutex mutex_;
     std::map<Lane, gpu::Stream> streams_;
     std::map<std::pair<int, const void*>, gpu::Stream> beside_;

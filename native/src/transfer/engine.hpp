@@ -83,6 +83,9 @@ public:
     gpu::Stream& stream_beside(int device, const void* callers) {
         return streams_.beside(device, callers);
     }
+    // For jobs that submit their work themselves.
+    [[nodiscard]] EventPool& events() { return events_; }
+    [[nodiscard]] CopyStreams& streams() { return streams_; }
     // Tables of lists that kernels move on callers' streams.
     [[nodiscard]] ListStaging& lists() { return lists_; }
 

@@ -28,10 +28,8 @@ EngineOptions completed(EngineOptions options);
 // (measured on H200 with 16 CPUs, docs/transfer.md).
 inline constexpr std::size_t kPlainBelow = std::size_t{8} << 20;
 // The same of threads that are awake (measured on H100 with 16 CPUs,
-// docs/results/2026-11-26-gather).
-inline constexpr std::size_t kPlainBelowAwake = std::size_t{2} << 20;
-// Smaller copies are for few of them, which look for the end of each chunk without a pause.
-inline constexpr std::size_t kFewAwakeBelow = std::size_t{16} << 20;
+// docs/results/2026-11-27-awake).
+inline constexpr std::size_t kPlainBelowAwake = std::size_t{1} << 20;
 // Without a policy, smaller copies of pageable memory are plain.
 std::size_t least_chunked(const EngineOptions& options);
 

@@ -1,13 +1,20 @@
 #include "transfer/ordering.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <vector>
 
+#include "host/relax.hpp"
 #include "transfer/describe.hpp"
 
 namespace waywiser::transfer {
+namespace {
+
+constexpr auto kFirstLook = std::chrono::microseconds(30);
+
+}  // namespace
 
 Ordering ordering(const Engine& engine, const CallerStream& stream, int operand) {
     if (stream.none) {
@@ -39,6 +46,16 @@ std::optional<gpu::Event> after(const Ordering& order, const CallerStream& strea
     if (!stream.is_legacy() && order.stream->done()) return std::nullopt;
     gpu::Event event(order.stream->device(), gpu::EventUse::ordering);
     event.record(*order.stream);
+    return event;
+}
+
+std::optional<gpu::Event> after_a_look(const Ordering& order, const CallerStream& stream) {
+    std::optional<gpu::Event> event = after(order, stream);
+    const auto end = std::chrono::steady_clock::now() + kFirstLook;
+    while (event && std::chrono::steady_clock::now() < end) {
+        if (event->done()) return std::nullopt;
+        host::relax();
+    }
     return event;
 }
 
@@ -93,7 +110,8 @@ void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Order
 void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
                  const CallerStream& stream) {
     const bool ends = job->drains() || !order.stream;
-    engine.run(job, ends ? Engine::Until::done : Engine::Until::submitted, after(order, stream));
+    engine.run(job, ends ? Engine::Until::done : Engine::Until::submitted,
+               after_a_look(order, stream));
     if (ends) return;
     try {
         job->order(*order.stream);

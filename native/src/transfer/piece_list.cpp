@@ -1,6 +1,7 @@
 #include "transfer/piece_list.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -39,6 +40,52 @@ std::uint64_t word(std::int64_t entry) { return static_cast<std::uint64_t>(entry
 
 constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
 
+// The sign of the result is that of a negative entry, or of one that is greater than `last`.
+[[gnu::always_inline]] inline std::uint64_t outside_of(std::span<const std::int64_t> index,
+                                                       std::uint64_t last) {
+    std::uint64_t outside = 0;
+    for (const std::int64_t entry : index) outside |= word(entry) | (last - word(entry));
+    return outside;
+}
+
+// Whether each entry is `step` more than the one before it.
+[[gnu::always_inline]] inline bool goes_by(std::span<const std::int64_t> index,
+                                           std::uint64_t step) {
+    for (std::size_t first = 1; first < index.size(); first += kPart) {
+        const std::size_t last = std::min(index.size(), first + kPart);
+        std::uint64_t differ = 0;
+        for (std::size_t i = first; i < last; ++i) {
+            differ |= (word(index[i]) - word(index[i - 1])) ^ step;
+        }
+        if (differ != 0) return false;
+    }
+    return true;
+}
+
+// The same with vectors of twice the length, where the CPU has them: half of the time.
+#if defined(__x86_64__)
+bool has_wide() {
+    static const bool has = __builtin_cpu_supports("avx2") != 0;
+    return has;
+}
+[[gnu::target("avx2")]] std::uint64_t outside_of_wide(std::span<const std::int64_t> index,
+                                                      std::uint64_t last) {
+    return outside_of(index, last);
+}
+[[gnu::target("avx2")]] bool goes_by_wide(std::span<const std::int64_t> index,
+                                          std::uint64_t step) {
+    return goes_by(index, step);
+}
+#else
+bool has_wide() { return false; }
+std::uint64_t outside_of_wide(std::span<const std::int64_t> index, std::uint64_t last) {
+    return outside_of(index, last);
+}
+bool goes_by_wide(std::span<const std::int64_t> index, std::uint64_t step) {
+    return goes_by(index, step);
+}
+#endif
+
 // Whether all entries are known to be in range. False for more than 2^63 blocks.
 bool all_inside(const Blocks& side) {
     if (side.blocks == 0) return side.index.empty();
@@ -47,8 +94,8 @@ bool all_inside(const Blocks& side) {
         const std::uint64_t first = word(side.index.front());
         return first <= last && (last - first) / side.step >= side.index.size() - 1;
     }
-    std::uint64_t outside = 0;  // the sign is that of a negative entry, or of one that is too large
-    for (const std::int64_t entry : side.index) outside |= word(entry) | (last - word(entry));
+    const std::uint64_t outside =
+        has_wide() ? outside_of_wide(side.index, last) : outside_of(side.index, last);
     return (outside & kSign) == 0;
 }
 
@@ -87,19 +134,18 @@ bool follows(const Piece& one, const Piece& next) {
     throw InvalidCopy(text);
 }
 
-// Whether an index occurs twice, by a bit for each block and without a branch.
+// Whether an index occurs twice: then fewer bits are set, one for each block, than there are
+// entries. A test of each bit before it is set takes twice as long.
 bool any_twice(const Blocks& to) {
     constexpr std::size_t kBits = 64;
     std::vector<std::uint64_t> used(to.blocks / kBits + 1);
-    bool twice = false;
     for (const std::int64_t index : to.index) {
         const auto at = static_cast<std::size_t>(index);
-        const std::uint64_t bit = std::uint64_t{1} << (at % kBits);
-        std::uint64_t& word = used[at / kBits];
-        twice |= (word & bit) != 0;
-        word |= bit;
+        used[at / kBits] |= std::uint64_t{1} << (at % kBits);
     }
-    return twice;
+    std::size_t set = 0;
+    for (const std::uint64_t word : used) set += static_cast<std::size_t>(std::popcount(word));
+    return set != to.index.size();
 }
 
 // Whether each entry, all of which are in range, is greater than the one before it.
@@ -260,15 +306,7 @@ void CopyList::check() {
 std::size_t step_of(std::span<const std::int64_t> index) {
     if (index.size() < 2 || index[1] <= index[0]) return 0;
     const std::uint64_t step = word(index[1]) - word(index[0]);
-    for (std::size_t first = 1; first < index.size(); first += kPart) {
-        const std::size_t last = std::min(index.size(), first + kPart);
-        std::uint64_t differ = 0;
-        for (std::size_t i = first; i < last; ++i) {
-            differ |= (word(index[i]) - word(index[i - 1])) ^ step;
-        }
-        if (differ != 0) return 0;
-    }
-    return step;
+    return (has_wide() ? goes_by_wide(index, step) : goes_by(index, step)) ? step : 0;
 }
 
 std::size_t CopyList::count() const { return block == 0 ? pieces.size() : to_blocks.index.size(); }

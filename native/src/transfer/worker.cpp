@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "transfer/completion.hpp"
-#include "transfer/engine_options.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -36,7 +35,7 @@ void Worker::work_until(const Job* only, Job::Until until) {
         if (now.starts) poll_starts();
         if (make_progress(only)) continue;
         if (state_.holds_chunks()) {
-            nap(now.last || polls());
+            nap(now.last);
         } else {
             parts_.schedule.sleep(state_, now.generation);
         }
@@ -45,11 +44,6 @@ void Worker::work_until(const Job* only, Job::Until until) {
 
 void Worker::poll_starts() {
     for (const auto& job : parts_.schedule.poll_starts()) complete(parts_.schedule, *job);
-}
-
-// Whether it looks for the end of its chunks without a pause.
-bool Worker::polls() const {
-    return parts_.schedule.keeps_awake() && state_.chunks.front()->job->bytes() < kFewAwakeBelow;
 }
 
 // Polling interval for chunks in flight, since each poll delays submissions. A caller does not

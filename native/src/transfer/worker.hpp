@@ -41,7 +41,6 @@ private:
     void pass_on(std::unique_ptr<HeldChunk> held, bool arrived);
     bool reap();
     void finish(std::unique_ptr<HeldChunk> held, bool arrived);
-    [[nodiscard]] bool polls() const;
     void nap(bool last) const;
 
     const Parts parts_;

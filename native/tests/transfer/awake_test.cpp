@@ -45,8 +45,8 @@ TEST_F(AwakeThreads, CopyMediumSizesInChunks) {
     };
     EXPECT_EQ(method(usual, host.data(), 4 * kMiB), "plain c");
     EXPECT_EQ(method(awake, host.data(), 4 * kMiB), "chunked");
-    EXPECT_EQ(method(awake, host.data(), 2 * kMiB), "chunked");
-    EXPECT_EQ(method(awake, host.data(), 2 * kMiB - 1), "plain c");
+    EXPECT_EQ(method(awake, host.data(), kMiB), "chunked");
+    EXPECT_EQ(method(awake, host.data(), kMiB - 1), "plain c");
     EXPECT_EQ(method(awake, pinned.data(), 4 * kMiB), "plain c");
     EXPECT_EQ(awake.explain(host.data(), device.data(), 4 * kMiB).substr(0, 7), "chunked");
 }
@@ -69,6 +69,51 @@ TEST_F(AwakeThreads, BringEveryByte) {
                 << bytes << " bytes, round " << again;
         }
     }
+}
+
+// Each has memory of its own; the pinned memory is too little for all at once.
+TEST_F(AwakeThreads, BringTheBytesOfSeveralCallers) {
+    waywiser::Context context(awake_options(200e-6));
+    const auto call = [&](unsigned start) {
+        const gpu::DeviceBuffer device(0, 5 * kMiB);
+        const gpu::Stream stream(0);
+        for (unsigned round = 0; round < 4; ++round) {
+            const std::size_t bytes = (1 + (start + round) % 5) * kMiB - round;
+            const auto source = numbered(bytes, start * 100 + round);
+            std::vector<std::byte> back(bytes, std::byte{0});
+            const auto into =
+                context.copy_async(device.data(), source.data(), bytes, stream.handle());
+            into.wait(stream.handle());
+            const auto out = context.copy_async(back.data(), device.data(), bytes, stream.handle());
+            EXPECT_EQ(out.result(), bytes);
+            EXPECT_EQ(std::memcmp(back.data(), source.data(), bytes), 0) << start << ' ' << round;
+        }
+    };
+    std::vector<std::thread> callers;
+    for (unsigned i = 0; i < 4; ++i) callers.emplace_back(call, i);
+    for (std::thread& each : callers) each.join();
+}
+
+// The source may be changed as soon as the GPU's copies are in a stream, before the host has them.
+TEST_F(AwakeThreads, OrderAChangeAfterTheirReads) {
+    waywiser::Context context(awake_options(200e-6));
+    const gpu::DeviceBuffer device(0, 4 * kMiB);
+    const gpu::DeviceBuffer other(0, 4 * kMiB);
+    const gpu::Stream stream(0);
+    const auto first = numbered(4 * kMiB, 1);
+    const auto second = numbered(4 * kMiB, 2);
+    context.copy(other.data(), second.data(), second.size(), stream.handle());
+    for (int round = 0; round < 10; ++round) {
+        context.copy(device.data(), first.data(), first.size(), stream.handle());
+        std::vector<std::byte> back(4 * kMiB, std::byte{0});
+        const auto out =
+            context.copy_async(back.data(), device.data(), back.size(), stream.handle());
+        out.before_change(stream.handle());
+        gpu::copy_async(device.data(), other.data(), 4 * kMiB, stream);
+        EXPECT_EQ(out.result(), back.size());
+        EXPECT_EQ(std::memcmp(back.data(), first.data(), back.size()), 0) << round;
+    }
+    stream.synchronize();
 }
 
 // They look for the start of a transfer, too, and not only when their time is over.

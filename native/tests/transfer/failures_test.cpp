@@ -51,6 +51,7 @@ bool copying_threads_end() {
 struct Options {
     std::vector<int> relays;
     bool peer_access = true;
+    bool awake = false;
 };
 
 class CContext {
@@ -59,7 +60,8 @@ public:
         waywiser_options given{};
         given.size = sizeof given;
         given.threads = 2;
-        given.pinned_bytes = 2 * kMiB;
+        given.pinned_bytes = (options.awake ? 4 : 2) * kMiB;
+        given.awake_seconds = options.awake ? 1e-3 : 0;
         given.relays = options.relays.data();
         given.relay_count = options.relays.size();
         given.relay_bytes = 2 * kMiB;
@@ -130,6 +132,7 @@ class EveryCallFails : public test::OnFake {
 protected:
     static constexpr std::size_t kSmall = 700 * kKiB + 3;
     static constexpr std::size_t kStaged = 8 * kMiB + 5;
+    static constexpr std::size_t kAwake = kMiB + 5;
     static constexpr std::size_t kOfMany = 2;
     static constexpr std::size_t kRelayed = 16 * kMiB + 9;
 
@@ -317,6 +320,15 @@ TEST_F(EveryCallFails, OfStagedCopies) {
                chunked("from GPU", Variant::async, pageable.data(), one.data(), kStaged),
                chunked("between GPUs", Variant::copy, two.data(), one.data(), kStaged,
                        {.peer_access = false})},
+              kOfMany);
+}
+
+TEST_F(EveryCallFails, OfCopiesByAwakeThreads) {
+    const Options awake{.relays = {}, .awake = true};
+    fail_each({chunked("to GPU", Variant::copy, one.data(), pageable.data(), kAwake, awake),
+               chunked("to GPU, waits", Variant::wait, one.data(), pageable.data(), kAwake, awake),
+               chunked("from GPU", Variant::wait, pageable.data(), one.data(), kAwake, awake),
+               chunked("from GPU", Variant::async, pageable.data(), one.data(), kAwake, awake)},
               kOfMany);
 }
 

@@ -41,7 +41,7 @@ class Context(native.Context):
       are contiguous in host memory. Two that access host memory fill a PCIe 5.0 link, and slow down
       other kernels much more.
     - ``awake_seconds``: for how long the copying threads spin after a copy before they sleep, up to
-      1; None: not at all. Each of them uses a CPU meanwhile. Copies of 2 to 8 MiB of pageable
+      1; None: not at all. Each of them uses a CPU meanwhile. Copies of 1 to 64 MiB of pageable
       memory that follow each other are faster then.
     - ``policy``: the file of a policy, or "off"; None: the one of ``WAYWISER_POLICY`` or of the
       configuration folders (docs/policy.md).
