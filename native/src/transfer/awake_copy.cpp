@@ -17,8 +17,6 @@ namespace {
 constexpr auto kSpin = std::chrono::milliseconds(1);
 constexpr auto kNap = std::chrono::microseconds(10);
 constexpr unsigned kLooksBetweenYields = 64;
-// A thread that asks for events all the time holds up the one that submits: at the driver's lock.
-constexpr auto kBetweenQueries = std::chrono::nanoseconds(1500);
 
 std::size_t ceiling(std::size_t bytes, std::size_t part) { return (bytes + part - 1) / part; }
 
@@ -48,13 +46,16 @@ AwakeCopy::AwakeCopy(Engine& engine, const End& to, const End& from, std::size_t
       from_(from.data),
       to_gpu_(to.kind == End::Kind::device),
       device_(std::max(to.gpu, from.gpu)),
-      piece_(shape.chunk),
-      pieces_(ceiling(bytes, shape.chunk)),
+      submission_(shape.chunk),
+      piece_(shape.least),
+      submissions_(ceiling(bytes, submission_)),
+      pieces_(ceiling(bytes, piece_)),
       stream_(engine.streams().of({device_, to_gpu_ ? Direction::in : Direction::out})),
-      slot_(std::move(slot)) {
+      slot_(std::move(slot)),
+      filled_(to_gpu_ ? submissions_ : 0) {
     most_threads_ = threads_of(shape);
     routes_.push_back({});  // CPUs do the work of its chunks
-    const std::size_t events = to_gpu_ ? 1 : pieces_;
+    const std::size_t events = to_gpu_ ? 1 : submissions_;
     for (std::size_t i = 0; i < events; ++i) events_.push_back(pool_.take(device_));
 }
 
@@ -62,8 +63,8 @@ AwakeCopy::~AwakeCopy() {
     if (may_be_in_use_) slot_.abandon();
 }
 
-std::size_t AwakeCopy::bytes_of(std::size_t piece) const {
-    return std::min(piece_, bytes() - piece * piece_);
+std::size_t AwakeCopy::bytes_of(std::size_t number, std::size_t each) const {
+    return std::min(each, bytes() - number * each);
 }
 
 void AwakeCopy::fill(Chunk&) {
@@ -71,7 +72,7 @@ void AwakeCopy::fill(Chunk&) {
         if (to_gpu_) {
             fill_pieces();
         } else {
-            if (!submitting_.exchange(true)) submit_pieces();
+            if (!submitting_.exchange(true)) submit_all();
             drain_pieces();
         }
     } catch (...) {
@@ -87,26 +88,33 @@ void AwakeCopy::fill_pieces() {
         const std::size_t piece = next_.fetch_add(1);
         if (piece >= pieces_ || broken_) return;
         const std::size_t at = piece * piece_;
-        std::byte* const staged = slot_.data() + at;
+        const std::size_t bytes = bytes_of(piece, piece_);
         // The GPU reads caches of several CPUs more slowly than memory (measured on H100).
-        host::copy_streaming(staged, from_ + at, bytes_of(piece));
-        gpu::copy_async(to_ + at, staged, bytes_of(piece), stream_);
-        if (submitted_.fetch_add(1) + 1 < pieces_) continue;
-        events_.front().record(stream_);
-        add_in_flight(events_.front());
+        host::copy_streaming(slot_.data() + at, from_ + at, bytes);
+        const std::size_t submission = at / submission_;
+        const std::size_t filled = filled_[submission].fetch_add(bytes) + bytes;
+        if (filled == bytes_of(submission, submission_)) submit_filled(submission);
     }
 }
 
-void AwakeCopy::submit_pieces() {
-    for (std::size_t piece = 0; piece < pieces_; ++piece) {
-        const std::size_t at = piece * piece_;
-        gpu::copy_async(slot_.data() + at, from_ + at, bytes_of(piece), stream_);
-        events_[piece].record(stream_);
-        if (piece + 1 == pieces_) {
+void AwakeCopy::submit_filled(std::size_t submission) {
+    const std::size_t at = submission * submission_;
+    gpu::copy_async(to_ + at, slot_.data() + at, bytes_of(submission, submission_), stream_);
+    if (submitted_.fetch_add(1) + 1 < submissions_) return;
+    events_.front().record(stream_);
+    add_in_flight(events_.front());
+}
+
+void AwakeCopy::submit_all() {
+    for (std::size_t n = 0; n < submissions_; ++n) {
+        const std::size_t at = n * submission_;
+        gpu::copy_async(slot_.data() + at, from_ + at, bytes_of(n, submission_), stream_);
+        events_[n].record(stream_);
+        if (n + 1 == submissions_) {
             add_in_flight(events_.back());
             set_submitted();
         }
-        submitted_.store(piece + 1, std::memory_order_release);
+        submitted_.store(n + 1, std::memory_order_release);
     }
 }
 
@@ -114,31 +122,45 @@ void AwakeCopy::drain_pieces() {
     for (;;) {
         const std::size_t piece = next_.fetch_add(1);
         if (piece >= pieces_) return;
-        const auto is_submitted = [&] {
-            return submitted_.load(std::memory_order_acquire) > piece;
-        };
-        if (!wait_for(is_submitted, {})) return;
-        if (!wait_for([&] { return events_[piece].done(); }, kBetweenQueries)) return;
         const std::size_t at = piece * piece_;
-        copy_to_fresh(to_ + at, slot_.data() + at, bytes_of(piece), true);
+        if (!wait_for([&] { return has_arrived(at / submission_); })) return;
+        copy_to_fresh(to_ + at, slot_.data() + at, bytes_of(piece, piece_), true);
     }
 }
 
-// Looks at the condition, `pause` after each time. False if another thread has failed.
+// Threads that all ask the driver hold up the one that submits.
+bool AwakeCopy::has_arrived(std::size_t submission) {
+    const std::size_t arrived = arrived_.load(std::memory_order_acquire);
+    if (arrived > submission) return true;
+    if (submitted_.load(std::memory_order_acquire) <= arrived || querying_.exchange(true)) {
+        return false;
+    }
+    try {
+        // Only the thread that asks changes it.
+        const std::size_t oldest = arrived_.load(std::memory_order_relaxed);
+        if (oldest < submitted_.load(std::memory_order_acquire) && events_[oldest].done()) {
+            arrived_.store(oldest + 1, std::memory_order_release);
+        }
+    } catch (...) {
+        querying_ = false;
+        throw;
+    }
+    querying_.store(false, std::memory_order_release);
+    return false;  // the caller looks again
+}
+
+// False if another thread has failed.
 template <class Condition>
-bool AwakeCopy::wait_for(const Condition& condition, std::chrono::nanoseconds pause) const {
+bool AwakeCopy::wait_for(const Condition& condition) const {
     const auto start = std::chrono::steady_clock::now();
     for (unsigned looks = 1; !condition(); ++looks) {
         if (broken_) return false;
-        const auto now = std::chrono::steady_clock::now();
-        if (now - start >= kSpin) {
-            std::this_thread::sleep_for(kNap);
-        } else if (looks % kLooksBetweenYields == 0) {
+        if (looks % kLooksBetweenYields != 0) {
+            host::relax();
+        } else if (std::chrono::steady_clock::now() - start < kSpin) {
             std::this_thread::yield();
         } else {
-            do {
-                host::relax();
-            } while (std::chrono::steady_clock::now() - now < pause);
+            std::this_thread::sleep_for(kNap);
         }
     }
     return true;
@@ -156,7 +178,7 @@ void AwakeCopy::settle() noexcept {
 // Called once, by one thread, after the work of all others.
 void AwakeCopy::finish() {
     try {
-        if (to_gpu_) wait_for([&] { return events_.front().done(); }, kBetweenQueries);
+        if (to_gpu_) wait_for([&] { return events_.front().done(); });
     } catch (...) {
         settle();
         throw;

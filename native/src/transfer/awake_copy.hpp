@@ -2,7 +2,8 @@
 //
 // Threads that take chunks from the schedule wait for each other at its lock and at the driver's:
 // that costs 10 to 30 us for each chunk (measured on H100). Here each thread joins the copy once,
-// and then takes pieces by a counter.
+// and then takes pieces by a counter. The pieces that CPUs copy are smaller than the copies of the
+// GPU, of which few are submitted, and one thread at a time asks whether they have ended.
 #pragma once
 
 #include <atomic>
@@ -21,8 +22,8 @@ namespace waywiser::transfer {
 // Its chunks, one for each thread, only let threads join: fill() works on any piece that is left.
 class AwakeCopy final : public Job {
 public:
-    // One side is on a GPU, the other in pageable memory. By at most `shape.threads` threads, in
-    // pieces of `shape.chunk` bytes. nullptr if there is no staging memory for all bytes now, or
+    // One side is on a GPU, the other in pageable memory. By at most `shape.threads` threads. The GPU
+    // copies `shape.chunk` bytes at once, a CPU `shape.least`. nullptr if there is no staging memory for all bytes now, or
     // too little would be left for others.
     // The engine must outlive the job. Throws gpu::Error.
     static std::shared_ptr<AwakeCopy> make(Engine& engine, const End& to, const End& from,
@@ -37,13 +38,15 @@ private:
     AwakeCopy(Engine& engine, const End& to, const End& from, std::size_t bytes,
               const CopyShape& shape, Slot slot);
 
-    [[nodiscard]] std::size_t bytes_of(std::size_t piece) const;
+    // The bytes of a piece or of a submission.
+    [[nodiscard]] std::size_t bytes_of(std::size_t number, std::size_t each) const;
     void fill_pieces();
-    void submit_pieces();
+    void submit_filled(std::size_t submission);
+    void submit_all();
     void drain_pieces();
-    void mark_submitted(std::size_t piece);
+    [[nodiscard]] bool has_arrived(std::size_t submission);
     template <class Condition>
-    bool wait_for(const Condition& condition, std::chrono::nanoseconds pause) const;
+    bool wait_for(const Condition& condition) const;
     void settle() noexcept;
 
     EventPool& pool_;
@@ -51,15 +54,20 @@ private:
     const std::byte* const from_;
     const bool to_gpu_;
     const int device_;
-    const std::size_t piece_;   // bytes of all pieces but the last
-    const std::size_t pieces_;  // number
-    const gpu::Stream& stream_;
-    Slot slot_;                       // for all pieces
-    std::vector<gpu::Event> events_;  // after each piece to the host, or after the last to a GPU
+    const std::size_t submission_;  // bytes of a copy of the GPU
+    const std::size_t piece_;       // bytes that a CPU copies at once; a part of a submission
+    const std::size_t submissions_, pieces_;  // numbers
+    gpu::Stream& stream_;
+    Slot slot_;  // for all bytes
+    // After each submission to the host, or after the last to a GPU.
+    std::vector<gpu::Event> events_;
+    std::vector<std::atomic<std::size_t>> filled_;  // bytes of each submission to a GPU
 
-    std::atomic<bool> submitting_{false};     // a thread submits the pieces to the host
-    std::atomic<std::size_t> submitted_{0};   // number of pieces; their events are recorded
-    std::atomic<std::size_t> next_{0};        // piece that no CPU has moved
+    std::atomic<bool> submitting_{false};     // a thread submits what goes to the host
+    std::atomic<std::size_t> submitted_{0};   // number of submissions
+    std::atomic<bool> querying_{false};       // a thread asks whether one has ended
+    std::atomic<std::size_t> arrived_{0};     // number of submissions that have ended
+    std::atomic<std::size_t> next_{0};        // piece that no CPU has copied
     std::atomic<bool> broken_{false};         // a thread has failed
     std::atomic<bool> may_be_in_use_{false};  // the staging memory, by a lost context
 };

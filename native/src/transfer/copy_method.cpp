@@ -35,12 +35,17 @@ constexpr std::size_t kChunksBetweenGpus = 8;
 constexpr std::size_t kSmallestBetweenGpus = std::size_t{2} << 20;
 // Threads for one link: more do not help, and another GPU's link may need them.
 constexpr std::size_t kThreadsPerLink = 10;
-// Of an AwakeCopy (measured on H100, docs/results/2026-11-27-awake). More threads are not faster.
+// Of an AwakeCopy (measured on H100 with 16 CPUs, docs/results/2026-11-27-awake): more threads, or
+// more copies of the GPU, wait longer for the driver than they gain.
 constexpr std::size_t kAwakeThreads = 4;
-constexpr std::size_t kFilledAwakePieces = 8;
-constexpr std::size_t kDrainedAwakePieces = 32;
-constexpr std::size_t kSmallestDrainedAwake = std::size_t{128} << 10;
-constexpr std::size_t kLargestAwake = std::size_t{1} << 20;
+constexpr std::size_t kMostAwakeThreads = 6;
+constexpr std::size_t kMoreDrainFrom = std::size_t{16} << 20;
+constexpr std::size_t kAwakeSubmissions = 16;
+constexpr std::size_t kSmallestSubmission = std::size_t{512} << 10;
+constexpr std::size_t kLargestSubmission = std::size_t{1} << 20;
+constexpr std::size_t kAwakePieces = 128;
+constexpr std::size_t kSmallestPiece = std::size_t{32} << 10;
+constexpr std::size_t kLargestPiece = std::size_t{128} << 10;
 constexpr std::size_t kMostFilledAwake = std::size_t{32} << 20;
 constexpr std::size_t kMostDrainedAwake = std::size_t{64} << 20;
 // A file needs more: copying from the page cache costs a CPU 50 % more time.
@@ -130,13 +135,15 @@ CopyShape slot_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     return shape;
 }
 
+// Of an AwakeCopy.
 CopyShape awake_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     CopyShape shape;
-    shape.threads = std::clamp<std::size_t>(threads, 1, kAwakeThreads);
-    shape.chunk = std::clamp(
-        std::bit_floor(bytes / (from_gpu ? kDrainedAwakePieces : kFilledAwakePieces)),
-        from_gpu ? kSmallestDrainedAwake : kSmallestChunk, kLargestAwake);
-    shape.least = shape.chunk;
+    shape.threads = std::clamp<std::size_t>(
+        threads, 1, from_gpu && bytes >= kMoreDrainFrom ? kMostAwakeThreads : kAwakeThreads);
+    shape.chunk = std::clamp(std::bit_floor(bytes / kAwakeSubmissions), kSmallestSubmission,
+                             kLargestSubmission);
+    shape.least =
+        std::clamp(std::bit_floor(bytes / kAwakePieces), kSmallestPiece, kLargestPiece);
     return shape;
 }
 
