@@ -396,6 +396,18 @@ class TestHandles:
         assert wrong == []
 
 
+def test_one_other_thread_does_not_help_with_a_few_bytes() -> None:
+    destination, source = np.zeros(STAGED, np.uint8), random_array(STAGED)
+    with transfer.Context(threads=2) as context:
+        context.copy(destination, source)
+        assert context.usage()["threads"] == 0
+        assert context.explain(destination, source).startswith("plain copy: too small")
+    assert same_bytes(destination, source)
+    with transfer.Context() as context:
+        if context.usage()["most_threads"] > 2:
+            assert context.explain(destination, source).startswith("chunked copy: ")
+
+
 @pytest.mark.parametrize("nbytes", [INLINE, (5 << 20) + 3, STAGED])
 @pytest.mark.parametrize("pinned", [False, True])
 class TestHostToHost:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/pages.hpp"
+#include "transfer/calling_thread.hpp"
 #include "transfer/policy.hpp"
 
 namespace waywiser::transfer {
@@ -204,8 +205,8 @@ Choice chunked(Choice choice, const char* why) {
     return choice;
 }
 
-Choice choose_on_host(Choice choice, std::size_t bytes) {
-    if (bytes < kPlainBelow) return plain(std::move(choice), "too small for several threads");
+Choice choose_on_host(Choice choice, std::size_t bytes, std::size_t threads) {
+    if (bytes < alone_below(threads)) return plain(std::move(choice), "too small for several threads");
     return chunked(std::move(choice), "threads copy between host memories");
 }
 
@@ -284,7 +285,7 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
         choice.shape = choice.policy->shape_for(operand_gpu(to, from));
         return chunked(choice, "by the policy");
     }
-    if (!is_on_gpu(to) && !is_on_gpu(from)) return choose_on_host(choice, bytes);
+    if (!is_on_gpu(to) && !is_on_gpu(from)) return choose_on_host(choice, bytes, options.threads);
     if (is_on_gpu(to) && is_on_gpu(from)) {
         return choose_between_gpus(engine, choice, to.end.gpu, from.end.gpu, bytes);
     }
