@@ -3,12 +3,12 @@ library: `numpy.copyto`, and `readinto` of an unbuffered file.
 
     python benchmarks/host_copies.py [--processes 3] [--within SECONDS] [--json FILE]
 
-A process times both calls of each pair in turns, in blocks of repetitions. Its figure for a call is
-the smallest median of the blocks, and the ratio of a pair is the median over its blocks. The figure
-of several processes is the median, with the smallest and largest ratio. Files are in the page
-cache. Memory was touched before. Bytearrays are copied by numpy in arrays of their memory. `from a
-path` opens and closes the file in both calls; `from a descriptor` reads an open file from its
-beginning (`os.preadv`, which `readinto` and `seek` are the two halves of).
+A process times both calls of each pair in turns, in blocks of repetitions whose order alternates.
+Its figure for a call is the smallest median of the blocks, and the ratio of a pair is the median
+over its blocks. The figure of several processes is the median, with the smallest and largest ratio.
+Files are in the page cache. Memory was touched before. Bytearrays are copied by numpy in arrays of
+their memory. `from a path` opens and closes the file in both calls; `from a descriptor` reads an
+open file from its beginning (`os.preadv`, which `readinto` and `seek` are the two halves of).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from waywiser import transfer
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = tuple(4 * KIB * 4**power for power in range(8))  # up to 64 MiB
-BLOCKS = 7
+PAIRS_OF_BLOCKS = 4
 MOST_CALLS = 2000  # of a block
 BYTES_OF_BLOCK = 64 * MIB
 Call = Callable[[], Any]
@@ -97,7 +97,11 @@ def pairs(size: int, path: Path) -> Iterator[tuple[str, Call, Call]]:
 
 def compared(library: Call, other: Call, size: int) -> dict[str, float]:
     calls = max(5, min(MOST_CALLS, BYTES_OF_BLOCK // size))
-    blocks = [(median_time(library, calls), median_time(other, calls)) for _ in range(BLOCKS)]
+    blocks = []
+    for _ in range(PAIRS_OF_BLOCKS):
+        first = median_time(library, calls), median_time(other, calls)
+        second = median_time(other, calls), median_time(library, calls)
+        blocks += [first, second[::-1]]
     ratio = statistics.median(ours / theirs for ours, theirs in blocks)
     return dict(zip(KEYS, (*map(min, zip(*blocks, strict=True)), ratio), strict=True))
 

@@ -25,13 +25,12 @@ struct Registry {
     std::set<std::weak_ptr<ContextState>, std::owner_less<>> contexts;
 };
 
-std::atomic<unsigned> forks{0};
 std::atomic<Registry*> contexts{new Registry()};
 
 Registry& registry() { return *contexts; }
 
 void after_fork() {
-    ++forks;
+    ++detail::forks;
     contexts = new Registry();  // the mutex of the old one may be locked forever
 }
 
@@ -55,11 +54,7 @@ waywiser_options options_of(const Options& options) {
 
 }  // namespace
 
-unsigned fork_count() {
-    static const bool watched = [] { return pthread_atfork(nullptr, nullptr, after_fork) == 0; }();
-    (void)watched;
-    return forks.load(std::memory_order_relaxed);
-}
+void count_forks() { pthread_atfork(nullptr, nullptr, after_fork); }
 
 waywiser_status ContextState::create(const Options& options, std::shared_ptr<ContextState>& made) {
     const waywiser_options plain = options_of(options);

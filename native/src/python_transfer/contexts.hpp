@@ -15,8 +15,14 @@
 
 namespace waywiser::python {
 
+namespace detail {
+inline std::atomic<unsigned> forks{0};
+}
+
+// Counts forks from now on. Call it once.
+void count_forks();
 // Number of forks between the process that loaded the module and this one.
-unsigned fork_count();
+inline unsigned fork_count() { return detail::forks.load(std::memory_order_relaxed); }
 
 struct Options {
     std::size_t threads = 0;

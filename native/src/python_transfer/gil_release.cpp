@@ -15,18 +15,19 @@ constexpr auto kNap = std::chrono::microseconds(100);
 
 std::atomic<bool> ends{false};
 std::atomic<std::thread::id> ending_thread{};
-std::atomic<unsigned> returning{0};  // threads that are about to take the GIL
+std::atomic<unsigned> returns{0};     // times that a thread was about to take the GIL
+std::atomic<unsigned> have_taken{0};  // those at which it has taken it; changes with the GIL
 
 }  // namespace
 
 GilRelease::~GilRelease() {
-    ++returning;
+    ++returns;
     if (ends && ending_thread.load() != std::this_thread::get_id()) {
-        --returning;
+        --returns;
         for (;;) pause();
     }
     PyEval_RestoreThread(state_);
-    --returning;
+    have_taken.store(have_taken.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 void begin_exit() {
@@ -34,7 +35,7 @@ void begin_exit() {
     ends = true;
     PyThreadState* const state = PyEval_SaveThread();
     const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (returning != 0 && std::chrono::steady_clock::now() < end) {
+    while (returns != have_taken && std::chrono::steady_clock::now() < end) {
         std::this_thread::sleep_for(kNap);
     }
     PyEval_RestoreThread(state);

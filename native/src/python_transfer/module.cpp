@@ -367,7 +367,7 @@ std::string machine_json() {
 NB_MODULE(_transfer, m) {
     using namespace waywiser::python;
     nb::set_leak_warnings(false);  // a transfer that never ends is kept, with its objects
-    fork_count();                  // counts from now on
+    count_forks();
     m.attr("version") = waywiser_version();
     bind_handle(m);
     bind_context(m);

@@ -206,7 +206,9 @@ Choice chunked(Choice choice, const char* why) {
 }
 
 Choice choose_on_host(Choice choice, std::size_t bytes, std::size_t threads) {
-    if (bytes < alone_below(threads)) return plain(std::move(choice), "too small for several threads");
+    if (bytes < alone_below(threads)) {
+        return plain(std::move(choice), "too small for several threads");
+    }
     return chunked(std::move(choice), "threads copy between host memories");
 }
 
