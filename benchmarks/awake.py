@@ -25,7 +25,7 @@ from typing import Any
 from replicates import print_medians, replicates
 
 MIB = 1 << 20
-SIZES = (MIB // 2, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)
+SIZES = (MIB // 2, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 32 * MIB, 64 * MIB)
 AWAKE_SECONDS = 0.002
 Figures = dict[str, float]
 # Threads of OpenMP, which torch copies between host memories with, would spin on all CPUs.

@@ -318,8 +318,10 @@ def traced(call: Callable[[], Any]) -> Any:
 
 
 def is_undefined(case: Case) -> bool:
-    """Whether the result depends on time, also without the library: PyTorch conjugates or negates a
-    pinned destination on the CPU although its copy may still run."""
+    """Whether the result depends on time without the library too.
+
+    PyTorch conjugates or negates a pinned destination on the CPU although its copy may still run.
+    """
     return (
         case.call.startswith("copy_")
         and case.non_blocking

@@ -203,6 +203,10 @@ Waited copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void
     }
     const gpu::CallerState keep;
     const Prepared ready = prepare(*engine, to, from, bytes, stream);
+    if (ready.choice.awake && !ready.order.capturing && !after_a_look(ready.order, stream)) {
+        engine->run(job_of(*engine, ready, bytes), Engine::Until::done);
+        return {};
+    }
     const HostUse host = host_use(ready);
     const bool to_gpu = ready.to.end.gpu >= 0;
     // When the stream has been waited for, CPUs need none.
