@@ -8,7 +8,8 @@ Its figure for a call is the smallest median of the blocks, and the ratio of a p
 over its blocks. The figure of several processes is the median, with the smallest and largest ratio.
 Files are in the page cache. Memory was touched before. Bytearrays are copied by numpy in arrays of
 their memory. `from a path` opens and closes the file in both calls; `from a descriptor` reads an
-open file from its beginning (`os.preadv`, which `readinto` and `seek` are the two halves of).
+open file from its beginning (`os.preadv`), and `from a file` an unbuffered file object (`seek` and
+`readinto`).
 """
 
 from __future__ import annotations
@@ -93,6 +94,12 @@ def pairs(size: int, path: Path) -> Iterator[tuple[str, Call, Call]]:
     with path.open("rb", buffering=0) as file:
         number, parts = file.fileno(), [raw_to]
         yield "from a descriptor", lambda: read(number, raw_to), lambda: os.preadv(number, parts, 0)
+
+        def seek_and_readinto() -> None:
+            file.seek(0)
+            file.readinto(raw_to)
+
+        yield "from a file", lambda: read(file, raw_to), seek_and_readinto
 
 
 def compared(library: Call, other: Call, size: int) -> dict[str, float]:

@@ -274,6 +274,21 @@ class TestFiles:
                 assert same_bytes(longer[: content.size], content)
                 assert (longer[content.size :] == 9).all()
 
+    @pytest.mark.parametrize("buffering", [0, -1])
+    def test_a_file_object_is_read_at_the_offset_and_stays_where_it_is(
+        self, tmp_path: pathlib.Path, buffering: int
+    ) -> None:
+        content = random_array(9000)
+        (tmp_path / "file").write_bytes(bytes(content))
+        made = np.zeros(100, np.uint8)
+        with (tmp_path / "file").open("rb", buffering=buffering) as file:
+            file.read(7)
+            assert transfer.read(file, made, offset=8890) == 100
+            assert same_bytes(made, content[8890:8990])
+            assert file.seek(0, os.SEEK_CUR) == 7
+        with pytest.raises(ValueError, match="closed file"):
+            transfer.read(file, made)
+
     def test_a_path_is_not_truncated(self, tmp_path: pathlib.Path) -> None:
         path = tmp_path / "file"
         path.write_bytes(b"0123456789")

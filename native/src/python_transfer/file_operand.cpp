@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <climits>
@@ -172,6 +173,28 @@ bool is_path(nb::handle file) {
            attribute(file, "__fspath__").is_valid();
 }
 
+// A type of the module io, which is never unloaded; null if there is none.
+PyObject* type_of_io(const char* name) {
+    const nb::object module = nb::steal(PyImport_ImportModule("io"));
+    PyObject* const type = module.is_valid() ? PyObject_GetAttrString(module.ptr(), name) : nullptr;
+    PyErr_Clear();
+    return type;
+}
+
+// Whether it is a file of Python that has nothing to flush before a read.
+bool is_unbuffered_or_only_read(nb::handle file) {
+    static PyObject* const unbuffered = type_of_io("FileIO");
+    static PyObject* const only_read = type_of_io("BufferedReader");
+    auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(file.ptr()));
+    return type == unbuffered || type == only_read;
+}
+
+// The number of a descriptor; -1 if it is none.
+int descriptor_of(nb::handle number) {
+    const long value = PyLong_AsLong(number.ptr());
+    return value >= 0 && value <= INT_MAX ? static_cast<int>(value) : -1;
+}
+
 // Flushes the object's buffer, so that it is written before this write or included in this read.
 void flush_object(nb::handle file, Direction direction) {
     const nb::object flush = attribute(file, "flush");
@@ -220,8 +243,16 @@ File file_of(nb::handle file, Direction direction) {
 QuickFile QuickFile::of(nb::handle file) {
     QuickFile quick(-1);
     if (PyLong_CheckExact(file.ptr())) {
-        const long number = PyLong_AsLong(file.ptr());
-        if (number >= 0 && number <= INT_MAX) quick.descriptor_ = static_cast<int>(number);
+        quick.descriptor_ = descriptor_of(file);
+        PyErr_Clear();
+        return quick;
+    }
+    if (is_unbuffered_or_only_read(file)) {
+        static PyObject* const name = PyUnicode_InternFromString("fileno");
+        std::array self{file.ptr()};
+        const nb::object number =
+            nb::steal(PyObject_VectorcallMethod(name, self.data(), self.size(), nullptr));
+        if (number.is_valid()) quick.descriptor_ = descriptor_of(number);
         PyErr_Clear();
         return quick;
     }

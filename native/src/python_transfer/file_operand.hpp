@@ -24,7 +24,8 @@ File file_of(nanobind::handle file, Direction direction);
 // A file to read from at once, without what a failure needs for its message.
 class QuickFile {
 public:
-    // The caller's descriptor, or a path; else no file. Needs the GIL, and raises nothing.
+    // The caller's descriptor, that of a file object without anything to flush, or a path; else no
+    // file. Needs the GIL, and raises nothing.
     static QuickFile of(nanobind::handle file);
     // The descriptor stays the caller's.
     explicit QuickFile(int descriptor) : descriptor_(descriptor) {}
