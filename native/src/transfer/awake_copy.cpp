@@ -26,7 +26,8 @@ std::size_t threads_of(const CopyShape& shape) { return std::max<std::size_t>(sh
 
 std::shared_ptr<AwakeCopy> AwakeCopy::make(Engine& engine, const End& to, const End& from,
                                            std::size_t bytes, const CopyShape& shape) {
-    if (std::bit_ceil(bytes) > engine.options().pinned_bytes / 2) return nullptr;  // others need some
+    if (std::bit_ceil(bytes) > engine.options().pinned_bytes / 2)
+        return nullptr;  // others need some
     const int device = std::max(to.gpu, from.gpu);
     const GpuPlace* gpu = engine.machine().gpu(device);
     const int node = gpu != nullptr ? gpu->numa : -1;

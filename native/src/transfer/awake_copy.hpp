@@ -22,10 +22,10 @@ namespace waywiser::transfer {
 // Its chunks, one for each thread, only let threads join: fill() works on any piece that is left.
 class AwakeCopy final : public Job {
 public:
-    // One side is on a GPU, the other in pageable memory. By at most `shape.threads` threads. The GPU
-    // copies `shape.chunk` bytes at once, a CPU `shape.least`. nullptr if there is no staging memory for all bytes now, or
-    // too little would be left for others.
-    // The engine must outlive the job. Throws gpu::Error.
+    // One side is on a GPU, the other in pageable memory. By at most `shape.threads` threads. The
+    // GPU copies `shape.chunk` bytes at once, a CPU `shape.least`. nullptr if there is no staging
+    // memory for all bytes now, or too little would be left for others. The engine must outlive the
+    // job. Throws gpu::Error.
     static std::shared_ptr<AwakeCopy> make(Engine& engine, const End& to, const End& from,
                                            std::size_t bytes, const CopyShape& shape);
     ~AwakeCopy() override;

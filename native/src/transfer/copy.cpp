@@ -82,8 +82,7 @@ Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes,
 
 std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t bytes) {
     if (ready.choice.awake) {
-        auto job =
-            AwakeCopy::make(engine, ready.to.end, ready.from.end, bytes, ready.choice.shape);
+        auto job = AwakeCopy::make(engine, ready.to.end, ready.from.end, bytes, ready.choice.shape);
         if (job) return job;
     }
     return std::make_shared<ChunkedCopy>(engine, ready.to.end, ready.from.end, bytes,

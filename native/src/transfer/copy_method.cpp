@@ -128,9 +128,9 @@ CopyShape slot_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
                              kSmallestChunk, from_gpu ? kDrainedChunk : kFilledChunk);
     shape.threads = threads;
     shape.slots = from_gpu ? std::clamp<std::size_t>(kDrainedSlots / threads, 2, 5) : kFilledSlots;
-    // Non-temporal stores save the CPUs a third of the memory traffic. The GPU reads slots that a CPU
-    // has just filled more slowly from its cache than from memory, but large copies are limited by
-    // the memory: there, slots that stay in caches are faster.
+    // Non-temporal stores save the CPUs a third of the memory traffic. The GPU reads slots that a
+    // CPU has just filled more slowly from its cache than from memory, but large copies are limited
+    // by the memory: there, slots that stay in caches are faster.
     shape.streaming = from_gpu;
     shape.stream_slots = !from_gpu && bytes <= kMostStreamedSlots;
     return shape;
@@ -143,8 +143,7 @@ CopyShape awake_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
         threads, 1, from_gpu && bytes >= kMoreDrainFrom ? kMostAwakeThreads : kAwakeThreads);
     shape.chunk = std::clamp(std::bit_floor(bytes / kAwakeSubmissions), kSmallestSubmission,
                              kLargestSubmission);
-    shape.least =
-        std::clamp(std::bit_floor(bytes / kAwakePieces), kSmallestPiece, kLargestPiece);
+    shape.least = std::clamp(std::bit_floor(bytes / kAwakePieces), kSmallestPiece, kLargestPiece);
     return shape;
 }
 

@@ -24,9 +24,9 @@ Ordering ordering(const Engine& engine, const CallerStream& stream, int operand)
 // An event after the work in the stream; nullopt if the stream is empty.
 std::optional<gpu::Event> after(const Ordering& order, const CallerStream& stream);
 
-// The same for a caller who waits for the copy. Looks at the event for a moment, and returns nullopt
-// if it happens meanwhile: threads that wait for a job's start begin later than those of a job that
-// can start at once. On an idle stream the event happens after some 5 us.
+// The same for a caller who waits for the copy. Looks at the event for a moment, and returns
+// nullopt if it happens meanwhile: threads that wait for a job's start begin later than those of a
+// job that can start at once. On an idle stream the event happens after some 5 us.
 std::optional<gpu::Event> after_a_look(const Ordering& order, const CallerStream& stream);
 
 // After a failure: waits until the stream does not use the caller's memory any more. Returns at

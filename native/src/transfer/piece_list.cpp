@@ -72,8 +72,7 @@ bool has_wide() {
                                                       std::uint64_t last) {
     return outside_of(index, last);
 }
-[[gnu::target("avx2")]] bool goes_by_wide(std::span<const std::int64_t> index,
-                                          std::uint64_t step) {
+[[gnu::target("avx2")]] bool goes_by_wide(std::span<const std::int64_t> index, std::uint64_t step) {
     return goes_by(index, step);
 }
 #else
