@@ -58,6 +58,7 @@ std::size_t slices_for(const Request& request, const std::vector<PlannedTransfer
         stride = std::max(stride, planned.stride);
         together += memories * (planned.in_place ? planned.stride : 2 * planned.stride);
     }
+    if (together == 0) return 1;
     return std::clamp<std::size_t>(std::min({kSlicedBytes / aligned(payload, kPage),
                                              kSlicedBuffer / stride, kSlicedBuffers / together}),
                                    1, kMostSlices);

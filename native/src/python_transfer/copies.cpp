@@ -325,14 +325,14 @@ std::string explain(const Context& context, nb::handle to, nb::handle from, nb::
                    .remedy = "pass dst and src, or dsts and srcs"});
         }
         const CallScope here("copy_batch");  // whose errors these are
-        return explain(*context, prepare_batch(context, destinations, sources, nb::none(),
-                                               "copy_batch", false));
+        return explain_copy(*context, prepare_batch(context, destinations, sources, nb::none(),
+                                                    "copy_batch", false));
     }
     if (is_blocks) {
         const CallScope here("copy_blocks");
         const Submission submission =
             prepare_blocks(context, to, from, to_index, from_index, nb::none(), false);
-        return name_wrong_index(submission, [&] { return explain(*context, submission); });
+        return name_wrong_index(submission, [&] { return explain_copy(*context, submission); });
     }
     prune();
     context->check_process();
@@ -344,7 +344,7 @@ std::string explain(const Context& context, nb::handle to, nb::handle from, nb::
     add_pieces(pair.to, pair.from, "explain", pieces);
     if (!is_identity(pieces)) check_overlap(pieces, "explain");
     set_pieces(std::move(pieces), "explain", submission);
-    return explain(*context, submission);
+    return explain_copy(*context, submission);
 }
 
 nb::dict usage(const Context& context) {

@@ -134,8 +134,8 @@ void run_between_gpus(ContextState& context, Submission& copy) {
     }));
 }
 
-waywiser_status explain(waywiser_context* context, const Submission& copy, std::string& text,
-                        std::size_t& needed) {
+waywiser_status explain_in(waywiser_context* context, const Submission& copy, std::string& text,
+                           std::size_t& needed) {
     if (!copy.listed()) {
         needed = 0;
         return waywiser_explain(context, copy.to, copy.from, copy.bytes, text.data(), text.size());
@@ -202,7 +202,7 @@ void copy_on_host(ContextState& context, void* to, const void* from, std::size_t
     check_use(use_on_host(context, [&] { std::memcpy(to, from, bytes); }));
 }
 
-std::string explain(ContextState& context, const Submission& copy) {
+std::string explain_copy(ContextState& context, const Submission& copy) {
     if (copy.bytes == 0) return "nothing to copy";
     if (copy.listed() && is_inline(copy)) {
         if (!context.is_open()) raise_closed();
@@ -213,7 +213,7 @@ std::string explain(ContextState& context, const Submission& copy) {
     std::string text(1024, '\0');
     for (std::size_t needed = 0;; text.resize(needed)) {
         check_use(
-            use(context, [&](waywiser_context* c) { return explain(c, copy, text, needed); }));
+            use(context, [&](waywiser_context* c) { return explain_in(c, copy, text, needed); }));
         if (needed <= text.size()) break;
     }
     text.resize(text.find('\0'));

@@ -19,8 +19,8 @@ namespace {
 
 const std::vector<std::string> kNcclCollectives{"allreduce", "allgather", "reduce-scatter",
                                                 "broadcast", "alltoall"};
-// Races depend on the calls, not on their bytes (kManySizes).
-constexpr std::size_t kMany = test::kManySizes ? kMiB : 32 << 10;
+// Three chunks of the fake NCCL. Races depend on the calls, not on their bytes (kManySizes).
+constexpr std::size_t kMany = test::kManySizes ? 192 << 10 : 32 << 10;
 const std::vector<std::size_t> kSizes = test::kManySizes
                                             ? std::vector<std::size_t>{1, 7, 10007, 256 << 10}
                                             : std::vector<std::size_t>{1, 10007};
