@@ -26,11 +26,10 @@ std::size_t threads_of(const CopyShape& shape) { return std::max<std::size_t>(sh
 
 std::shared_ptr<AwakeCopy> AwakeCopy::make(Engine& engine, const End& to, const End& from,
                                            std::size_t bytes, const CopyShape& shape) {
-    if (std::bit_ceil(bytes) > engine.options().pinned_bytes / 2)
-        return nullptr;  // others need some
     const int device = std::max(to.gpu, from.gpu);
     const GpuPlace* gpu = engine.machine().gpu(device);
     const int node = gpu != nullptr ? gpu->numa : -1;
+    if (std::bit_ceil(bytes) > engine.host_staging_budget(node, device) / 2) return nullptr;
     std::optional<Slot> slot = engine.host_staging(node, device, bytes);
     if (!slot) return nullptr;
     auto job =
@@ -60,15 +59,11 @@ AwakeCopy::AwakeCopy(Engine& engine, const End& to, const End& from, std::size_t
     for (std::size_t i = 0; i < events; ++i) events_.push_back(pool_.take(device_));
 }
 
-AwakeCopy::~AwakeCopy() {
-    if (may_be_in_use_) slot_.abandon();
-}
-
 std::size_t AwakeCopy::bytes_of(std::size_t number, std::size_t each) const {
     return std::min(each, bytes() - number * each);
 }
 
-void AwakeCopy::fill(Chunk&) {
+void AwakeCopy::fill(Chunk& chunk) {
     try {
         if (to_gpu_) {
             fill_pieces();
@@ -81,7 +76,10 @@ void AwakeCopy::fill(Chunk&) {
         settle();
         throw;
     }
-    if (broken_) settle();  // this thread may have submitted after the one that failed
+    if (broken_) {
+        settle();  // this thread may have submitted after the one that failed
+        chunk.bytes = 0;
+    }
 }
 
 void AwakeCopy::fill_pieces() {
@@ -176,17 +174,22 @@ void AwakeCopy::settle() noexcept {
     }
 }
 
-// Called once, by one thread, after the work of all others.
 void AwakeCopy::finish() {
     try {
         if (to_gpu_) wait_for([&] { return events_.front().done(); });
     } catch (...) {
         settle();
+        forget_moved();
         throw;
     }
     remove_in_flight(events_.back());
     for (gpu::Event& event : events_) pool_.give_back(device_, std::move(event));
     events_.clear();
+}
+
+// No thread works on the copy any more, and no GPU, unless it is unknown.
+void AwakeCopy::clear() noexcept {
+    if (may_be_in_use_) slot_.abandon();
     slot_.release();
 }
 

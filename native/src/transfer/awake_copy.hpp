@@ -28,11 +28,10 @@ public:
     // job. Throws gpu::Error.
     static std::shared_ptr<AwakeCopy> make(Engine& engine, const End& to, const End& from,
                                            std::size_t bytes, const CopyShape& shape);
-    ~AwakeCopy() override;
-
     void fill(Chunk& chunk) override;
     [[nodiscard]] bool drains() const override { return !to_gpu_; }
     void finish() override;
+    void clear() noexcept override;
 
 private:
     AwakeCopy(Engine& engine, const End& to, const End& from, std::size_t bytes,

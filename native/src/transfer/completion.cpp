@@ -15,6 +15,7 @@ void complete(Schedule& schedule, Job& job) {
     } catch (...) {
         job.fail(std::current_exception());
     }
+    job.clear();
     schedule.remove();  // first, so that who sees the end does not see the job
     job.end();
     schedule.notify_callers();

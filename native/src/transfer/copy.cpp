@@ -80,13 +80,17 @@ Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes,
     return ready;
 }
 
-std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t bytes) {
-    if (ready.choice.awake) {
-        auto job = AwakeCopy::make(engine, ready.to.end, ready.from.end, bytes, ready.choice.shape);
+// `at_once`: nothing is before it. Only then staging memory may be taken: what a stream holds back
+// must not keep others from it.
+std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t bytes,
+                            bool at_once) {
+    const End& to = ready.to.end;
+    const End& from = ready.from.end;
+    if (at_once && ready.choice.awake) {
+        auto job = AwakeCopy::make(engine, to, from, bytes, *ready.choice.awake);
         if (job) return job;
     }
-    return std::make_shared<ChunkedCopy>(engine, ready.to.end, ready.from.end, bytes,
-                                         ready.choice.shape);
+    return std::make_shared<ChunkedCopy>(engine, to, from, bytes, ready.choice.shape);
 }
 
 // The stream that a copy was ordered in: a default stream of the current GPU means that of the
@@ -105,7 +109,9 @@ void run(Engine& engine, const Prepared& ready, std::size_t bytes, const Orderin
     if (ready.choice.method == Choice::Method::plain) {
         plain_copy(ready.to, ready.from, bytes, order);
     } else {
-        run_ordered(engine, job_of(engine, ready, bytes), order, stream);
+        std::optional<gpu::Event> event = after_a_look(order, stream);
+        const auto job = job_of(engine, ready, bytes, !event);
+        run_after(engine, job, order, std::move(event));
     }
 }
 
@@ -135,8 +141,10 @@ Started start(const std::shared_ptr<Engine>& engine, const Prepared& ready, std:
         return start_plain(ready, bytes);
     }
     // A plain copy of pageable memory would block the caller: a thread does it instead.
-    auto job = job_of(*engine, ready, bytes);
-    engine->start(job, after(ready.order, stream));
+    std::optional<gpu::Event> event =
+        ready.choice.awake ? after_a_look(ready.order, stream) : after(ready.order, stream);
+    auto job = job_of(*engine, ready, bytes, !event);
+    engine->start(job, std::move(event));
     return {engine, std::move(job)};
 }
 
@@ -149,8 +157,9 @@ Waited copy_small_and_wait(Engine& engine, void* to, const void* from, std::size
     if (!is_fast) {
         const Prepared ready = prepare(engine, to, from, bytes, stream, known);
         if (ready.choice.method == Choice::Method::chunked) {
-            engine.run(job_of(engine, ready, bytes), Engine::Until::done,
-                       after_a_look(ready.order, stream));
+            std::optional<gpu::Event> event = after_a_look(ready.order, stream);
+            const auto job = job_of(engine, ready, bytes, !event);
+            engine.run(job, Engine::Until::done, std::move(event));
             return {};
         }
         plain_copy(ready.to, ready.from, bytes, ready.order);
@@ -203,7 +212,7 @@ Waited copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void
     const gpu::CallerState keep;
     const Prepared ready = prepare(*engine, to, from, bytes, stream);
     if (ready.choice.awake && !ready.order.capturing && !after_a_look(ready.order, stream)) {
-        engine->run(job_of(*engine, ready, bytes), Engine::Until::done);
+        engine->run(job_of(*engine, ready, bytes, true), Engine::Until::done);
         return {};
     }
     const HostUse host = host_use(ready);

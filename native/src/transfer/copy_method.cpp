@@ -250,20 +250,20 @@ Choice choose_over_link(Choice choice, const Side& to, const Side& from, std::si
     if (!host.pinned && bytes < least_chunked(options)) {
         return plain(std::move(choice), "too small for staging");
     }
+    const bool fresh = from_gpu && !host.pinned && is_fresh(host.data, bytes);
     // Threads that are awake do not help to create pages.
-    if (!host.pinned && bytes < kPlainBelow && from_gpu && is_fresh(host.data, bytes)) {
+    if (fresh && bytes < kPlainBelow) {
         return plain(std::move(choice), "too small for staging: its pages do not exist yet");
     }
     // Creating pages is work for CPUs: all of them help, each with its own huge pages.
-    if (from_gpu && !host.pinned && is_fresh(host.data, bytes)) {
+    if (fresh) {
         if (!relayed) choice.shape.threads = 0;
         choice.shape.least = host::kHugePage;
         choice.shape.chunk = host::kHugePage;
     }
     if (relayed) return chunked(std::move(choice), "over the links of the relays too");
-    if (!host.pinned && is_for_awake_threads(options, bytes, from_gpu)) {
-        choice.shape = awake_shape(bytes, options.threads, from_gpu);
-        choice.awake = true;
+    if (!host.pinned && !fresh && is_for_awake_threads(options, bytes, from_gpu)) {
+        choice.awake = awake_shape(bytes, options.threads, from_gpu);
         return chunked(std::move(choice), "threads that are awake copy through pinned slots");
     }
     return host.pinned ? choose_of_pinned(std::move(choice), bytes, options.polite_bytes)

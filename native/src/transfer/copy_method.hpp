@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ struct Choice {
     enum class Method { plain, chunked };
     Method method = Method::plain;
     CopyShape shape;
-    bool awake = false;                      // chunked: by an AwakeCopy, if there is memory for it
+    std::optional<CopyShape> awake;          // chunked: of an AwakeCopy, if one can be made
     std::string why;                         // one-line explanation
     const PolicyDecision* policy = nullptr;  // what decided; nullptr: the defaults
 };

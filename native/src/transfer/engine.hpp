@@ -76,9 +76,14 @@ public:
 
     // Takes staging memory from the engine's pools for other users than jobs: on the host at a node
     // (for copies of a device), or on a device. Returns nullopt while the budget is used up. Jobs
-    // cannot use it until it is released. Throws what allocation throws.
+    // cannot use it until it is released, which must not wait for them. Throws what allocation
+    // throws.
     std::optional<Slot> host_staging(int node, int device, std::size_t bytes);
     std::optional<Slot> device_staging(int device, std::size_t bytes);
+    // Most bytes of that pool on the host.
+    [[nodiscard]] std::size_t host_staging_budget(int node, int device) {
+        return staging_.host(node, device).budget();
+    }
     // See CopyStreams.
     gpu::Stream& stream_beside(int device, const void* callers) {
         return streams_.beside(device, callers);

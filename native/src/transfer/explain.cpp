@@ -149,15 +149,15 @@ std::string explain(Engine& engine, const void* to, const void* from, std::size_
     const std::string expected =
         choice.policy == nullptr ? "" : expectation(*choice.policy, engine.policy_file());
     if (choice.method == Choice::Method::plain) return "plain copy: " + choice.why + expected;
+    const CopyShape& shape = choice.awake ? *choice.awake : choice.shape;
     const std::size_t most = engine.options().threads;
-    const std::size_t threads =
-        choice.shape.threads == 0 ? most : std::min(choice.shape.threads, most);
+    const std::size_t threads = shape.threads == 0 ? most : std::min(shape.threads, most);
     std::string text = "chunked copy: " + choice.why + "; chunks of " +
-                       std::to_string(choice.shape.chunk >> 10) + " KiB, up to " +
+                       std::to_string(shape.chunk >> 10) + " KiB, up to " +
                        std::to_string(threads) + " threads";
-    if (!choice.shape.relays.empty()) {
+    if (!shape.relays.empty()) {
         text += ", relays";
-        for (const int relay : choice.shape.relays) text += " gpu:" + std::to_string(relay);
+        for (const int relay : shape.relays) text += " gpu:" + std::to_string(relay);
     }
     return text + expected;
 }

@@ -51,6 +51,8 @@ public:
     [[nodiscard]] virtual bool drains() const { return false; }
     // Called once when all chunks are done, before waiters are notified. May throw.
     virtual void finish() {}
+    // Called once after that, also if the job has failed or was cancelled: frees what it holds.
+    virtual void clear() noexcept {}
 
     // --- settings
 
@@ -135,6 +137,8 @@ protected:
     bool two_links_ = false;             // each chunk crosses two links in turn
     // Sets an earlier end than expected, if a file is shorter. Called by fill().
     void ends_at(std::size_t bytes);
+    // Nothing counts as moved, after a failure that was found after all chunks.
+    void forget_moved() { moved_.store(0, std::memory_order_relaxed); }
 
 private:
     enum class State { running, notifying, done };

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <utility>
 #include <vector>
 
 #include "host/relax.hpp"
@@ -107,11 +108,10 @@ void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Order
     }
 }
 
-void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
-                 const CallerStream& stream) {
+void run_after(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
+               std::optional<gpu::Event> event) {
     const bool ends = job->drains() || !order.stream;
-    engine.run(job, ends ? Engine::Until::done : Engine::Until::submitted,
-               after_a_look(order, stream));
+    engine.run(job, ends ? Engine::Until::done : Engine::Until::submitted, std::move(event));
     if (ends) return;
     try {
         job->order(*order.stream);
@@ -119,6 +119,11 @@ void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering
         job->wait();  // it cannot be ordered, but is at least done
         throw;
     }
+}
+
+void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
+                 const CallerStream& stream) {
+    run_after(engine, job, order, after_a_look(order, stream));
 }
 
 }  // namespace waywiser::transfer

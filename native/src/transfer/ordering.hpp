@@ -39,7 +39,11 @@ void drain(const Engine& engine, const CallerStream& stream) noexcept;
 // Copies by runtime calls on the caller's stream, split at the ends of registrations.
 void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Ordering& order);
 
-// Runs a job with the calling thread, and orders the caller's stream after it.
+// Runs a job that starts after an event (nullopt: at once) with the calling thread, and orders the
+// caller's stream after it.
+void run_after(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
+               std::optional<gpu::Event> event);
+// The same with after_a_look().
 void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
                  const CallerStream& stream);
 

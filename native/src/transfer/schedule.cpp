@@ -163,6 +163,11 @@ void Schedule::put_back(const HeldChunk& held) {
     if (std::ranges::find(ready_, held.job) == ready_.end()) ready_.push_back(held.job);
 }
 
+std::size_t Schedule::ready_jobs() const {
+    const std::lock_guard lock(mutex_);
+    return ready_.size();
+}
+
 bool Schedule::submitted(Job& job, std::size_t chunks) {
     const std::lock_guard lock(mutex_);
     return job.supply().submitted(chunks);

@@ -50,8 +50,10 @@ public:
     // Takes the next chunk (of the job `only`, if not null), and wakes threads for more. Nullptr if
     // there is none for this thread. An engine's thread may get a chunk that another has left, too.
     std::unique_ptr<HeldChunk> claim(WorkerState& self, const Job* only);
-    // The chunk got no staging memory: another thread takes it later.
+    // The chunk got no staging memory: another thread takes it later, after those of other jobs.
     void put_back(const HeldChunk& held);
+    // Jobs with chunks that no thread has taken.
+    [[nodiscard]] std::size_t ready_jobs() const;
     // So many chunks of the job are submitted, or have ended without. True if this was the last
     // one.
     bool submitted(Job& job, std::size_t chunks);

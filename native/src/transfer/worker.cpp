@@ -62,7 +62,15 @@ bool Worker::make_progress(const Job* only) {
     progress |= reap();
     if (state_.filled) return progress;
     auto held = parts_.schedule.claim(state_, only);
-    if (held) progress |= process(std::move(held));
+    if (!held) return progress;
+    if (process(std::move(held))) return true;
+    // Its job, for which there is no staging now, is behind the others: they may need none, and
+    // then free some.
+    for (std::size_t others = parts_.schedule.ready_jobs(); others > 1; --others) {
+        held = parts_.schedule.claim(state_, only);
+        if (!held) break;
+        if (process(std::move(held))) return true;
+    }
     return progress;
 }
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "async_call.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "units.hpp"
@@ -92,6 +93,53 @@ TEST_F(AwakeThreads, BringTheBytesOfSeveralCallers) {
     std::vector<std::thread> callers;
     for (unsigned i = 0; i < 4; ++i) callers.emplace_back(call, i);
     for (std::thread& each : callers) each.join();
+}
+
+// More copies are started than the pinned memory can hold at once, and some take it in chunks.
+TEST_F(AwakeThreads, GoOnWhenTheirMemoryIsUsedUp) {
+    for (int round = 0; round < 6; ++round) {
+        waywiser::Context context(
+            {.threads = 2, .pinned_bytes = 12 * kMiB, .policy = "off", .awake_seconds = 1e-3});
+        const gpu::Stream stream(0);
+        std::vector<std::size_t> sizes;
+        for (const std::size_t mib : {5, 4, 3, 1, 1, 20, 2, 4}) sizes.push_back(mib * kMiB);
+        std::vector<gpu::DeviceBuffer> devices;
+        std::vector<std::vector<std::byte>> hosts;
+        std::vector<waywiser::TransferHandle> left;
+        for (const std::size_t bytes : sizes) {
+            devices.emplace_back(0, bytes);
+            hosts.emplace_back(bytes, std::byte{7});
+            left.push_back(context.copy_async(devices.back().data(), hosts.back().data(), bytes,
+                                              stream.handle()));
+        }
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            EXPECT_EQ(left[i].result(test::kHangSeconds), sizes[i]) << round;
+        }
+    }
+}
+
+// What a stream holds back holds no staging memory.
+TEST_F(AwakeThreads, LeaveTheirMemoryToOthersUntilTheyStart) {
+    waywiser::Context context(awake_options(1e-3));
+    const gpu::Stream held(0);
+    const gpu::Stream other(0);
+    gpu::Gate gate(0);
+    gate.close(held);
+    std::vector<gpu::DeviceBuffer> devices;
+    std::vector<std::vector<std::byte>> hosts;
+    std::vector<waywiser::TransferHandle> waiting;
+    for (int i = 0; i < 6; ++i) {
+        devices.emplace_back(0, 4 * kMiB);
+        hosts.push_back(numbered(4 * kMiB, static_cast<unsigned>(i)));
+        waiting.push_back(context.copy_async(devices.back().data(), hosts.back().data(), 4 * kMiB,
+                                             held.handle()));
+    }
+    const gpu::DeviceBuffer device(0, 4 * kMiB);
+    std::vector<std::byte> host(4 * kMiB);
+    const auto now = context.copy_async(device.data(), host.data(), host.size(), other.handle());
+    EXPECT_EQ(now.result(test::kHangSeconds), host.size());
+    gate.open();
+    for (const auto& each : waiting) EXPECT_EQ(each.result(test::kHangSeconds), 4 * kMiB);
 }
 
 // The source may be changed as soon as the GPU's copies are in a stream, before the host has them.
