@@ -12,6 +12,8 @@ namespace {
 constexpr StopRule kRepetitionRule{
     .target = 0.5, .wanted = 0.5, .maximum = 50, .soft_seconds = 0.01, .hard_seconds = 0.1};
 
+constexpr int kTries = 20;
+
 class Repetition : public test::OnFake {
 protected:
     Repetition() {
@@ -39,7 +41,10 @@ protected:
 
 // The executor throws if one start follows another without a restore: none may, on any path.
 TEST_F(Repetition, RestoresEveryPieceBeforeEachStart) {
-    const Outcome outcome = measure(request("pageable", test::kTurner, 4096));
+    Outcome outcome = measure(request("pageable", test::kTurner, 4096));
+    for (int tries = 1; tries < kTries && most(outcome) == 1; ++tries) {
+        outcome = measure(request("pageable", test::kTurner, 4096));
+    }
     EXPECT_GE(test::kind_calls().restores, test::kind_calls().starts);
     EXPECT_GT(most(outcome), 1u) << "short executions are still batched";
     EXPECT_LE(most(outcome), 64u);
@@ -59,7 +64,17 @@ TEST_F(Repetition, ChecksBytesInPlace) {
 // All repetitions of a sample are checked, not only the first.
 TEST_F(Repetition, ChecksBytesOfLaterRepetitions) {
     test::kind_calls().spoils_others = true;
-    EXPECT_THROW(measure(request("pageable", test::kTurner, 4096)), WrongBytes);
+    std::size_t repetitions = 1;
+    bool found = false;
+    // On a busy machine one execution can seem long enough, and then none follows it.
+    for (int tries = 0; tries < kTries && repetitions == 1 && !found; ++tries) {
+        try {
+            repetitions = most(measure(request("pageable", test::kTurner, 4096)));
+        } catch (const WrongBytes&) {
+            found = true;
+        }
+    }
+    EXPECT_TRUE(found) << "at most " << repetitions << " repetitions in a sample";
 }
 
 TEST_F(Repetition, RestoresMemoryThatIsUsedUp) {
