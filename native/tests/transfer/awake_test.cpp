@@ -95,51 +95,70 @@ TEST_F(AwakeThreads, BringTheBytesOfSeveralCallers) {
     for (std::thread& each : callers) each.join();
 }
 
-// More copies are started than the pinned memory can hold at once, and some take it in chunks.
-TEST_F(AwakeThreads, GoOnWhenTheirMemoryIsUsedUp) {
-    for (int round = 0; round < 6; ++round) {
-        waywiser::Context context(
-            {.threads = 2, .pinned_bytes = 12 * kMiB, .policy = "off", .awake_seconds = 1e-3});
-        const gpu::Stream stream(0);
-        std::vector<std::size_t> sizes;
-        for (const std::size_t mib : {5, 4, 3, 1, 1, 20, 2, 4}) sizes.push_back(mib * kMiB);
-        std::vector<gpu::DeviceBuffer> devices;
-        std::vector<std::vector<std::byte>> hosts;
-        std::vector<waywiser::TransferHandle> left;
+// Copies to the GPU of these sizes. Their memory is prepared first, so that they start one right
+// after the other.
+class CopiesToGpu {
+public:
+    explicit CopiesToGpu(const std::vector<std::size_t>& sizes) {
         for (const std::size_t bytes : sizes) {
-            devices.emplace_back(0, bytes);
-            hosts.emplace_back(bytes, std::byte{7});
-            left.push_back(context.copy_async(devices.back().data(), hosts.back().data(), bytes,
-                                              stream.handle()));
+            devices_.emplace_back(0, bytes);
+            hosts_.emplace_back(bytes, std::byte{7});
         }
-        for (std::size_t i = 0; i < sizes.size(); ++i) {
-            EXPECT_EQ(left[i].result(test::kHangSeconds), sizes[i]) << round;
+    }
+    void start(waywiser::Context& context, const gpu::Stream& stream) {
+        for (std::size_t i = 0; i < hosts_.size(); ++i) {
+            handles_.push_back(context.copy_async(devices_[i].data(), hosts_[i].data(),
+                                                  hosts_[i].size(), stream.handle()));
         }
+    }
+    void expect_end() const {
+        for (std::size_t i = 0; i < handles_.size(); ++i) {
+            EXPECT_EQ(handles_[i].result(test::kHangSeconds), hosts_[i].size()) << i;
+        }
+    }
+
+private:
+    std::vector<gpu::DeviceBuffer> devices_;
+    std::vector<std::vector<std::byte>> hosts_;
+    std::vector<waywiser::TransferHandle> handles_;
+};
+
+// Of 16 MiB, 15 are for staging: these sizes use all of it at once.
+std::vector<std::size_t> all_staging() { return {4 * kMiB, 4 * kMiB, 4 * kMiB, 2 * kMiB, kMiB}; }
+
+// A thread that gets no staging for a chunk of the last copy has to go on with the others.
+TEST_F(AwakeThreads, GoOnWhenTheirMemoryIsUsedUp) {
+    const std::vector<std::byte> from(32 * kMiB, std::byte{1});
+    std::vector<std::byte> to(32 * kMiB);
+    std::vector<std::size_t> sizes = all_staging();
+    sizes.push_back(40 * kMiB);
+    for (int round = 0; round < 4 && !HasFailure(); ++round) {
+        CopiesToGpu copies(sizes);
+        waywiser::Context context(
+            {.threads = 2, .pinned_bytes = 16 * kMiB, .policy = "off", .awake_seconds = 1e-3});
+        const gpu::Stream stream(0);
+        // The engine's one thread begins with this, and then takes one chunk of each.
+        const auto first = context.copy_async(to.data(), from.data(), to.size(), stream.handle());
+        copies.start(context, stream);
+        copies.expect_end();
+        EXPECT_EQ(first.result(test::kHangSeconds), to.size());
     }
 }
 
 // What a stream holds back holds no staging memory.
 TEST_F(AwakeThreads, LeaveTheirMemoryToOthersUntilTheyStart) {
+    CopiesToGpu waiting(all_staging());
+    CopiesToGpu now({4 * kMiB});
     waywiser::Context context(awake_options(1e-3));
     const gpu::Stream held(0);
     const gpu::Stream other(0);
     gpu::Gate gate(0);
     gate.close(held);
-    std::vector<gpu::DeviceBuffer> devices;
-    std::vector<std::vector<std::byte>> hosts;
-    std::vector<waywiser::TransferHandle> waiting;
-    for (int i = 0; i < 6; ++i) {
-        devices.emplace_back(0, 4 * kMiB);
-        hosts.push_back(numbered(4 * kMiB, static_cast<unsigned>(i)));
-        waiting.push_back(context.copy_async(devices.back().data(), hosts.back().data(), 4 * kMiB,
-                                             held.handle()));
-    }
-    const gpu::DeviceBuffer device(0, 4 * kMiB);
-    std::vector<std::byte> host(4 * kMiB);
-    const auto now = context.copy_async(device.data(), host.data(), host.size(), other.handle());
-    EXPECT_EQ(now.result(test::kHangSeconds), host.size());
+    waiting.start(context, held);
+    now.start(context, other);
+    now.expect_end();
     gate.open();
-    for (const auto& each : waiting) EXPECT_EQ(each.result(test::kHangSeconds), 4 * kMiB);
+    waiting.expect_end();
 }
 
 // The source may be changed as soon as the GPU's copies are in a stream, before the host has them.
