@@ -7,7 +7,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -28,6 +27,7 @@ public:
     // job. Throws gpu::Error.
     static std::shared_ptr<AwakeCopy> make(Engine& engine, const End& to, const End& from,
                                            std::size_t bytes, const CopyShape& shape);
+
     void fill(Chunk& chunk) override;
     [[nodiscard]] bool drains() const override { return !to_gpu_; }
     void finish() override;

@@ -74,9 +74,9 @@ public:
     // Enables peer access. False if they are no peers.
     bool enable_peers(int one, int other) { return peers_.enable(one, other); }
 
-    // Takes staging memory from the engine's pools for other users than jobs: on the host at a node
-    // (for copies of a device), or on a device. Returns nullopt while the budget is used up. Jobs
-    // cannot use it until it is released, which must not wait for them. Throws what allocation
+    // Takes staging memory from the engine's pools: on the host at a node (for copies of a device),
+    // or on a device. Returns nullopt while the budget is used up. Chunks of jobs cannot use it
+    // until it is released, so whoever has it must not wait for them. Throws what allocation
     // throws.
     std::optional<Slot> host_staging(int node, int device, std::size_t bytes);
     std::optional<Slot> device_staging(int device, std::size_t bytes);
