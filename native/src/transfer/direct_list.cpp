@@ -136,19 +136,6 @@ std::size_t is_next(std::int64_t one, std::int64_t next) {
     return static_cast<std::uint64_t>(next) - static_cast<std::uint64_t>(one) == 1 ? 1U : 0U;
 }
 
-// The runs of one side for a kernel, by a formula if its pieces are equally spaced.
-Runs runs_of(const ListPart& part, const ListTraits& traits, ListSide side,
-             const std::size_t* offsets) {
-    const std::size_t count = traits.bytes / traits.run;
-    const std::size_t pitch = side == ListSide::to ? traits.to_pitch : traits.from_pitch;
-    Runs runs = listed_runs(part.base(side, pitch), traits.run, count, offsets, traits.access);
-    if (pitch == 0) return runs;
-    runs.offsets = nullptr;
-    runs.pitch = pitch;
-    runs.bits |= pitch;
-    return runs;
-}
-
 // False if there is no memory for its tables now.
 bool move_by_kernel(ListStaging& lists, const ListPart& part, const ListTraits& traits,
                     unsigned blocks, const gpu::Stream& stream) {
@@ -241,15 +228,8 @@ struct ListMove {
 
 // Of a list in a stream of the device.
 ListLimits limits_of(Engine& engine, const PieceGroup& group, int device) {
-    const EngineOptions& options = engine.options();
-    ListLimits limits{.multiprocessors = engine.lists().multiprocessors(device),
-                      .most_over_link = std::max(options.list_multiprocessors, 1U),
-                      .spare_engine = options.polite_bytes != 0,
-                      .list_bytes = group.list.bytes()};
-    if (gpu_of(group) == device) {
-        limits.of_pipeline = options.list_multiprocessors != 0 ? options.list_multiprocessors
-                                                               : PipelineShape{}.blocks;
-    }
+    ListLimits limits = list_limits(engine, device, group.list.bytes());
+    if (gpu_of(group) != device) limits.of_pipeline = 0;
     return limits;
 }
 
@@ -422,6 +402,18 @@ void ListPart::write_offsets(std::size_t run, ListSide side, const std::byte* ba
     for (const std::int64_t i : index(side)) *offsets++ = static_cast<std::size_t>(i) * stride;
 }
 
+Runs runs_of(const ListPart& part, const ListTraits& traits, ListSide side,
+             const std::size_t* offsets) {
+    const std::size_t count = traits.bytes / traits.run;
+    const std::size_t pitch = side == ListSide::to ? traits.to_pitch : traits.from_pitch;
+    Runs runs = listed_runs(part.base(side, pitch), traits.run, count, offsets, traits.access);
+    if (pitch == 0) return runs;
+    runs.offsets = nullptr;
+    runs.pitch = pitch;
+    runs.bits |= pitch;
+    return runs;
+}
+
 void write_offsets(std::span<const Piece> pieces, std::size_t run, ListSide side,
                    const std::byte* base, std::size_t* offsets) {
     const auto start = reinterpret_cast<std::uintptr_t>(base);
@@ -439,6 +431,16 @@ bool has_same_address(std::byte* host, int device) {
         if (error.kind() == gpu::Failure::sticky) throw;
         return false;
     }
+}
+
+ListLimits list_limits(Engine& engine, int gpu, std::size_t bytes) {
+    const EngineOptions& options = engine.options();
+    return {.multiprocessors = engine.lists().multiprocessors(gpu),
+            .most_over_link = std::max(options.list_multiprocessors, 1U),
+            .spare_engine = options.polite_bytes != 0,
+            .of_pipeline = options.list_multiprocessors != 0 ? options.list_multiprocessors
+                                                             : PipelineShape{}.blocks,
+            .list_bytes = bytes};
 }
 
 void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,

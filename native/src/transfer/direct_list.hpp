@@ -7,6 +7,7 @@
 
 #include "transfer/engine.hpp"
 #include "transfer/list_method.hpp"
+#include "transfer/move_runs.hpp"
 #include "transfer/ordering.hpp"
 #include "transfer/piece_list.hpp"
 
@@ -30,6 +31,8 @@ public:
 
     [[nodiscard]] std::size_t count() const { return last_ - first_; }
     [[nodiscard]] bool is_all() const { return count() == list_.count(); }
+    // Blocks of one array on each side. Other pieces may be of several allocations.
+    [[nodiscard]] bool is_of_blocks() const { return list_.block != 0; }
     [[nodiscard]] std::span<const Piece> pieces() const;
     // The sizes of the shortest and the longest piece.
     [[nodiscard]] std::pair<std::size_t, std::size_t> piece_bytes() const;
@@ -51,11 +54,18 @@ private:
     std::vector<Piece>& buffer_;
 };
 
+// The runs of one side of a part for a kernel, by a formula if its pieces are equally spaced.
+Runs runs_of(const ListPart& part, const ListTraits& traits, ListSide side,
+             const std::size_t* offsets);
+
 // Enqueues the moves of all pieces; both sides are device or pinned memory. Does not block. While
 // the stream is captured, plain copies are recorded. Checks the list first, but while a pipeline
 // loads its first bytes. Throws InvalidCopy like CopyList::check(), before anything is written.
 void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
                  const CallerStream& stream);
+
+// What a list of `bytes` in a stream of the GPU may use of it.
+ListLimits list_limits(Engine& engine, int gpu, std::size_t bytes);
 
 // What moves some pieces of a list.
 struct DirectMove {

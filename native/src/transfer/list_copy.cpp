@@ -115,10 +115,13 @@ int operand_of(const PieceGroup& group) {
     return group.to.end.gpu >= 0 ? group.to.end.gpu : group.from.end.gpu;
 }
 
-std::shared_ptr<Job> job_of(Engine& engine, PieceGroup& group) {
-    group.list.make_pieces();
-    return std::make_shared<StagedList>(engine, group.to.end, group.from.end, group.list.pieces,
-                                        list_slot_bytes(group.list.bytes()));
+// `outlives`: the job goes on after the call, whose caller may change the indexes then.
+std::shared_ptr<Job> job_of(Engine& engine, PieceGroup& group, bool outlives) {
+    const std::size_t slot_bytes = list_slot_bytes(group.list.bytes());
+    auto job = std::make_shared<StagedList>(engine, group.to.end, group.from.end,
+                                            std::move(group.list), slot_bytes);
+    if (outlives) job->keep_indexes();
+    return job;
 }
 
 bool is_small(const PieceGroup& group) {
@@ -203,7 +206,7 @@ std::optional<Remaining> move_groups(Engine& engine, std::vector<PieceGroup>& gr
             continue;
         }
         if (left) run(*left);
-        left = Remaining{job_of(engine, group), std::move(order)};
+        left = Remaining{job_of(engine, group, leave_last), std::move(order)};
     }
     if (left && !leave_last) {
         run(*left);

@@ -39,10 +39,14 @@ ListPipeline::~ListPipeline() {
 
 void ListPipeline::start_after(const gpu::Stream& stream, std::size_t bytes) {
     start_.record(stream);
-    gpu::wait(*kernels_, start_);
-    gpu::wait(copies_, start_);
+    wait(start_);
     moved_ = 0;
     left_ = bytes;
+}
+
+void ListPipeline::wait(const gpu::Event& event) {
+    gpu::wait(*kernels_, event);
+    gpu::wait(copies_, event);
 }
 
 std::size_t ListPipeline::chunk_bytes(std::size_t needed, std::size_t most, std::size_t run,

@@ -41,6 +41,8 @@ public:
 
     // Later moves, of `bytes` in all, start after the work that is in the stream now.
     void start_after(const gpu::Stream& stream, std::size_t bytes);
+    // Later moves start after the event.
+    void wait(const gpu::Event& event);
     // Enqueue the moves of all runs, in chunks of at most `chunk` bytes (and those of the shape),
     // which hold at least one run. The first chunks that are gathered, and the last ones that are
     // scattered, are smaller: the link waits for them. `blocks`: of a kernel. The offset table of

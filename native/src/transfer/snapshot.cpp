@@ -95,9 +95,10 @@ Started snapshot(const std::shared_ptr<Engine>& engine, CopyList list, const Cal
         throw NotSupported("the stream is being captured: make the snapshot before the capture");
     }
     if (sides.pinned) return copy_beside(*engine, list, order);
-    auto job = std::make_shared<StagedList>(*engine, End::host(list.pieces.front().to, false),
-                                            End::device(nullptr, sides.gpu), list.pieces,
-                                            list_slot_bytes(list.bytes()));
+    const End host = End::host(list.pieces.front().to, false);
+    const std::size_t slot_bytes = list_slot_bytes(list.bytes());
+    auto job = std::make_shared<StagedList>(*engine, host, End::device(nullptr, sides.gpu),
+                                            std::move(list), slot_bytes);
     engine->start(job, after(order, stream));
     return {engine, std::move(job)};
 }

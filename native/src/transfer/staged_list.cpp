@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
-#include "transfer/direct_list.hpp"
+#include "host/streaming.hpp"
 #include "transfer/list_kernel.hpp"
 
 namespace waywiser::transfer {
@@ -13,20 +15,31 @@ namespace {
 constexpr std::size_t kLeastSlot = std::size_t{256} << 10;
 constexpr std::size_t kMostOfSlot = std::size_t{2} << 20;
 constexpr std::size_t kFewestChunks = 16;
-// Chunks are multiples of it, so that their borders cut few pieces.
-constexpr std::size_t kChunkUnit = std::size_t{16} << 10;
+// The first and the last chunks are this part of the others: threads and the link wait for them.
+constexpr std::size_t kShortChunks = 4;
+// Parts of pieces of at least so many bytes are stored around the caches: that saves a third of the
+// memory traffic.
+constexpr std::size_t kStreamedFrom = std::size_t{2} << 10;
 constexpr std::size_t kTables = 2;  // for at most two GPUs
 constexpr std::size_t kShortestRun = 16;
 
-std::vector<std::size_t> starts_of(const std::vector<Piece>& pieces) {
+std::vector<std::size_t> starts_of(const CopyList& list) {
     std::vector<std::size_t> starts;
-    starts.reserve(pieces.size());
+    starts.reserve(list.pieces.size());
     std::size_t at = 0;
-    for (const Piece& piece : pieces) {
+    for (const Piece& piece : list.pieces) {
         starts.push_back(at);
         at += piece.bytes;
     }
     return starts;
+}
+
+void copy_from_slot(std::byte* to, const std::byte* from, std::size_t bytes) {
+    if (bytes >= kStreamedFrom) {
+        host::copy_streaming(to, from, bytes);
+    } else {
+        std::memcpy(to, from, bytes);
+    }
 }
 
 }  // namespace
@@ -35,8 +48,10 @@ std::size_t list_slot_bytes(std::size_t bytes) {
     return std::clamp(std::bit_ceil(bytes / kFewestChunks), kLeastSlot, kMostOfSlot);
 }
 
-StagedList::Cut StagedList::cut(const std::vector<Piece>& pieces, std::size_t slot_bytes) {
-    Cut cut{.run = common_run(pieces), .chunk = slot_bytes};
+StagedList::Cut StagedList::cut(const CopyList& list, std::size_t slot_bytes) {
+    Cut cut{.run = list.block != 0 ? list.block : common_run(list.pieces),
+            .chunk = slot_bytes,
+            .least = slot_bytes};
     if (cut.run < kShortestRun) {
         cut.run = 0;
         return cut;
@@ -44,23 +59,33 @@ StagedList::Cut StagedList::cut(const std::vector<Piece>& pieces, std::size_t sl
     // The tables take their part of the slot.
     constexpr std::size_t kEntries = kTables * sizeof(std::size_t);
     const std::size_t tables = (slot_bytes * kEntries + cut.run - 1) / (cut.run + kEntries) + 1;
-    cut.chunk = (slot_bytes - tables) / kChunkUnit * kChunkUnit;
+    const std::size_t most = slot_bytes - tables;
+    // Borders of chunks cut no run, and tables are aligned.
+    const std::size_t unit = std::lcm(cut.run, alignof(std::size_t));
+    if (unit > most) {
+        cut.run = 0;
+        return cut;
+    }
+    cut.least = std::max(most / kShortChunks / unit, std::size_t{1}) * unit;
+    cut.chunk = most / cut.least * cut.least;
     return cut;
 }
 
-StagedList::StagedList(Engine& engine, const End& to, const End& from,
-                       const std::vector<Piece>& pieces, std::size_t slot_bytes)
-    : StagedList(engine, to, from, pieces, slot_bytes, cut(pieces, slot_bytes)) {}
+StagedList::StagedList(Engine& engine, const End& to, const End& from, CopyList list,
+                       std::size_t slot_bytes)
+    : StagedList(engine, to, from, std::move(list), slot_bytes, cut(list, slot_bytes)) {}
 
-StagedList::StagedList(Engine& engine, const End& to, const End& from,
-                       const std::vector<Piece>& pieces, std::size_t slot_bytes, const Cut& cut)
-    : Job(bytes_of(pieces), cut.chunk, cut.chunk),
+StagedList::StagedList(Engine& engine, const End& to, const End& from, CopyList&& list,
+                       std::size_t slot_bytes, const Cut& cut)
+    : Job(list.bytes(), cut.chunk, cut.least),
       to_gpu_(to.kind == End::Kind::device),
       from_gpu_(from.kind == End::Kind::device),
-      pieces_(pieces),
-      starts_(starts_of(pieces_)),
+      list_(std::move(list)),
+      starts_(starts_of(list_)),
       cut_(cut) {
     most_threads_ = kListThreads;
+    fills_ = to_gpu_ && !from_gpu_;
+    gathers_ = to_gpu_ != from_gpu_;
     const int gpu = to_gpu_ ? to.gpu : from.gpu;
     const GpuPlace* place = gpu >= 0 ? engine.machine().gpu(gpu) : nullptr;
     if (place != nullptr) node_ = place->numa;
@@ -75,20 +100,40 @@ StagedList::StagedList(Engine& engine, const End& to, const End& from,
         route.second_direction = Direction::in;
     }
     routes_.push_back(route);
+    if (from_gpu_) source_ = std::make_unique<OnGpu>(engine, from.gpu, bytes());
+    if (to_gpu_) destination_ = std::make_unique<OnGpu>(engine, to.gpu, bytes());
+}
+
+void StagedList::keep_indexes() {
+    const auto keep = [](Blocks& blocks, std::vector<std::int64_t>& index) {
+        index.assign(blocks.index.begin(), blocks.index.end());
+        blocks.index = index;
+    };
+    keep(list_.to_blocks, to_index_);
+    keep(list_.from_blocks, from_index_);
 }
 
 std::vector<Piece> StagedList::parts(const Chunk& chunk) const {
+    const std::size_t block = list_.block;
+    const auto piece_at = [&](std::size_t at) {
+        if (block != 0) return at / block;
+        const auto after = std::ranges::upper_bound(starts_, at);
+        return static_cast<std::size_t>(after - starts_.begin()) - 1;
+    };
+    const std::size_t first = piece_at(chunk.at);
+    const std::size_t last = piece_at(chunk.at + chunk.bytes - 1);
     std::vector<Piece> found;
-    const std::size_t end = chunk.at + chunk.bytes;
-    auto n =
-        static_cast<std::size_t>(std::ranges::upper_bound(starts_, chunk.at) - starts_.begin()) - 1;
-    for (std::size_t at = chunk.at; at < end; ++n) {
-        const std::size_t skip = at - starts_[n];
-        const std::size_t bytes = std::min(pieces_[n].bytes - skip, end - at);
-        const bool begins = skip == 0 && pieces_[n].begins;
-        found.push_back({pieces_[n].to + skip, pieces_[n].from + skip, bytes, begins});
-        at += bytes;
-    }
+    const std::span<const Piece> whole = list_.part(first, last - first + 1, found);
+    if (block == 0) found.assign(whole.begin(), whole.end());
+    // The last piece first: it may be the first one too.
+    const auto start_of = [&](std::size_t n) { return block != 0 ? n * block : starts_[n]; };
+    found.back().bytes = chunk.at + chunk.bytes - start_of(last);
+    Piece& cut = found.front();
+    const std::size_t skip = chunk.at - start_of(first);
+    cut = {.to = cut.to + skip,
+           .from = cut.from + skip,
+           .bytes = cut.bytes - skip,
+           .begins = skip == 0 && cut.begins};
     return found;
 }
 
@@ -111,35 +156,46 @@ void StagedList::drain(Chunk& chunk) {
     if (to_gpu_ || !from_gpu_) return;
     const std::byte* from = chunk.slot.data();
     for (const Piece& part : parts(chunk)) {
-        std::memcpy(part.to, from, part.bytes);
+        copy_from_slot(part.to, from, part.bytes);
         from += part.bytes;
     }
 }
 
 void StagedList::submit(Chunk& chunk) {
-    std::byte* const slot = chunk.slot.data();
     if (from_gpu_) {
-        std::vector<Piece> moves = parts(chunk);
-        std::byte* at = slot;
-        for (Piece& move : moves) {
-            move.to = at;
-            at += move.bytes;
-        }
-        move_on_gpu(moves, ListSide::from, table_of(chunk, 0), *chunk.stream);
+        move_on_gpu(*source_, ListSide::from, chunk, 0, *chunk.stream, nullptr);
     }
     if (from_gpu_ && to_gpu_) {
         chunk.handover->record(*chunk.stream);
         gpu::wait(*chunk.second, *chunk.handover);
     }
     if (to_gpu_) {
-        std::vector<Piece> moves = parts(chunk);
-        const std::byte* at = slot;
-        for (Piece& move : moves) {
-            move.from = at;
-            at += move.bytes;
-        }
-        move_on_gpu(moves, ListSide::to, table_of(chunk, 1),
-                    chunk.second != nullptr ? *chunk.second : *chunk.stream);
+        move_on_gpu(*destination_, ListSide::to, chunk, 1,
+                    chunk.second != nullptr ? *chunk.second : *chunk.stream, chunk.handover);
+    }
+}
+
+// Fewer threads look for the end of a chunk, which holds up those that submit.
+void StagedList::submit_together(std::span<Chunk* const> chunks) {
+    for (Chunk* const chunk : chunks) submit(*chunk);
+}
+
+void StagedList::move_on_gpu(OnGpu& gpu, ListSide side, const Chunk& chunk, std::size_t table,
+                             const gpu::Stream& stream, const gpu::Event* after) const {
+    std::vector<Piece> buffer;
+    if (list_.block != 0 && cut_.run != 0) {
+        const ListPart blocks(list_, chunk.at / list_.block, chunk.bytes / list_.block, buffer);
+        return gpu.move(blocks, side, chunk.slot.data(), table_of(chunk, table), stream, after);
+    }
+    CopyList cut;
+    cut.pieces = parts(chunk);
+    const ListPart pieces(cut, 0, cut.pieces.size(), buffer);
+    gpu.move(pieces, side, chunk.slot.data(), table_of(chunk, table), stream, after);
+}
+
+void StagedList::clear() noexcept {
+    for (const auto& each : {&source_, &destination_}) {
+        if (*each) (*each)->give_back();
     }
 }
 
@@ -149,42 +205,100 @@ std::size_t* StagedList::table_of(const Chunk& chunk, std::size_t number) const 
            number * (cut_.chunk / cut_.run);
 }
 
-// `on_gpu`: the side on the GPU; the other one is a slot.
-void StagedList::move_on_gpu(std::span<const Piece> moves, ListSide on_gpu, std::size_t* table,
-                             const gpu::Stream& stream) const {
-    const auto copy = [&](std::span<const Piece> some) {
-        for (const Piece& piece : merged(some)) {
-            gpu::copy_async(piece.to, piece.from, piece.bytes, stream);
-        }
+// --- on a GPU --------------------------------------------------------------------------------
+
+StagedList::OnGpu::OnGpu(Engine& engine, int gpu, std::size_t list_bytes)
+    : lists_(engine.lists()), gpu_(gpu), limits_(limits(engine, gpu, list_bytes)) {}
+
+// Polite chunks wait for their turn in the copy engine: they are short, and have no other stream.
+ListLimits StagedList::OnGpu::limits(Engine& engine, int gpu, std::size_t list_bytes) {
+    ListLimits limits = list_limits(engine, gpu, list_bytes);
+    if (limits.spare_engine) limits.of_pipeline = 0;
+    limits.spare_engine = false;
+    return limits;
+}
+
+void StagedList::OnGpu::move(const ListPart& part, ListSide on_gpu, std::byte* slot,
+                             std::size_t* table, const gpu::Stream& stream,
+                             const gpu::Event* after) {
+    const bool to_gpu = on_gpu == ListSide::to;
+    const auto copy = [&](std::byte* in_slot, std::byte* on_gpu, std::size_t bytes) {
+        gpu::copy_async(to_gpu ? on_gpu : in_slot, to_gpu ? in_slot : on_gpu, bytes, stream);
     };
-    if (table == nullptr) return copy(moves);
-    // The border of the chunk may cut the first and the last piece: the kernel moves the whole
-    // ones.
-    const auto is_cut = [&](const Piece& piece) { return piece.bytes % cut_.run != 0; };
-    std::span<const Piece> whole = moves;
-    if (is_cut(whole.front())) whole = whole.subspan(1);
-    if (!whole.empty() && is_cut(whole.back())) whole = whole.first(whole.size() - 1);
-    if (whole.empty()) return copy(moves);
-    const ListTraits traits =
-        traits_of(whole, on_gpu == ListSide::to ? ListPath::from_host : ListPath::to_host);
-    std::byte* const base = lowest(whole, on_gpu);
-    std::byte* const slot =
-        on_gpu == ListSide::to ? const_cast<std::byte*>(whole.front().from) : whole.front().to;
-    const ListChoice choice = choose_list_method(traits, {});
-    if (choice.method != ListMethod::kernel || !has_same_address(slot, stream.device())) {
-        return copy(moves);
+    ListTraits traits = part.traits(to_gpu ? ListPath::from_host : ListPath::to_host);
+    const std::size_t pitch = to_gpu ? traits.to_pitch : traits.from_pitch;
+    if (part.is_of_blocks() && pitch == traits.run) {
+        return copy(slot, part.base(on_gpu, pitch), traits.bytes);
     }
-    const std::size_t count = traits.bytes / cut_.run;
-    write_offsets(whole, cut_.run, on_gpu, base, table);
-    const Runs listed = listed_runs(base, cut_.run, count, table, traits.access);
+    traits.access = traits.gpu_access;
+    traits.host_contiguous = true;  // in the slot
+    (to_gpu ? traits.from_pitch : traits.to_pitch) = traits.run;
+    const ListChoice choice = choose_list_method(traits, limits_, ListCosts{});
+    const bool by_kernel =
+        choice.method == ListMethod::kernel || choice.method == ListMethod::pipeline;
+    if (table == nullptr || !by_kernel || !has_same_address(slot, gpu_)) {
+        // Neighbours are joined, as they are in the slot.
+        std::vector<Piece> moves(part.pieces().begin(), part.pieces().end());
+        std::byte* at = slot;
+        for (Piece& move : moves) {
+            if (to_gpu) {
+                move.from = at;
+            } else {
+                move.to = at;
+            }
+            at += move.bytes;
+        }
+        for (const Piece& move : merged(moves)) {
+            gpu::copy_async(move.to, move.from, move.bytes, stream);
+        }
+        return;
+    }
+    const Runs listed = runs_of(part, traits, on_gpu, table);
+    if (pitch == 0) part.write_offsets(traits.run, on_gpu, listed.data, table);
+    if (choice.method == ListMethod::pipeline &&
+        move_by_pipeline(listed, slot, on_gpu, choice, stream, after)) {
+        return;
+    }
     const Runs together = Runs::together(slot, traits.bytes);
-    if (on_gpu == ListSide::to) {
-        launch_list(stream, choice.blocks, listed, together);
-    } else {
-        launch_list(stream, choice.blocks, together, listed);
+    const unsigned blocks = std::min(choice.blocks, limits_.most_over_link);
+    launch_list(stream, blocks, to_gpu ? listed : together, to_gpu ? together : listed);
+}
+
+bool StagedList::OnGpu::move_by_pipeline(const Runs& listed, std::byte* slot, ListSide on_gpu,
+                                         const ListChoice& choice, const gpu::Stream& stream,
+                                         const gpu::Event* after) {
+    const std::lock_guard lock(mutex_);
+    if (!pipeline_) {
+        pipeline_ = lists_.take_pipeline(stream);
+        if (!pipeline_) return false;
+        (*pipeline_)->start_after(stream, limits_.list_bytes);
     }
-    if (whole.data() != moves.data()) copy(moves.first(1));
-    if (whole.data() + whole.size() != moves.data() + moves.size()) copy(moves.last(1));
+    ListPipeline& pipeline = **pipeline_;
+    try {
+        if (after != nullptr) pipeline.wait(*after);
+        if (on_gpu == ListSide::to) {
+            pipeline.scatter(listed, slot, choice.chunk, choice.blocks);
+        } else {
+            pipeline.gather(slot, listed, choice.chunk, choice.blocks);
+        }
+        pipeline.finish_before(stream);
+    } catch (...) {
+        // What was enqueued uses the slot: the stream has to follow it.
+        try {
+            pipeline.finish_before(stream);
+            pipeline.join();
+        } catch (const gpu::Error&) {
+            pipeline_.reset();  // waits for it
+            lists_.give_back(gpu_, nullptr);
+        }
+        throw;
+    }
+    return true;
+}
+
+void StagedList::OnGpu::give_back() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (pipeline_) lists_.give_back(gpu_, std::move(pipeline_));
 }
 
 }  // namespace waywiser::transfer

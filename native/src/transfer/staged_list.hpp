@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -11,6 +14,7 @@
 #include "transfer/direct_list.hpp"
 #include "transfer/engine.hpp"
 #include "transfer/job.hpp"
+#include "transfer/list_pipeline.hpp"
 #include "transfer/piece_list.hpp"
 
 namespace waywiser::transfer {
@@ -18,35 +22,70 @@ namespace waywiser::transfer {
 class StagedList final : public Job {
 public:
     // All destinations are at one place, and so are all sources; the pieces have their addresses.
-    // Each chunk uses `slot_bytes` of staging for its data and tables.
-    StagedList(Engine& engine, const End& to, const End& from, const std::vector<Piece>& pieces,
+    // Each chunk uses `slot_bytes` of staging for its data and tables. The index arrays of blocks
+    // must outlive the submission of all chunks, unless keep_indexes() is called first.
+    StagedList(Engine& engine, const End& to, const End& from, CopyList list,
                std::size_t slot_bytes);
+
+    void keep_indexes();
 
     void fill(Chunk& chunk) override;
     void submit(Chunk& chunk) override;
+    void submit_together(std::span<Chunk* const> chunks) override;
     void drain(Chunk& chunk) override;
+    void clear() noexcept override;
     [[nodiscard]] bool drains() const override;
 
 private:
     struct Cut {
         std::size_t run = 0;    // bytes of a run for a kernel; 0: copies only
         std::size_t chunk = 0;  // bytes of data in a slot
+        std::size_t least = 0;  // of a short chunk
     };
-    static Cut cut(const std::vector<Piece>& pieces, std::size_t slot_bytes);
-    StagedList(Engine& engine, const End& to, const End& from, const std::vector<Piece>& pieces,
+    static Cut cut(const CopyList& list, std::size_t slot_bytes);
+    StagedList(Engine& engine, const End& to, const End& from, CopyList&& list,
                std::size_t slot_bytes, const Cut& cut);
 
+    // Kernels and copies of one GPU, through its staging memory. Used by one thread at a time.
+    class OnGpu {
+    public:
+        OnGpu(Engine& engine, int gpu, std::size_t list_bytes);
+        // Moves the bytes of a part of a list between GPU memory (the side `on_gpu`) and a slot in
+        // pinned memory, where they are together. Later work of the stream follows. `table`: room
+        // for an offset of each run, in pinned memory; nullptr: by copies only. `after`: fills the
+        // slot, and the stream waits for it; nullptr if the slot is ready.
+        void move(const ListPart& part, ListSide on_gpu, std::byte* slot, std::size_t* table,
+                  const gpu::Stream& stream, const gpu::Event* after);
+        void give_back() noexcept;
+
+    private:
+        static ListLimits limits(Engine& engine, int gpu, std::size_t list_bytes);
+        // False if no pipeline is free.
+        bool move_by_pipeline(const Runs& listed, std::byte* slot, ListSide on_gpu,
+                              const ListChoice& choice, const gpu::Stream& stream,
+                              const gpu::Event* after);
+
+        ListStaging& lists_;
+        const int gpu_;
+        const ListLimits limits_;
+        std::mutex mutex_;  // guards the pipeline
+        std::unique_ptr<OwnPipeline> pipeline_;
+    };
+
+    // `table`: the number of the table for the side on the GPU.
+    void move_on_gpu(OnGpu& gpu, ListSide side, const Chunk& chunk, std::size_t table,
+                     const gpu::Stream& stream, const gpu::Event* after) const;
     // The parts of pieces in a chunk, in order.
     [[nodiscard]] std::vector<Piece> parts(const Chunk& chunk) const;
     // In the chunk's slot, after its data; nullptr if no kernel is used.
     [[nodiscard]] std::size_t* table_of(const Chunk& chunk, std::size_t number) const;
-    void move_on_gpu(std::span<const Piece> moves, ListSide on_gpu, std::size_t* table,
-                     const gpu::Stream& stream) const;
 
     const bool to_gpu_, from_gpu_;
-    const std::vector<Piece> pieces_;
-    const std::vector<std::size_t> starts_;  // bytes of the list before each piece
+    CopyList list_;
+    std::vector<std::int64_t> to_index_, from_index_;  // copies of the caller's
+    std::vector<std::size_t> starts_;  // bytes of the list before each piece, if it has no blocks
     const Cut cut_;
+    std::unique_ptr<OnGpu> source_, destination_;  // of GPUs
 };
 
 // Maximum number of threads that move a list.

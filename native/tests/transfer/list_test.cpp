@@ -514,14 +514,19 @@ TEST_F(Lists, ThroughSlotsOfAnySize) {
                 across.push_back({other.data() + here, device.data() + there, run});
                 out.push_back({back.data() + here, other.data() + here, run});
             }
+            const auto list = [](const std::vector<Piece>& pieces) {
+                CopyList made;
+                made.pieces = pieces;
+                return made;
+            };
             const End memory = End::host(host.data(), false);
             const End first = End::device(device.data(), 0);
             const End second = End::device(other.data(), 1);
-            engine.run(std::make_shared<StagedList>(engine, first, memory, in, slot),
+            engine.run(std::make_shared<StagedList>(engine, first, memory, list(in), slot),
                        Engine::Until::done);
-            engine.run(std::make_shared<StagedList>(engine, second, first, across, slot),
+            engine.run(std::make_shared<StagedList>(engine, second, first, list(across), slot),
                        Engine::Until::done);
-            engine.run(std::make_shared<StagedList>(engine, memory, second, out, slot),
+            engine.run(std::make_shared<StagedList>(engine, memory, second, list(out), slot),
                        Engine::Until::done);
             for (std::size_t i = 0; i < count; ++i) {
                 ASSERT_EQ(std::memcmp(back.data() + 2 * i * run, host.data() + 2 * i * run, run), 0)
@@ -574,6 +579,90 @@ TEST_F(Lists, GoAroundWhatFails) {
             EXPECT_FALSE(failed) << fault;
         }
     }
+}
+
+// Blocks of pageable memory, scattered on both sides, in an order of which neighbours are no
+// neighbours.
+struct PageableBlocks {
+    static constexpr std::size_t kBlocks = 2048;
+    static constexpr std::size_t kBlock = 4 * kKiB;
+    std::vector<std::byte> host = std::vector<std::byte>(2 * kBlocks * kBlock);
+    std::vector<std::byte> back = std::vector<std::byte>(2 * kBlocks * kBlock);
+    gpu::DeviceBuffer device{0, 2 * kBlocks * kBlock};
+    std::vector<std::int64_t> on_host, on_gpu;
+
+    PageableBlocks() {
+        std::minstd_rand random(5);
+        for (std::byte& byte : host) byte = static_cast<std::byte>(random() >> 7);
+        on_host.resize(kBlocks);
+        std::iota(on_host.begin(), on_host.end(), std::int64_t{0});
+        on_gpu = on_host;
+        for (std::size_t i = 0; i < kBlocks; ++i) {
+            on_host[i] *= 2;
+            on_gpu[i] = 2 * (on_gpu[i] * 5 % static_cast<std::int64_t>(kBlocks)) + 1;
+        }
+    }
+    void copy(waywiser::Context& context, bool to_gpu, const gpu::Stream& stream) {
+        std::byte* const memory = to_gpu ? host.data() : back.data();
+        waywiser::detail::check_transfer(waywiser_copy_blocks(
+            context.get(), to_gpu ? device.data() : memory, kBlock, 2 * kBlocks,
+            to_gpu ? memory : device.data(), kBlock, 2 * kBlocks, kBlock,
+            (to_gpu ? on_gpu : on_host).data(), (to_gpu ? on_host : on_gpu).data(), kBlocks,
+            stream.handle(), nullptr));
+    }
+    [[nodiscard]] bool are_back() const {
+        return std::ranges::all_of(on_host, [&](std::int64_t block) {
+            const std::size_t at = static_cast<std::size_t>(block) * kBlock;
+            return std::memcmp(back.data() + at, host.data() + at, kBlock) == 0;
+        });
+    }
+};
+
+// Through staging memory of the GPU: what crosses the link are whole chunks.
+TEST_F(Lists, OfPageableMemoryCrossTheLinkTogether) {
+    PageableBlocks blocks;
+    const gpu::Stream stream(0);
+    waywiser::Context context({.threads = 2, .policy = "off"});
+    for (const bool to_gpu : {true, false}) {
+        const auto before = fake::counts();
+        blocks.copy(context, to_gpu, stream);
+        EXPECT_LE(fake::counts().copies - before.copies, PageableBlocks::kBlocks / 16);
+        EXPECT_GE(fake::counts().launches, before.launches + 1);
+    }
+    EXPECT_TRUE(blocks.are_back());
+}
+
+TEST_F(Lists, OfPageableMemoryGoAroundWhatFails) {
+    for (const char* fault :
+         {"fail=launch", "fail=copy", "fail=event", "fail=alloc", "oom_at=1+"}) {
+        fake::reset();
+        PageableBlocks blocks;
+        const gpu::Stream stream(0);
+        waywiser::Context context({.threads = 2, .pinned_bytes = 4 * kMiB, .policy = "off"});
+        for (const bool to_gpu : {true, false}) {
+            fake::configure(fault);
+            bool failed = false;
+            try {
+                blocks.copy(context, to_gpu, stream);
+            } catch (const TransferError& error) {
+                failed = true;
+                EXPECT_EQ(error.status(), WAYWISER_GPU) << fault;
+            }
+            fake::reset();
+            if (failed) blocks.copy(context, to_gpu, stream);
+        }
+        EXPECT_TRUE(blocks.are_back()) << fault;
+    }
+}
+
+TEST_F(Lists, OfPageableMemoryWithoutStagingOfTheGpu) {
+    fake::configure("memory=20");  // 16 MiB are those of the blocks
+    PageableBlocks blocks;
+    const gpu::Stream stream(0);
+    waywiser::Context context({.threads = 2, .policy = "off"});
+    blocks.copy(context, true, stream);
+    blocks.copy(context, false, stream);
+    EXPECT_TRUE(blocks.are_back());
 }
 
 // More pieces than are prepared at once.
