@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from typer.core import TyperCommand, TyperGroup
 
+from waywiser.cli.option_parameters import read_plainly
+
 
 class Example(NamedTuple):
     """A command line, which a test runs. ``node.wwp`` is a profile, ``before.wwp`` and ``now.wwp``
@@ -53,6 +55,9 @@ class Verb(TyperCommand):
     """A command with examples. Its usage has the names of its files as they are written here: some
     releases of typer put braces and dots around them."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        return read_plainly(super().get_params(ctx))
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         arguments = [p.metavar or "" for p in self.params if p.param_type_name == "argument"]
         return ["[OPTIONS]", *arguments]
@@ -68,6 +73,9 @@ class Verb(TyperCommand):
 
 class Waywiser(TyperGroup):
     """The command with its verbs."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return read_plainly(super().get_params(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         self.format_commands(ctx, formatter)
