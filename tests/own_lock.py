@@ -26,7 +26,7 @@ from waywiser.measure import survey_run
 from waywiser.measure.probe.guest import SurveyLock
 survey_run.SurveyLock = lambda: SurveyLock(f"waywiser-test-{os.getppid()}")
 cpu_load.BUSY_FRACTION = math.inf
-sys.exit(cli.run(sys.argv[1:]))
+sys.exit(cli.run(sys.argv[1:], exits=True))
 """
 """A program for ``python -c``: the lock is of whoever started it."""
 

@@ -109,7 +109,7 @@ def test_a_survey_of_files_is_resumed_with_the_same_files(
     run: Run, tmp_path: Path, data: Path
 ) -> None:
     require_direct(tmp_path)
-    only = ("--preset", "standard", "--only", DIRECT, "--sizes", "64KiB", "--file", "data")
+    only = ("--preset", "quick", "--only", DIRECT, "--sizes", "16KiB:256KiB", "--file", "data")
     process = run(*only, "-o", "a.wwp")
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not _stored(tmp_path / "a.wwp"):

@@ -70,7 +70,7 @@ def test_the_empty_interval_of_each_gpu_is_a_series(run: Run, tmp_path: Path) ->
 
 
 def test_peer_access_off_is_measured_by_another_worker(run: Run, tmp_path: Path) -> None:
-    only = "device@gpu:0 -> device@gpu:1*"
+    only = "device@gpu:0 -> device@gpu:1 by copy-engine*"
     arguments = ("survey", "--sizes", "64KiB", "-o", "a.wwp", "--only", only)
     code, _, err = finish(run(*arguments))
     assert code == 0, err
@@ -83,7 +83,7 @@ def test_peer_access_off_is_measured_by_another_worker(run: Run, tmp_path: Path)
 
 def test_a_worker_that_crashes_costs_one_visit(run: Run, tmp_path: Path) -> None:
     fake = f"latency=1;event=1;crash=copy@9;only_bytes=65536;once={tmp_path / 'struck'}"
-    code, out, err = finish(run(*survey("--only", "pinned device"), fake=fake))
+    code, out, err = finish(run(*survey(*TO_EACH), fake=fake))
     assert code == 0, err
     failures = [visit.failure for visit in visits(tmp_path / "a.wwp") if visit.failure]
     assert [failure.kind for failure in failures] == ["crash"]
@@ -114,13 +114,13 @@ def test_a_stopped_survey_is_stored_and_resumed(
 
 
 @pytest.mark.slow
-def test_twenty_kills_lose_nothing_that_was_finished(run: Run, tmp_path: Path) -> None:
+def test_kills_at_any_time_lose_nothing_that_was_finished(run: Run, tmp_path: Path) -> None:
     file, dice = tmp_path / "a.wwp", random.Random(20)
-    process = run(*survey(*TO_EACH, *BIDIRECTIONAL, "--sizes", "8:1MiB:2"))
+    process = run(*survey(*TO_EACH, *BIDIRECTIONAL, "--sizes", "8:64KiB"))
     wait_for(file.exists)
     finished: list[Visit] = []
     lost = 0  # workers in a row: a survey gives up when several do not even get ready
-    for _ in range(20):
+    for _ in range(8):
         time.sleep(dice.uniform(0.1, 0.6))
         workers = workers_of(process.pid)
         if workers and lost < 3 and dice.random() < 0.5:
@@ -140,7 +140,7 @@ def test_twenty_kills_lose_nothing_that_was_finished(run: Run, tmp_path: Path) -
     kept = visits(file)
     assert kept[: len(finished)] == finished
     keys = {(v.workload.identity, v.block) for v in kept}
-    assert len(keys) == len(kept) == 4 * len(parse_sizes("8:1MiB:2"))
+    assert len(keys) == len(kept) == 4 * len(parse_sizes("8:64KiB"))
     assert {v.failure.kind for v in kept if v.failure} <= {"crash"}
 
 

@@ -10,8 +10,8 @@ from analysis.comparison import nodes
 from planted.changes import slow_group, slow_path, survey
 from waywiser.analysis.comparison.checkup import Checkup, check_up
 
-HEALTHY = range(1000)
-CHANGED = range(100_000, 100_100)
+HEALTHY = range(500)
+CHANGED = range(100_000, 100_040)
 
 
 def checked(seed: int, slow: nodes.Slow = lambda _: 1.0) -> tuple[Checkup, Checkup]:
@@ -30,7 +30,7 @@ def healthy() -> list[tuple[Checkup, Checkup]]:
 
 def test_a_healthy_node_fails_in_less_than_one_of_a_thousand_checks() -> None:
     failed = sum(final.status == "failed" for _, final in healthy())
-    assert failed <= 2  # more have a chance of under 8 % at one in a thousand
+    assert failed <= 1  # more have a chance of under 10 % at one in a thousand
 
 
 def test_a_comparison_without_a_change_shows_one_in_at_most_one_of_twenty() -> None:
@@ -55,9 +55,9 @@ def test_a_healthy_node_is_rarely_inconclusive() -> None:
         pytest.param(slow_group("all-to-host", 1.25), "all-to-host", id="all-to-host by 20 %"),
     ],
 )
-def test_a_change_is_found_and_named_in_95_of_100_checks(slow: nodes.Slow, names: str) -> None:
+def test_a_change_is_found_and_named_in_19_of_20_checks(slow: nodes.Slow, names: str) -> None:
     found = [checked(seed, slow)[1] for seed in CHANGED]
     named = [each.status == "failed" and names in each.findings[0] for each in found]
     assert sum(named) >= 0.95 * len(CHANGED)
     others = sum(any(names not in finding for finding in each.findings) for each in found)
-    assert others <= 2
+    assert others <= 1

@@ -16,7 +16,7 @@ from planted.score import FOUND, REJECTED, Hypothesis, Score, Share, scored, tog
 from planted.trial import hypotheses, hypotheses_on
 from waywiser.analysis.questions import identical
 
-MACHINES = range(20_000, 20_040)
+MACHINES = range(20_000, 20_024)
 FEW_BLOCKS = range(20_200, 20_212)
 JUMPING = range(20_220, 20_230)
 
@@ -60,7 +60,7 @@ def test_what_was_planted_is_found_and_what_is_null_is_kept(
     question: str, every: list[Hypothesis]
 ) -> None:
     score = scored(every)[question]
-    assert score.found.of >= 8 and score.rejected.of >= 15
+    assert score.found.of >= 5 and score.rejected.of >= 9
     assert not score.broken
 
 
