@@ -24,7 +24,7 @@ class Costs:
         """Expected of one visit."""
         if point.identity in self._series:
             return self._series[point.identity]
-        for group in _groups(point):
+        for group in point.cost_groups:
             if group in self._groups:
                 taken, before = self._groups[group]
                 return point.unmeasured_seconds * taken / before
@@ -33,11 +33,6 @@ class Costs:
     def took(self, point: PlannedPoint, seconds: float) -> None:
         """Takes note of what a visit took."""
         self._series[point.identity] = seconds
-        for group in _groups(point):
+        for group in point.cost_groups:
             taken, before = self._groups.get(group, (0.0, 0.0))
             self._groups[group] = (taken + seconds, before + point.unmeasured_seconds)
-
-
-def _groups(point: PlannedPoint) -> tuple[str, str, str]:
-    """What the cost of a point is estimated from, the nearest first."""
-    return point.curve.text, " ".join(sorted(point.workload.methods)), ""

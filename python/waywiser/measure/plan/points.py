@@ -128,7 +128,7 @@ class PlannedPoint:
         """The identity of its series."""
         return self.workload.identity
 
-    @property
+    @cached_property
     def conditional(self) -> bool:
         return self.priority is Priority.CONDITIONAL
 
@@ -137,12 +137,18 @@ class PlannedPoint:
         """The peer access of its process. Where it does not matter, there is some."""
         return self.curve.peer_access is not False
 
-    @property
+    @cached_property
     def process(self) -> ProcessKind:
         """What its process must be."""
         return ProcessKind(self.peer_access, self.curve.loads)
 
-    @property
+    @cached_property
+    def cost_groups(self) -> tuple[str, str, str]:
+        """What its cost is estimated from, the nearest first: its curve, all curves of the same
+        methods, and all."""
+        return self.curve.text, " ".join(sorted(self.workload.methods)), ""
+
+    @cached_property
     def unmeasured_seconds(self) -> float:
         """Expected of one visit if nothing has been measured."""
         visit = RANK_VISIT_SECONDS if self.workload.is_of_ranks else VISIT_SECONDS

@@ -332,16 +332,18 @@ class Schedule:
 
     def _later(self, process: Process) -> Iterator[_Work]:
         """Certain work of this process' other parts and of later processes."""
+        turn = ProcessKind.of(process).turn
         for point in self._plan.points:
             if point.conditional:
                 continue
             if not self._is_everywhere(point):
-                yield from [self._work(point, -1)] * self._left_of(point)
+                if left := self._left_of(point):
+                    yield from [self._work(point, -1)] * left
                 continue
-            for block in range(process.block, self._planned):
-                turn = ProcessKind.of(process).turn
-                later = block > process.block or point.process.turn > turn
-                if later and block not in self._of(point):
+            first = process.block + (point.process.turn <= turn)
+            done = self._of(point)
+            for block in range(first, self._planned):
+                if block not in done:
                     yield self._work(point, block)
 
     def _work(self, point: PlannedPoint, block: int) -> _Work:
