@@ -195,6 +195,68 @@ def test_a_policy_of_lists_is_named_with_its_time(tmp_path: Path) -> None:
         assert counted() == (2, 0)
 
 
+METHODS_OF_ROWS = {
+    "gather-scatter": ({"chunk": "1048576", "slots": "2", "blocks": "6"}, (20, 60)),
+    "sm": ({"blocks": "3"}, (0, 8)),
+    "batch": ({}, (20, 24)),
+    "copy-engine": ({}, (5200, 5200)),
+}
+
+
+@pytest.mark.parametrize(
+    ("executor", "to_host"),
+    [*((executor, True) for executor in METHODS_OF_ROWS), ("sm", False), ("batch", False)],
+)
+def test_rows_of_lists_that_are_contiguous_in_host_memory_are_followed(
+    executor: str, to_host: bool, tmp_path: Path
+) -> None:
+    settings, (least, most) = METHODS_OF_ROWS[executor]
+    times = {"seconds": 3e-3, "low": 2e-3, "high": 4e-3, "next": None, "costs": {}}
+    row = {
+        "from_bytes": 1, "bytes": 4096, "count": 1024, "pieces": 4096, "threads": 1,
+        "executor": executor, "settings": settings, **times,
+    }  # fmt: skip
+    scattered = {**row, "count": 2, "executor": "batch", "settings": {}}
+    kinds = {"from": "device", "to": "pinned"} if to_host else {"from": "pinned", "to": "device"}
+    policy = {
+        "format": "waywiser-policy", "version": 1, "machine": {},
+        "classes": [{**kinds, "rows": [scattered], "host_contiguous": [row]}],
+    }  # fmt: skip
+    file = tmp_path / "machine.json"
+    file.write_text(json.dumps(policy))
+    file.chmod(0o600)
+    count, block = 5200, 4096  # several parts of a list
+    cache, pool = GpuArray((2 * count, block)), pinned((count, block))
+    on_gpu_at = 2 * np.random.default_rng(6).permutation(count)
+    values = random_array((2 * count, block), seed=7)
+    cache.set(values)
+    pool[...] = values[:count]
+    to, of, to_at, of_at = (
+        (pool, cache, np.arange(count), on_gpu_at) if to_host else
+        (cache, pool, on_gpu_at, np.arange(count))
+    )  # fmt: skip
+    with transfer.Context(policy=file) as context:
+        fake_gpu.configure("")
+        said = context.explain(to, of, to_at, of_at)
+        assert said.endswith(
+            f": by the policy; policy {file}: {executor} took 3 ms (95 %: 2 ms to 4 ms) for 4096 "
+            "pieces of 4 KiB that are contiguous in host memory"
+        )
+        assert f"list of {count} pieces" in said and "\n" not in said, "one method for all parts"
+        if executor == "gather-scatter":
+            assert "chunks of up to 1 MiB" in said and "up to 6 multiprocessors" in said
+        context.copy_blocks(to, of, to_at, of_at)
+        copies, kernels = counted()
+        assert least <= copies <= most and (kernels > 0) == ("blocks" in settings)
+        if to_host:
+            np.testing.assert_array_equal(pool, values[on_gpu_at])
+        else:
+            np.testing.assert_array_equal(cache.get()[on_gpu_at], values[:count])
+        backwards = np.arange(count)[::-1]
+        said = context.explain(to, of, *((backwards, of_at) if to_host else (to_at, backwards)))
+        assert said.endswith("batch took 3 ms (95 %: 2 ms to 4 ms) for 4096 pieces of 4 KiB")
+
+
 @pytest.mark.parametrize("place", [on_gpu, pageable])
 def test_errors_are_those_of_the_copy(place: Any) -> None:
     blocks, other = place((8, 64)), pinned((8, 64))

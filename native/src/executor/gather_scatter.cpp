@@ -79,7 +79,8 @@ public:
     [[nodiscard]] Traits traits() const override {
         return {.family = Family::kernel,
                 .shares = {.host_memory = false, .cpus = false, .file_system = false},
-                .calls = {{.text = "waywiser.transfer.copy_blocks"}}};
+                .calls = {{.text = "waywiser.transfer.copy_blocks"}},
+                .library = {.lists = true, .settings = {"chunk", "slots", "blocks"}}};
     }
 
     [[nodiscard]] bool serves(Layout::Kind kind) const override {

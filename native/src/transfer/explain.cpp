@@ -40,8 +40,9 @@ std::string expectation(const PolicyDecision& made, const std::string& file) {
     std::string text = "; policy " + file + ": " + row.executor + " took ";
     text += text_of_seconds(row.seconds) + " (95 %: " + text_of_seconds(row.low) + " to " +
             text_of_seconds(row.high) + ") for ";
-    if (row.count > 1) text += std::to_string(row.count) + " pieces of ";
-    return text + text_of_bytes(row.bytes);
+    if (row.count > 1) text += std::to_string(row.pieces) + " pieces of ";
+    text += text_of_bytes(row.bytes);
+    return row.host_contiguous ? text + " that are contiguous in host memory" : text;
 }
 
 std::string text_of_place(const Side& side) {
@@ -68,7 +69,7 @@ std::string text_of_pipeline(const ListChoice& choice, bool to_host, const std::
                 ? "gathered in staging memory of " + gpu + kernels + ", then copied in " + chunks
                 : "copied in " + chunks + " to staging memory of " + gpu + " and scattered there" +
                       kernels) +
-           ": the pieces are contiguous in host memory";
+           (choice.policy == nullptr ? ": the pieces are contiguous in host memory" : "");
 }
 
 std::string text_of_move(const DirectMove& move, const PieceGroup& group, bool plain) {

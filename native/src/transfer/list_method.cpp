@@ -49,6 +49,12 @@ std::size_t bytes_of_list(const ListTraits& traits, const ListLimits& limits) {
     return std::max(limits.list_bytes, traits.bytes);
 }
 
+// The merged pieces of that list, if all are like those of this part.
+std::size_t pieces_of_list(const ListTraits& traits, const ListLimits& limits) {
+    const std::size_t mean = std::max<std::size_t>(traits.bytes / traits.merged, 1);
+    return std::max(traits.merged, bytes_of_list(traits, limits) / mean);
+}
+
 // Seconds that a pipeline takes. Parts of a list share its start and end.
 double pipeline_seconds(const ListTraits& traits, const ListLimits& limits,
                         const ListCosts& costs) {
@@ -123,12 +129,20 @@ ListTraits traits_of(std::span<const Piece> pieces, ListPath path) {
     return traits;
 }
 
-ListChoice pipeline_of(const ListTraits& traits, const ListLimits& limits) {
-    const unsigned most = std::min(limits.of_pipeline, std::max(limits.multiprocessors, 1U));
-    const std::size_t chunk = PipelineShape{}.chunk;
+ListChoice pipeline_of(const ListTraits& traits, const ListLimits& limits,
+                       const PolicyDecision* made) {
+    PipelineShape shape{.blocks = limits.of_pipeline};
+    if (made != nullptr) {
+        shape.chunk = std::min(shape.chunk, made->shape.chunk);
+        shape.slots = std::min(shape.slots, made->shape.slots);
+        if (made->blocks != 0) shape.blocks = made->blocks;
+    }
+    const unsigned most = std::min(shape.blocks, std::max(limits.multiprocessors, 1U));
     return {.method = ListMethod::pipeline,
-            .blocks = useful_blocks(std::min(chunk, bytes_of_list(traits, limits)), most),
-            .chunk = chunk};
+            .blocks = useful_blocks(std::min(shape.chunk, bytes_of_list(traits, limits)), most),
+            .chunk = shape.chunk,
+            .slots = shape.slots,
+            .policy = made};
 }
 
 ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
@@ -168,14 +182,21 @@ ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits
     if (policy == nullptr || limits.spare_engine || traits.merged < 2 || traits.run == 0) {
         return standard;
     }
-    // Policies are made of lists that are scattered on both sides.
-    if (standard.method == ListMethod::pipeline) return standard;
+    const PolicyKey key = key_of(traits.path);
+    using Lists = PolicyTable::Lists;
+    const bool contiguous = traits.host_contiguous && policy->has(key, Lists::host_contiguous);
+    // Rows of lists that are scattered on both sides are of no pipeline.
+    if (!contiguous && standard.method == ListMethod::pipeline) return standard;
     const PolicyDecision* made =
-        policy->list(key_of(traits.path), traits.merged, traits.bytes / traits.merged);
+        policy->list(key, contiguous ? Lists::host_contiguous : Lists::scattered,
+                     pieces_of_list(traits, limits), traits.bytes / traits.merged);
     if (made == nullptr) return standard;
     switch (made->method) {
         case PolicyMethod::plain: return {.method = ListMethod::copies, .policy = made};
         case PolicyMethod::batch: return {.method = ListMethod::batch, .policy = made};
+        case PolicyMethod::pipeline:
+            return can_be_moved_by_pipeline(traits, limits) ? pipeline_of(traits, limits, made)
+                                                            : standard;
         case PolicyMethod::kernel: break;
         default: return standard;
     }

@@ -69,6 +69,7 @@ struct ListChoice {
     ListMethod method = ListMethod::copies;
     unsigned blocks = 1;                     // of a kernel
     std::size_t chunk = 0;                   // bytes of a chunk of a pipeline
+    std::size_t slots = 0;                   // chunks of a pipeline in staging memory
     const PolicyDecision* policy = nullptr;  // what decided; nullptr: the costs
 };
 
@@ -81,13 +82,16 @@ struct ListLimits {
     std::size_t list_bytes = 0;    // of the whole list, if this is a part of it
 };
 
-// By a pipeline, which has to be within the limits.
-ListChoice pipeline_of(const ListTraits& traits, const ListLimits& limits);
+// By a pipeline, which has to be within the limits, with the settings of a decision for pipelines
+// or of the library.
+ListChoice pipeline_of(const ListTraits& traits, const ListLimits& limits,
+                       const PolicyDecision* made = nullptr);
 // The fastest method within the limits.
 ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
                               const ListCosts& costs = {});
 // The same by a policy; nullptr: without one. It decides nothing for a list that spares the engine
-// or that a kernel cannot move.
+// or that a kernel cannot move. If it has rows for lists that are contiguous in host memory, they
+// decide about these; else no row does if a pipeline is faster by its costs.
 ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
                               const PolicyTable* policy);
 

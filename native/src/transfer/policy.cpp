@@ -105,9 +105,11 @@ class RowReader {
 public:
     RowReader(JsonReader& reader, const PolicyKey& key) : reader_(reader), key_(key) {}
 
-    PolicyRow row() {
+    PolicyRow row(bool host_contiguous) {
         PolicyRow row;
+        row.host_contiguous = host_contiguous;
         Settings given;
+        std::uint64_t pieces = 0;
         std::array<bool, kNeeded.size()> seen{};
         reader_.object([&](const std::string& key) {
             for (std::size_t i = 0; i < kNeeded.size(); ++i) seen[i] = seen[i] || key == kNeeded[i];
@@ -119,6 +121,8 @@ public:
                 row.count = number_of(reader_, 1, kMostNumber);
             } else if (key == "threads") {
                 row.threads = number_of(reader_, 1, kMostThreads);
+            } else if (key == "pieces") {
+                pieces = number_of(reader_, 1, kMostNumber);
             } else if (key == "seconds") {
                 row.seconds = seconds_of(reader_);
             } else if (key == "low") {
@@ -142,6 +146,10 @@ public:
         if (!in_interval || !std::isfinite(row.high)) {
             reader_.fail("a row whose time is not within its interval ends");
         }
+        if (row.host_contiguous && row.count == 1) {
+            reader_.fail("a row of one copy among those of lists ends");
+        }
+        row.pieces = pieces == 0 ? row.count : pieces;
         decide(row, given);
         return row;
     }
@@ -178,6 +186,7 @@ private:
         const bool gpus = on_device(key_.from) || on_device(key_.to);
         if (!gpus || in_file(key_.from) || in_file(key_.to)) return PolicyMethod::standard;
         if (row.executor == "sm") return PolicyMethod::kernel;
+        if (row.executor == "gather-scatter" && row.host_contiguous) return PolicyMethod::pipeline;
         if (row.executor == "batch") return PolicyMethod::batch;
         return row.executor == "copy-engine" ? PolicyMethod::plain : PolicyMethod::standard;
     }
@@ -307,6 +316,10 @@ Fingerprint fingerprint_of(JsonReader& reader) {
     return machine;
 }
 
+// The key of the rows for lists that are contiguous in host memory. They are not in `rows`, so that
+// a library that does not know the key uses them for no other lists.
+constexpr std::string_view kHostContiguous = "host_contiguous";
+
 // The members of a class may come in any order, so its rows are read in a second pass.
 PolicyKey key_of(JsonReader& reader, bool& has_rows) {
     PolicyKey key;
@@ -344,17 +357,22 @@ PolicyClass class_of(JsonReader& reader, std::size_t& rows) {
     made.key = key_of(reader, has_rows);
     RowReader row_reader(again, made.key);
     again.object([&](const std::string& name) {
-        if (name != "rows") return again.skip();
+        const bool host_contiguous = name == kHostContiguous;
+        if (name != "rows" && !host_contiguous) return again.skip();
+        if (host_contiguous && (on_device(made.key.from) == on_device(made.key.to) ||
+                                in_file(made.key.from) || in_file(made.key.to))) {
+            again.fail("lists with a side in host memory in a class without one");
+        }
         again.array([&] {
             if (++rows > kMostPolicyRows) {
                 again.fail("more than " + std::to_string(kMostPolicyRows) + " rows");
             }
-            made.rows.push_back(row_reader.row());
+            made.rows.push_back(row_reader.row(host_contiguous));
         });
     });
     reader = again;
     const auto place = [](const PolicyRow& row) {
-        return std::tuple(row.count, row.threads, row.from_bytes);
+        return std::tuple(row.host_contiguous, row.count, row.threads, row.from_bytes);
     };
     std::ranges::sort(made.rows, {}, place);
     if (std::ranges::adjacent_find(made.rows, {}, place) != made.rows.end()) {
@@ -491,16 +509,18 @@ PolicyDecision PolicyTable::bound(const PolicyRow& row, const PolicyLimits& limi
     return made;
 }
 
-std::vector<PolicyTable::Curve> PolicyTable::curves(const std::vector<PolicyRow>& rows, bool lists,
-                                                    const PolicyLimits& limits) {
+template <class Select>
+std::vector<PolicyTable::Curve> PolicyTable::curves(const std::vector<PolicyRow>& rows,
+                                                    const PolicyLimits& limits,
+                                                    const Select& is_one_of) {
     std::uint64_t threads = 0;
     for (const PolicyRow& row : rows) {
-        const bool fits = (row.count > 1) == lists && row.threads <= limits.threads;
+        const bool fits = is_one_of(row) && row.threads <= limits.threads;
         if (fits) threads = std::max(threads, row.threads);
     }
     std::vector<Curve> made;
     for (const PolicyRow& row : rows) {  // by count, then by size
-        if ((row.count > 1) != lists || row.threads != threads) continue;
+        if (!is_one_of(row) || row.threads != threads) continue;
         if (made.empty() || made.back().count != row.count) made.emplace_back().count = row.count;
         made.back().from.push_back(row.from_bytes);
         made.back().decisions.push_back(bound(row, limits));
@@ -512,15 +532,21 @@ PolicyTable::PolicyTable(std::shared_ptr<const Policy> policy, const PolicyLimit
     : policy_(std::move(policy)) {
     for (const PolicyClass& one : policy_->classes) {
         if (one.key.peers_idle && limits.relays.empty()) continue;
-        auto contiguous = curves(one.rows, false, limits);
-        if (!contiguous.empty()) copies_[one.key.cell()] = std::move(contiguous.front());
-        if (!one.key.peers_idle) lists_[one.key.cell()] = curves(one.rows, true, limits);
+        const std::size_t cell = one.key.cell();
+        auto copies = curves(one.rows, limits, [](const PolicyRow& row) { return row.count == 1; });
+        if (!copies.empty()) copies_[cell] = std::move(copies.front());
+        if (one.key.peers_idle) continue;
+        scattered_[cell] = curves(one.rows, limits, [](const PolicyRow& row) {
+            return row.count > 1 && !row.host_contiguous;
+        });
+        host_contiguous_[cell] =
+            curves(one.rows, limits, [](const PolicyRow& row) { return row.host_contiguous; });
     }
 }
 
-const PolicyDecision* PolicyTable::list(const PolicyKey& key, std::size_t count,
+const PolicyDecision* PolicyTable::list(const PolicyKey& key, Lists lists, std::size_t count,
                                         std::size_t bytes) const {
-    const std::vector<Curve>& all = lists_[key.cell()];
+    const std::vector<Curve>& all = curves_of(lists)[key.cell()];
     if (all.empty() || count < 2) return nullptr;
     auto next = std::ranges::upper_bound(all, count, {}, &Curve::count);
     if (next != all.begin()) --next;

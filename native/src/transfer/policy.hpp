@@ -50,6 +50,7 @@ enum class PolicyMethod : std::uint8_t {
     chunked,   // in chunks by the library's threads
     batch,     // the runtime's batched copy of a list
     kernel,    // a list, by loads and stores of a GPU
+    pipeline,  // a list that is contiguous in host memory, through staging memory on the GPU
 };
 
 struct PolicyRow {
@@ -57,16 +58,18 @@ struct PolicyRow {
     std::uint64_t bytes = 0;
     std::uint64_t count = 1;
     std::uint64_t threads = 1;
+    std::uint64_t pieces = 1;      // of the measured list
+    bool host_contiguous = false;  // of lists that are contiguous in host memory
     double seconds = 0;
     double low = 0;
     double high = 0;
 
     std::string executor;
     PolicyMethod method = PolicyMethod::standard;
-    CopyShape shape;           // of a chunked copy, without relays
+    CopyShape shape;           // of a chunked copy, without relays, or of a pipeline
     bool over_relays = false;  // it uses relays: at most `relays` of them
     std::size_t relays = 0;
-    unsigned blocks = 1;  // of a kernel
+    unsigned blocks = 1;  // of a kernel or a pipeline
 };
 
 struct PolicyClass {
@@ -128,9 +131,15 @@ public:
     [[nodiscard]] const PolicyDecision* copy(const PolicyKey& key, std::size_t bytes) const {
         return copies_[key.cell()].at(bytes);
     }
+    // The lists that rows are of.
+    enum class Lists : std::uint8_t { scattered, host_contiguous };
+    // Whether the policy says anything about such lists of this class.
+    [[nodiscard]] bool has(const PolicyKey& key, Lists lists) const {
+        return !curves_of(lists)[key.cell()].empty();
+    }
     // Decides about a list of `count` pieces of about `bytes` each. nullptr: the policy says
     // nothing.
-    [[nodiscard]] const PolicyDecision* list(const PolicyKey& key, std::size_t count,
+    [[nodiscard]] const PolicyDecision* list(const PolicyKey& key, Lists lists, std::size_t count,
                                              std::size_t bytes) const;
     // Smaller contiguous copies between memories are plain, whatever their class, if those of the
     // library's defaults are plain below `standard`. `with_gpu`: those from or to memory of a GPU.
@@ -149,12 +158,19 @@ private:
     };
 
     [[nodiscard]] static PolicyDecision bound(const PolicyRow& row, const PolicyLimits& limits);
-    [[nodiscard]] static std::vector<Curve> curves(const std::vector<PolicyRow>& rows, bool lists,
-                                                   const PolicyLimits& limits);
+    // Of the rows that `is_one_of` selects.
+    template <class Select>
+    [[nodiscard]] static std::vector<Curve> curves(const std::vector<PolicyRow>& rows,
+                                                   const PolicyLimits& limits,
+                                                   const Select& is_one_of);
+    using CurvesOfLists = std::array<std::vector<Curve>, PolicyKey::kCells>;  // by growing count
+    [[nodiscard]] const CurvesOfLists& curves_of(Lists lists) const {
+        return lists == Lists::scattered ? scattered_ : host_contiguous_;
+    }
 
     std::shared_ptr<const Policy> policy_;  // the decisions refer to its rows
     std::array<Curve, PolicyKey::kCells> copies_;
-    std::array<std::vector<Curve>, PolicyKey::kCells> lists_;  // by growing count
+    CurvesOfLists scattered_, host_contiguous_;
 };
 
 }  // namespace waywiser::transfer

@@ -287,6 +287,63 @@ TEST_F(PolicyCopies, ListsFollowThePolicy) {
         << "the lists of a policy are scattered in host memory too";
 }
 
+TEST_F(PolicyCopies, ListsThatAreContiguousInHostMemoryFollowTheirRows) {
+    const std::vector<RowText> scattered = {{.executor = "sm", .count = 2}};
+    ClassText one{
+        .from = "device",
+        .to = "pinned",
+        .rows = scattered,
+        .host_contiguous = {{.executor = "copy-engine", .count = 2},
+                            {.executor = "gather-scatter",
+                             .settings = {{"chunk", "1048576"}, {"slots", "2"}, {"blocks", "12"}},
+                             .count = 256},
+                            {.from_bytes = 1 << 20, .executor = "batch", .count = 256}}};
+    const auto chosen = [&](std::size_t count, std::size_t bytes, ListLimits limits,
+                            bool contiguous = true) {
+        const PolicyTable table(policy_of({one}).policy, {.threads = 4});
+        ListChoice choice = choose_list_method({.path = ListPath::to_host,
+                                                .bytes = count * bytes,
+                                                .merged = count,
+                                                .run = bytes,
+                                                .access = 16,
+                                                .host_contiguous = contiguous,
+                                                .gpu_access = 16},
+                                               limits, &table);
+        if (choice.policy != nullptr && !one.host_contiguous.empty()) {
+            EXPECT_EQ(choice.policy->row->host_contiguous, contiguous);
+        }
+        choice.policy = nullptr;  // of a table that ends here
+        return choice;
+    };
+    const ListLimits usual{.multiprocessors = 132, .of_pipeline = 8};
+    const ListChoice pipeline = chosen(1000, 4096, usual);
+    EXPECT_EQ(pipeline.method, ListMethod::pipeline);
+    EXPECT_EQ(pipeline.chunk, kMiB);
+    EXPECT_EQ(pipeline.slots, 2U);
+    EXPECT_EQ(pipeline.blocks, 8U) << "no more than fill a chunk";
+    EXPECT_EQ(chosen(100, 4096, usual).method, ListMethod::copies) << "a short list";
+    ListLimits part = usual;
+    part.list_bytes = 1000 * 4096;
+    EXPECT_EQ(chosen(100, 4096, part).method, ListMethod::pipeline) << "a part of a long list";
+    EXPECT_EQ(chosen(1000, 1 << 20, usual).method, ListMethod::batch);
+    EXPECT_EQ(chosen(1000, 4096, {.multiprocessors = 132}).method, ListMethod::kernel)
+        << "there is no pipeline: the library's choice";
+    EXPECT_EQ(chosen(1000, 4096, usual, false).method, ListMethod::kernel) << "scattered on both";
+    one.host_contiguous = {
+        {.executor = "gather-scatter",
+         .settings = {{"chunk", "67108864"}, {"slots", "16"}, {"blocks", "8192"}},
+         .count = 2}};
+    const ListChoice most = chosen(100000, 4096, usual);
+    EXPECT_EQ(most.chunk, 8 * kMiB) << "what a pipeline of the library has";
+    EXPECT_EQ(most.slots, 3U);
+    EXPECT_LE(most.blocks, 132U);
+    one.host_contiguous.clear();
+    EXPECT_EQ(chosen(1000, 4096, {.multiprocessors = 132, .of_pipeline = 0}).method,
+              ListMethod::kernel)
+        << "without rows of such lists, those of others decide if no pipeline is faster";
+    EXPECT_EQ(chosen(10000, 4096, usual).method, ListMethod::pipeline);
+}
+
 // --- bytes arrive ----------------------------------------------------------------------------
 
 std::string number(std::minstd_rand& random, std::size_t least, std::size_t most) {
@@ -315,7 +372,13 @@ RowText random_row(std::minstd_rand& random, std::size_t from_bytes, std::size_t
         set("threads", number(random, 1, 9));
         set("stores", random() % 2 == 0 ? "ordinary" : "streaming");
     }
-    if (row.executor == "sm") set("blocks", number(random, 1, 300));
+    if (row.executor == "sm" || row.executor == "gather-scatter") {
+        set("blocks", number(random, 1, 300));
+    }
+    if (row.executor == "gather-scatter") {
+        set("chunk", chunk);
+        set("slots", number(random, 1, 16));
+    }
     return row;
 }
 
@@ -341,6 +404,14 @@ std::vector<ClassText> random_classes(std::minstd_rand& random) {
                         random_row(random, random() % 500, 2, {"copy-engine", "batch", "sm"}));
                     one.rows.push_back(
                         random_row(random, random() % 500, 64, {"copy-engine", "batch", "sm"}));
+                    const bool to_host = from == "device" && (to == "pageable" || to == "pinned");
+                    if (to_host || (to == "device" && (from == "pageable" || from == "pinned"))) {
+                        for (const std::size_t count : {2, 64}) {
+                            one.host_contiguous.push_back(
+                                random_row(random, random() % 500, count,
+                                           {"batch", "sm", "gather-scatter", "gather-scatter"}));
+                        }
+                    }
                     classes.push_back(std::move(one));
                 }
             }
@@ -468,11 +539,15 @@ TEST_F(PolicyCopies, ListsArriveWhateverAPolicySays) {
             const auto expected = sequence(count * block, static_cast<unsigned>(i));
             std::vector<void*> to;
             std::vector<const void*> from;
-            for (std::size_t n = 0; n < count; ++n) {  // every other block, in any order
-                const std::size_t other = (n * 7919) % count;
-                from.push_back(memory[from_kind] + 2 * n * block);
-                to.push_back(memory[to_kind] + 2 * (count % 7919 == 0 ? n : other) * block);
-                std::memcpy(memory[from_kind] + 2 * n * block, expected.data() + n * block, block);
+            // Every other block in any order; all in order in host memory, if that is contiguous.
+            const bool contiguous = random() % 2 == 0;
+            const auto at = [&](std::size_t kind, std::size_t n, std::size_t other) {
+                return memory[kind] + (contiguous && kind < 2 ? n : 2 * other) * block;
+            };
+            for (std::size_t n = 0; n < count; ++n) {
+                from.push_back(at(from_kind, n, n));
+                to.push_back(at(to_kind, n, (n * 7919) % count));
+                std::memcpy(at(from_kind, n, n), expected.data() + n * block, block);
             }
             const std::vector<std::size_t> sizes(count, block);
             copy_list(engine, list_of({to.data(), count}, {from.data(), count}, {sizes}),

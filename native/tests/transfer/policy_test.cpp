@@ -54,7 +54,12 @@ const std::string& example() {
           .rows =
               {{.from_bytes = 1024, .executor = "sm", .settings = {{"blocks", "2"}}, .count = 16},
                {.from_bytes = 65536, .executor = "batch", .count = 16}},
-          .relation = "same"}},
+          .relation = "same"},
+         {.from = "device",
+          .to = "pinned",
+          .host_contiguous = {{.executor = "gather-scatter",
+                               .settings = {{"chunk", "1048576"}, {"slots", "2"}},
+                               .count = 64}}}},
         R"({"gpu": "NVIDIA H200", "gpu_link": "PCIe 5 x16", "cpu": "C\u00e9 \ud83d\ude00",
             "driver": 580, "hypervisor": "none", "later": [1, {"x": null}]})");
     return text;
@@ -67,7 +72,7 @@ TEST(PolicyReader, ReadsAPolicy) {
                                            .cpu = "C\xc3\xa9 \xf0\x9f\x98\x80",
                                            .driver = 580,
                                            .hypervisor = "none"}));
-    ASSERT_EQ(policy.classes.size(), 2U);
+    ASSERT_EQ(policy.classes.size(), 3U);
     const PolicyRow& staged = policy.classes[0].rows[1];
     EXPECT_EQ(staged.method, PolicyMethod::chunked);
     EXPECT_EQ(staged.shape.chunk, 512 * kKiB);
@@ -77,6 +82,14 @@ TEST(PolicyReader, ReadsAPolicy) {
     const PolicyRow& kernel = policy.classes[1].rows[0];
     EXPECT_EQ(kernel.method, PolicyMethod::kernel);
     EXPECT_EQ(kernel.blocks, 2U);
+    EXPECT_FALSE(kernel.host_contiguous);
+    const PolicyRow& pipeline = policy.classes[2].rows[0];
+    EXPECT_EQ(pipeline.method, PolicyMethod::pipeline);
+    EXPECT_TRUE(pipeline.host_contiguous);
+    EXPECT_EQ(pipeline.shape.chunk, kMiB);
+    EXPECT_EQ(pipeline.shape.slots, 2U);
+    EXPECT_EQ(pipeline.blocks, 8U) << "the default of the executor";
+    EXPECT_EQ(pipeline.pieces, 64U) << "of the smallest list, if the row does not say more";
 }
 
 TEST(PolicyReader, MissingSettingsAreTheDefaultsOfTheExecutor) {
@@ -237,6 +250,51 @@ TEST(PolicyReader, DamageInAnyFieldIsFound) {
     EXPECT_NE(damage(policy_text({twice})), "") << "two rows for the same sizes";
 }
 
+TEST(PolicyReader, DamageInRowsOfContiguousListsIsFound) {
+    const ClassText one{
+        .from = "pinned",
+        .to = "device",
+        .rows = {{.executor = "batch", .count = 16}},
+        .host_contiguous = {{.executor = "gather-scatter",
+                             .settings = {{"chunk", "524288"}, {"slots", "2"}, {"blocks", "4"}},
+                             .count = 32,
+                             .threads = 2}}};
+    const std::string whole = policy_text({one});
+    ASSERT_EQ(damage(whole), "");
+    EXPECT_EQ(damage(replaced(whole, "gather-scatter", "sm")), "");
+    EXPECT_EQ(damage(replaced(whole, "\"count\": 32", "\"count\": 32, \"pieces\": 99")), "");
+    const std::vector<std::pair<const char*, const char*>> changes = {
+        {"gather-scatter", "scatter"},
+        {"gather-scatter", "staged"},  // moves contiguous copies only
+        {"\"count\": 32", "\"count\": 1"},
+        {"\"count\": 32", "\"count\": 32, \"pieces\": 0"},
+        {"\"524288\"", "\"67112960\""},
+        {"\"524288\"", "\"524289\""},
+        {"\"slots\": \"2\"", "\"slots\": \"17\""},
+        {"\"blocks\": \"4\"", "\"blocks\": \"0\""},
+        {"\"blocks\": \"4\"", "\"blocks\": \"8193\""},
+        {"\"host_contiguous\": [", "\"host_contiguous\": {"},
+        {"\"host_contiguous\"", "\"rows\""},
+        {"\"from\": \"pinned\"", "\"from\": \"file\""},
+        {"\"to\": \"device\"", "\"to\": \"pinned\""},
+    };
+    for (const auto& [part, by] : changes) {
+        EXPECT_NE(damage(replaced(whole, part, by)), "") << part << " -> " << by;
+    }
+    ClassText within = one;
+    within.from = "device";
+    within.relation = "same";
+    EXPECT_NE(damage(policy_text({within})), "") << "no side is in host memory";
+    ClassText twice = one;
+    twice.host_contiguous.push_back(twice.host_contiguous.front());
+    EXPECT_NE(damage(policy_text({twice})), "") << "two rows for the same sizes";
+    ClassText both = one;
+    both.rows = both.host_contiguous;
+    EXPECT_EQ(damage(policy_text({both})), "") << "other lists";
+    EXPECT_EQ(parse_policy(policy_text({both})).classes[0].rows[0].method, PolicyMethod::standard)
+        << "no pipeline moves lists that are scattered on both sides";
+}
+
 TEST(PolicyReader, UnknownKeysAreIgnored) {
     std::string text = policy_text({pageable_to_device()});
     for (const char* part : {"{\"format\"", "{\"from\"", "{\"from_bytes\"", "{\"chunk\""}) {
@@ -390,7 +448,7 @@ TEST(PolicyTable, ListsUseTheLargestCountBelowTheirsOrTheSmallest) {
                {.from_bytes = 0, .executor = "copy-engine"}}}},
         {.threads = 4, .multiprocessors = 2});
     const auto at = [&](std::size_t count, std::size_t bytes) -> const PolicyDecision* {
-        return known.list(kPinnedToDevice, count, bytes);
+        return known.list(kPinnedToDevice, PolicyTable::Lists::scattered, count, bytes);
     };
     EXPECT_EQ(at(1, 4096), nullptr) << "one piece is no list";
     EXPECT_EQ(at(2, 1024)->method, PolicyMethod::kernel);
@@ -401,6 +459,38 @@ TEST(PolicyTable, ListsUseTheLargestCountBelowTheirsOrTheSmallest) {
     EXPECT_EQ(at(1 << 20, 1 << 20)->row->count, 1024U);
     EXPECT_EQ(at(16, 1023), nullptr) << "smaller pieces than were measured";
     EXPECT_EQ(known.copy(kPinnedToDevice, kMiB)->method, PolicyMethod::plain);
+}
+
+TEST(PolicyTable, RowsOfContiguousListsAreOfNoOtherLists) {
+    using Lists = PolicyTable::Lists;
+    const std::vector<ClassText> classes = {
+        {.from = "pinned",
+         .to = "device",
+         .rows = {{.executor = "batch", .count = 16}},
+         .host_contiguous = {{.executor = "gather-scatter",
+                              .settings = {{"blocks", "9"}},
+                              .count = 2},
+                             {.executor = "sm", .count = 2, .threads = 3}}},
+        {.from = "device",
+         .to = "pinned",
+         .host_contiguous = {{.from_bytes = 512, .executor = "gather-scatter", .count = 2}}}};
+    const PolicyTable known = table(classes, {.threads = 2, .multiprocessors = 5});
+    const PolicyDecision* made = known.list(kPinnedToDevice, Lists::host_contiguous, 100, 4096);
+    EXPECT_EQ(made->method, PolicyMethod::pipeline);
+    EXPECT_EQ(made->blocks, 5U) << "the context allows five";
+    EXPECT_EQ(known.list(kPinnedToDevice, Lists::scattered, 100, 4096)->method,
+              PolicyMethod::batch);
+    EXPECT_FALSE(known.has(kPinnedToDevice)) << "of contiguous copies";
+    EXPECT_EQ(table(classes, {.threads = 3})
+                  .list(kPinnedToDevice, Lists::host_contiguous, 100, 4096)
+                  ->method,
+              PolicyMethod::kernel)
+        << "rows of more threads";
+    const PolicyKey back{.from = PolicyMemory::device, .to = PolicyMemory::pinned};
+    EXPECT_TRUE(known.has(back, Lists::host_contiguous));
+    EXPECT_FALSE(known.has(back, Lists::scattered));
+    EXPECT_EQ(known.list(back, Lists::host_contiguous, 100, 511), nullptr);
+    EXPECT_EQ(known.list(back, Lists::host_contiguous, 1, 512), nullptr) << "one piece is no list";
 }
 
 TEST(PolicyTable, NothingExceedsTheLimitsOfTheContext) {

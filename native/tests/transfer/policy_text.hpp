@@ -41,14 +41,20 @@ struct ClassText {
     std::vector<RowText> rows;
     std::string relation;
     bool peers_idle = false;
+    std::vector<RowText> host_contiguous;
 
-    [[nodiscard]] std::string text() const {
+    [[nodiscard]] static std::string text_of(const std::vector<RowText>& rows) {
         std::string all;
         for (const RowText& row : rows) all += (all.empty() ? "" : ",\n") + row.text();
+        return "[" + all + "]";
+    }
+    [[nodiscard]] std::string text() const {
+        const std::string more =
+            host_contiguous.empty() ? "" : ", \"host_contiguous\": " + text_of(host_contiguous);
         return "{\"from\": " + quoted(from) + ", \"to\": " + quoted(to) +
                ", \"relation\": " + quoted(relation) +
-               ", \"peers_idle\": " + (peers_idle ? "true" : "false") + ", \"rows\": [" + all +
-               "]}";
+               ", \"peers_idle\": " + (peers_idle ? "true" : "false") +
+               ", \"rows\": " + text_of(rows) + more + "}";
     }
 };
 

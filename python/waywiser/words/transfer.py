@@ -95,6 +95,13 @@ class Layout(Value, frozen=True, omit_defaults=True):
         return whole_number(self.settings.get(name, "")) or 0
 
     @property
+    def scattered(self) -> Literal["", "source", "destination"]:
+        """The side with the scattered pieces of a list whose other side is contiguous; empty if
+        both sides are alike."""
+        found = self.settings.get("scattered", "")
+        return found if found in ("source", "destination") else ""  # type: ignore[return-value]
+
+    @property
     def unit(self) -> int:
         """Bytes that a transfer of this layout is a whole number of."""
         if self.kind != "box":

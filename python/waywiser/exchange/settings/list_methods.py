@@ -1,4 +1,5 @@
-"""The methods that move pieces between pinned host memory and a GPU, by piece size and count.
+"""The methods that move pieces between pinned host memory and a GPU, by piece size and count. The
+pieces are scattered on both sides.
 
 A KV cache is such a list: its pieces are blocks of one layer. Methods are compared by their time
 from call to completion, as in `waywiser.profile.layout_crossover`.
@@ -150,6 +151,8 @@ def _list_points(subject: Subject) -> Iterator[tuple[Point, Transfer, Direction]
         for point in curve.measured:
             transfer = point.workload.transfer
             if transfer is None or transfer.layout is None or transfer.layout.kind != "list":
+                continue
+            if transfer.layout.scattered:  # blocks are scattered on both sides
                 continue
             path = transfer.path
             direction = directions.get((path.source.kind, path.destination.kind))

@@ -63,7 +63,12 @@ def example_on(path: Path, catalogue: Catalogue) -> Layout | None:
     """Returns a layout to ask the registry about a path with: the example of its executor, or with
     one contiguous side if the path is served only so; None if it moves contiguous bytes."""
     layout = example(catalogue.executors[path.executor])
-    if layout is None or catalogue.unsupported_reason(Transfer(path, layout=layout)) is None:
+    return layout and served_on(path, layout, catalogue)
+
+
+def served_on(path: Path, layout: Layout, catalogue: Catalogue) -> Layout:
+    """Returns the layout, or if the path is served only so, the same with one contiguous side."""
+    if catalogue.unsupported_reason(Transfer(path, layout=layout)) is None:
         return layout
     return _served(path, one_sided(layout), catalogue) or layout
 

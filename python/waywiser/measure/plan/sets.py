@@ -35,7 +35,7 @@ from waywiser.machine.catalogue import Catalogue, footprint
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve, is_remote
-from waywiser.measure.plan.layouts import whole_units
+from waywiser.measure.plan.layouts import served_on, whole_units
 from waywiser.measure.plan.paths import NO_GPU
 from waywiser.measure.plan.preset import Depth
 from waywiser.words import Layout, Memory, Path, Place, Transfer, Workload
@@ -222,7 +222,8 @@ def is_of_one_process(transfers: Iterable[Transfer], catalogue: Catalogue) -> bo
 def bystander_curves(basis: Basis, valid: Collection[Path]) -> Iterator[PlannedCurve]:
     """Each bystander beside a large copy in each direction between each GPU and its nearest NUMA
     node, by each method that the transfer library uses with default settings; and loads alone. The
-    copy is a list if the library moves only lists by the method.
+    copy is a list if the library moves only lists by the method. If these have to be contiguous in
+    host memory, only a full survey measures it.
 
     ``valid`` are the paths that the machine has.
     """
@@ -241,7 +242,8 @@ def bystander_curves(basis: Basis, valid: Collection[Path]) -> Iterator[PlannedC
             large = _large_copy(path, catalogue)
             ends = (there, here) if path.source.place == there.place else (here, there)
             for beside in (*_small_copies(ends, catalogue), *loads):
-                remote, sizes = is_remote(path, catalogue), (large.bytes,)
+                remote = is_remote(path, catalogue) or large.layout not in (None, PIECES)
+                sizes = (large.bytes,)
                 yield PlannedCurve.of([large, beside], catalogue, sizes=sizes, remote=remote)
 
 
@@ -326,7 +328,7 @@ def _small_copies(ends: tuple[Memory, Memory], catalogue: Catalogue) -> Iterator
 def _large_copy(path: Path, catalogue: Catalogue) -> Transfer:
     if catalogue.executors[path.executor].traits.library.contiguous:
         return Transfer(path, bytes=LARGE_BYTES)
-    return Transfer(path, bytes=LARGE_LIST_BYTES, layout=PIECES)
+    return Transfer(path, bytes=LARGE_LIST_BYTES, layout=served_on(path, PIECES, catalogue))
 
 
 def _is_method(path: Path, catalogue: Catalogue) -> bool:
