@@ -237,7 +237,8 @@ WAYWISER_API waywiser_status waywiser_copy_batch_and_wait(waywiser_context* cont
 /* Copies `count` blocks of `block` bytes: from `from + from_index[i] * from_stride` to
  * `to + to_index[i] * to_stride`. `to_blocks` and `from_blocks` are the numbers of blocks in the
  * two arrays. Fails with WAYWISER_INVALID if an index is out of range or occurs twice in
- * `to_index`. `transfer` is as in waywiser_copy_batch(). */
+ * `to_index`; of more than 32,768 blocks, some may have been copied then. `transfer` is as in
+ * waywiser_copy_batch(). */
 WAYWISER_API waywiser_status waywiser_copy_blocks(
     waywiser_context* context, void* to, size_t to_stride, size_t to_blocks, const void* from,
     size_t from_stride, size_t from_blocks, size_t block, const int64_t* to_index,

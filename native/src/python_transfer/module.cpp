@@ -101,13 +101,16 @@ void define_calls(const Define& define) {
            "Later work in the stream does not wait for the copies. Call before_change() of the "
            "handle before\n"
            "a source is changed.");
-    define("copy_blocks", &copy_blocks, "dst"_a.none(), "src"_a.none(), "dst_index"_a.none(),
-           "src_index"_a.none(), nb::kw_only(), "stream"_a = nb::none(),
-           "Copies src[src_index[i]] to dst[dst_index[i]] for all i, as copy does.\n"
-           "\n"
-           "Each block, an entry of the first dimension, is contiguous. An index is a sequence of "
-           "integers\n"
-           "or a one-dimensional array of them on the host.");
+    define(
+        "copy_blocks", &copy_blocks, "dst"_a.none(), "src"_a.none(), "dst_index"_a.none(),
+        "src_index"_a.none(), nb::kw_only(), "stream"_a = nb::none(),
+        "Copies src[src_index[i]] to dst[dst_index[i]] for all i, as copy does.\n"
+        "\n"
+        "Each block, an entry of the first dimension, is contiguous. An index is a sequence of "
+        "integers\n"
+        "or a one-dimensional array of them on the host. If one is wrong, nothing is copied, or of "
+        "more\n"
+        "than 32,768 blocks some.");
     define("copy_blocks_async", &copy_blocks_async, "dst"_a.none(), "src"_a.none(),
            "dst_index"_a.none(), "src_index"_a.none(), nb::kw_only(), "stream"_a = nb::none(),
            "Starts what copy_blocks does, and returns at once.");

@@ -252,13 +252,41 @@ bool loads_early(const CopyList& list, const ListChoice& choice, ListPath path) 
            list.block != 0 && list.from_blocks.pitch() == list.block;
 }
 
-void load_early(ListMove& move, const ListChoice& choice) {
-    const CopyList& list = move.group.list;
-    if (ListPipeline* const pipeline = move.pipeline.get()) {
-        const auto first = static_cast<std::size_t>(list.from_blocks.index.front());
-        pipeline->load(list.from_blocks.data + first * list.block, list.bytes(), list.block,
-                       choice.chunk);
+// Checks the whole list, and meanwhile loads as much as is in flight at once. The bytes of later
+// blocks are loaded when they are known to follow.
+void check_while_loading(ListMove& move, const ListChoice& choice) {
+    CopyList& list = move.group.list;
+    ListPipeline* const pipeline = move.pipeline.get();
+    if (pipeline == nullptr) return list.check();
+    const std::size_t known = list.from_blocks.known;
+    const auto first = static_cast<std::size_t>(list.from_blocks.index.front());
+    const std::byte* const data = list.from_blocks.data + first * list.block;
+    pipeline->load(data, known * list.block, list.block, choice.chunk);
+    list.check();
+    if (list.from_blocks.together(list.block)) {
+        pipeline->load_further((list.count() - known) * list.block);
+    } else {
+        move.pipeline.unload();
     }
+}
+
+// Of a shorter list all blocks are checked first: that takes less time than to move a chunk.
+constexpr std::size_t kBlocksBeforeMoving = 32768;
+
+// Before a part is moved: checks its blocks at least.
+void check_part(ListMove& move, const ListPart& part) {
+    CopyList& list = move.group.list;
+    if (list.checked) return;
+    const ListPath path = path_of(move.group);
+    const std::size_t first = std::min(list.count(), kBlocksBeforeMoving);
+    if (path == ListPath::from_host && list.from_blocks.known == 0) {
+        list.check_source(first);
+        const ListLimits limits = limits_of(move.engine, move.group, move.queue.device());
+        const ListChoice choice =
+            choose(move.engine, part.traits(path), limits, move.kernel_reaches);
+        if (loads_early(list, choice, path)) return check_while_loading(move, choice);
+    }
+    list.check_first(std::max(part.end(), first));
 }
 
 void move_by_engine(ListMove& move, const ListPart& part, ListMethod method) {
@@ -272,14 +300,10 @@ void move_by_engine(ListMove& move, const ListPart& part, ListMethod method) {
 // Returns whether a pipeline moves the part.
 bool move_part(ListMove& move, const ListPart& part) {
     ListStaging& lists = move.engine.lists();
-    CopyList& list = move.group.list;
+    check_part(move, part);
     const ListTraits traits = part.traits(path_of(move.group));
     ListLimits limits = limits_of(move.engine, move.group, move.queue.device());
     ListChoice choice = choose(move.engine, traits, limits, move.kernel_reaches);
-    if (!list.checked) {
-        if (loads_early(list, choice, traits.path)) load_early(move, choice);
-        list.check();
-    }
     if (move.pipeline.loads()) choice = pipeline_of(traits, limits);
     if (choice.method == ListMethod::pipeline) {
         if (move_by_pipeline(lists, part, traits, choice, move.pipeline)) return true;
@@ -452,14 +476,25 @@ void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
         list.check();
         return move_by_copies(list.part(0, list.count(), buffer), queue);
     }
-    ListMove move{.engine = engine,
-                  .group = group,
-                  .queue = queue,
-                  .stream = stream,
-                  .kernel_reaches = group.same_addresses && gpu_of(group) == queue.device(),
-                  .pipeline = {engine.lists(), queue, list.bytes()}};
-    for_each_part(list, [&](const ListPart& part) { return move_part(move, part); });
-    move.pipeline.finish();
+    bool started = false;
+    try {
+        ListMove move{.engine = engine,
+                      .group = group,
+                      .queue = queue,
+                      .stream = stream,
+                      .kernel_reaches = group.same_addresses && gpu_of(group) == queue.device(),
+                      .pipeline = {engine.lists(), queue, list.bytes()}};
+        for_each_part(list, [&](const ListPart& part) {
+            const bool by_pipeline = move_part(move, part);
+            started = true;
+            return by_pipeline;
+        });
+        move.pipeline.finish();
+    } catch (const InvalidCopy&) {
+        // An entry of a later part: the caller may free the memory of the earlier ones.
+        if (started) queue.synchronize();
+        throw;
+    }
 }
 
 std::vector<DirectMove> plan_direct(Engine& engine, const PieceGroup& group) {

@@ -30,6 +30,8 @@ public:
     ListPart(const CopyList& list, std::size_t first, std::size_t most, std::vector<Piece>& buffer);
 
     [[nodiscard]] std::size_t count() const { return last_ - first_; }
+    // The number of the list's pieces up to its last one.
+    [[nodiscard]] std::size_t end() const { return last_; }
     [[nodiscard]] bool is_all() const { return count() == list_.count(); }
     // Blocks of one array on each side. Other pieces may be of several allocations.
     [[nodiscard]] bool is_of_blocks() const { return list_.block != 0; }
@@ -59,8 +61,9 @@ Runs runs_of(const ListPart& part, const ListTraits& traits, ListSide side,
              const std::size_t* offsets);
 
 // Enqueues the moves of all pieces; both sides are device or pinned memory. Does not block. While
-// the stream is captured, plain copies are recorded. Checks the list first, but while a pipeline
-// loads its first bytes. Throws InvalidCopy like CopyList::check(), before anything is written.
+// the stream is captured, plain copies are recorded. Checks the indexes of blocks before it moves
+// them, but of more than 32,768 not all before it moves the first ones. Throws InvalidCopy like
+// CopyList::check(), when what was moved before has ended.
 void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
                  const CallerStream& stream);
 

@@ -88,6 +88,11 @@ void ListPipeline::load(const std::byte* from, std::size_t bytes, std::size_t ru
     load_more();
 }
 
+void ListPipeline::load_further(std::size_t bytes) {
+    source_.bytes += bytes;
+    load_more();
+}
+
 void ListPipeline::load_more() {
     while (source_.bytes != 0 && loaded_.size() < slots_.size()) {
         // Half of what is left, so that the last chunks are short.

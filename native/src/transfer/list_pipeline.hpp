@@ -52,6 +52,8 @@ public:
     // Enqueues copies of as many chunks as there are slots, of runs of `run` bytes. The following
     // calls of scatter() move all `bytes` in order, and enqueue the other copies early too.
     void load(const std::byte* from, std::size_t bytes, std::size_t run, std::size_t chunk);
+    // As many more bytes follow those that were given to load(), all of which scatter() moves.
+    void load_further(std::size_t bytes);
     // Whether a part of these bytes is left.
     [[nodiscard]] bool loads() const { return !loaded_.empty() || source_.bytes != 0; }
     // Copies a table to the device, for kernels that are enqueued later. It does not wait for the

@@ -85,26 +85,61 @@ bool goes_by_wide(std::span<const std::int64_t> index, std::uint64_t step) {
 }
 #endif
 
-// Whether all entries are known to be in range. False for more than 2^63 blocks.
-bool all_inside(const Blocks& side) {
-    if (side.blocks == 0) return side.index.empty();
-    const std::uint64_t last = side.blocks - 1;
-    if (side.step != 0) {
-        const std::uint64_t first = word(side.index.front());
-        return first <= last && (last - first) / side.step >= side.index.size() - 1;
+// Whether each entry, all of which are in range, is greater than the one before it.
+bool ascends(std::span<const std::int64_t> index) {
+    for (std::size_t first = 1; first < index.size(); first += kPart) {
+        const std::size_t last = std::min(index.size(), first + kPart);
+        std::uint64_t differences = 0;
+        for (std::size_t i = first; i < last; ++i) {
+            differences |= word(index[i]) - word(index[i - 1]) - 1;
+        }
+        if ((differences & kSign) != 0) return false;
+    }
+    return true;
+}
+
+bool steps_by(std::span<const std::int64_t> index, std::uint64_t step) {
+    return has_wide() ? goes_by_wide(index, step) : goes_by(index, step);
+}
+
+// Whether all entries are known to be in range. False for more than 2^63 blocks. `step`: of all of
+// them; 0 if there is none.
+bool all_inside(std::span<const std::int64_t> index, std::size_t blocks, std::size_t step) {
+    if (blocks == 0) return index.empty();
+    const std::uint64_t last = blocks - 1;
+    if (step != 0) {
+        const std::uint64_t first = word(index.front());
+        return first <= last && (last - first) / step >= index.size() - 1;
     }
     const std::uint64_t outside =
-        has_wide() ? outside_of_wide(side.index, last) : outside_of(side.index, last);
+        has_wide() ? outside_of_wide(index, last) : outside_of(index, last);
     return (outside & kSign) == 0;
 }
 
-void check_range(const Blocks& side, const char* name) {
-    if (all_inside(side)) return;
-    const auto outside = [&](std::int64_t entry) { return word(entry) >= side.blocks; };
-    const auto found = std::ranges::find_if(side.index, outside);
-    if (found == side.index.end()) return;
-    throw InvalidCopy(std::string("copy_blocks: index ") + std::to_string(*found) + " of the " +
-                      name + " is out of range: it has " + std::to_string(side.blocks) + " blocks");
+// Checks the range of the first `count` entries, and keeps what is known of them. Each entry is
+// read from memory once.
+void check_entries(Blocks& side, std::size_t count, const char* name) {
+    if (count <= side.known) return;
+    const bool is_first = side.known == 0;
+    // With the last one that is known: they are compared with it.
+    const auto added =
+        side.index.subspan(is_first ? 0 : side.known - 1, count - side.known + (is_first ? 0 : 1));
+    if (side.known <= 1) {
+        side.step = step_of(added);
+    } else if (side.step != 0 && !steps_by(added, side.step)) {
+        side.step = 0;
+    }
+    if (!all_inside(added, side.blocks, side.step)) {
+        const auto outside = [&](std::int64_t entry) { return word(entry) >= side.blocks; };
+        const auto found = std::ranges::find_if(added, outside);
+        if (found != added.end()) {
+            throw InvalidCopy(std::string("copy_blocks: index ") + std::to_string(*found) +
+                              " of the " + name + " is out of range: it has " +
+                              std::to_string(side.blocks) + " blocks");
+        }
+    }
+    side.ascending = side.step != 0 || ((is_first || side.ascending) && ascends(added));
+    side.known = count;
 }
 
 // The memory of the array, from its first block to the end of its last.
@@ -147,23 +182,8 @@ bool any_twice(const Blocks& to) {
     return set != to.index.size();
 }
 
-// Whether each entry, all of which are in range, is greater than the one before it.
-bool ascends(const Blocks& side) {
-    if (side.step != 0) return true;
-    const std::span<const std::int64_t> index = side.index;
-    for (std::size_t first = 1; first < index.size(); first += kPart) {
-        const std::size_t last = std::min(index.size(), first + kPart);
-        std::uint64_t differences = 0;
-        for (std::size_t i = first; i < last; ++i) {
-            differences |= word(index[i]) - word(index[i - 1]) - 1;
-        }
-        if ((differences & kSign) != 0) return false;
-    }
-    return true;
-}
-
 void check_blocks_once(const Blocks& to) {
-    if (ascends(to)) return;
+    if (to.ascending) return;
     constexpr std::size_t kFew =
         64;  // for fewer than one in so many blocks, sorting is faster than bits
     if (to.index.size() >= to.blocks / kFew && !any_twice(to)) return;
@@ -280,18 +300,28 @@ CopyList blocks_of(const Blocks& to, const Blocks& from, std::size_t block) {
                   .from_blocks = from,
                   .block = block,
                   .checked = false};
-    list.to_blocks.step = step_of(to.index);
-    list.from_blocks.step = step_of(from.index);
-    check_range(list.from_blocks, "source");
     // Without bytes there are no pieces. Within one array, blocks may still be disjoint.
     if (block == 0 || meet(list.to, list.from)) list.check();
     return list;
 }
 
+void CopyList::check_source(std::size_t blocks) {
+    if (!checked) check_entries(from_blocks, blocks, "source");
+}
+
+void CopyList::check_first(std::size_t blocks) {
+    if (checked) return;
+    check_source(blocks);
+    check_entries(to_blocks, blocks, "destination");
+    const bool in_order = to_blocks.known == 0 || to_blocks.ascending;
+    if (blocks == to_blocks.index.size() || !in_order) check();
+}
+
 void CopyList::check() {
     if (checked) return;
+    check_source(from_blocks.index.size());
+    check_entries(to_blocks, to_blocks.index.size(), "destination");
     checked = true;
-    check_range(to_blocks, "destination");
     if (block == 0) {
         to_blocks = from_blocks = {};
         return;
@@ -305,7 +335,7 @@ void CopyList::check() {
 std::size_t step_of(std::span<const std::int64_t> index) {
     if (index.size() < 2 || index[1] <= index[0]) return 0;
     const std::uint64_t step = word(index[1]) - word(index[0]);
-    return (has_wide() ? goes_by_wide(index, step) : goes_by(index, step)) ? step : 0;
+    return steps_by(index, step) ? step : 0;
 }
 
 std::size_t CopyList::count() const { return block == 0 ? pieces.size() : to_blocks.index.size(); }

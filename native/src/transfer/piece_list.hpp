@@ -24,10 +24,18 @@ struct Blocks {
     std::size_t stride = 0;  // bytes from one block to the next
     std::size_t blocks = 0;  // number of blocks in the array
     std::span<const std::int64_t> index;
-    std::size_t step = 0;  // step_of() the index, set by blocks_of()
+
+    // Of the first `known` entries, which were checked: they are in range.
+    std::size_t known = 0;
+    std::size_t step = 0;    // step_of() them
+    bool ascending = false;  // each is greater than the one before
 
     // Bytes from block to block in memory if the step is known; else 0.
     [[nodiscard]] std::size_t pitch() const { return step * stride; }
+    // Whether all blocks of the index are known to follow each other in memory.
+    [[nodiscard]] bool together(std::size_t block) const {
+        return known == index.size() && pitch() == block;
+    }
 };
 
 // The memory that contains all pieces of one side; no bytes if unknown.
@@ -43,10 +51,15 @@ struct CopyList {
     Extent to, from;
     Blocks to_blocks, from_blocks;  // indexes of equal length, owned by the caller
     std::size_t block = 0;          // bytes of each block
-    bool checked = true;            // false after blocks_of(), until check()
+    bool checked = true;            // false after blocks_of(), until all entries are checked
 
-    // Checks the index of the destination. Throws InvalidCopy like list_of().
+    // Check the indexes, of all blocks or of the first ones, before they are moved: to read a long
+    // index takes longer than to start moving. If the destination's blocks are not in ascending
+    // order, all are compared at once. Throw InvalidCopy like list_of().
     void check();
+    void check_first(std::size_t blocks);
+    // The same of the source alone.
+    void check_source(std::size_t blocks);
     [[nodiscard]] std::size_t count() const;
     [[nodiscard]] std::size_t bytes() const;
     // Up to `most` pieces from `first` on, in `buffer` if they have to be made.
@@ -65,8 +78,8 @@ CopyList list_of(std::span<void* const> to, std::span<const void* const> from,
 // of range, a block is longer than a stride, or a destination overlaps a source or another
 // destination.
 CopyList list_of(const Blocks& to, const Blocks& from, std::size_t block);
-// The same without a check of the destination's index, which takes longer than the other checks:
-// check() has to be called before the first byte is written.
+// The same without a check of the indexes, unless the arrays overlap: check_first() or check() has
+// to be called before blocks are moved.
 CopyList blocks_of(const Blocks& to, const Blocks& from, std::size_t block);
 
 // The difference of each entry of an index to the one before it, if all are equal and positive;

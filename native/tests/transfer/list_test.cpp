@@ -163,18 +163,32 @@ TEST(CopyLists, FindEveryWrongIndex) {
         std::vector<std::int64_t> index = good;
         if (number % 2 == 0) std::ranges::shuffle(index, random);
         const std::size_t where = number < 4 ? number * (kBlocks - 1) / 3 : random() % kBlocks;
-        const auto lists = [&](std::span<const std::int64_t> one) {
-            CopyList list = blocks_of(side(0x100000, one), side(0x900000, good), kStride);
+        // All at once, or some of both sides, of the source alone, and the rest.
+        const auto checked = [&](std::span<const std::int64_t> to,
+                                 std::span<const std::int64_t> from) {
+            CopyList list = blocks_of(side(0x100000, to), side(0x900000, from), kStride);
+            if (number % 3 > 0) {
+                std::size_t first = 1 + random() % kBlocks;
+                list.check_first(first);
+                first += random() % (kBlocks - first + 1);
+                list.check_source(first);
+                if (number % 3 > 1) list.check_first(first);
+            }
             list.check();
             return list;
         };
+        const auto lists = [&](std::span<const std::int64_t> one) { return checked(one, good); };
         EXPECT_EQ(lists(index).to_blocks.step, number % 2 == 0 ? 0U : 1U);
+        EXPECT_EQ(checked(good, index).from_blocks.step, number % 2 == 0 ? 0U : 1U);
         std::vector<std::int64_t> bad = index;
         bad[where] = wrong[number % wrong.size()];
         EXPECT_THROW(lists(bad), InvalidCopy);
-        EXPECT_NO_THROW(blocks_of(side(0x100000, bad), side(0x900000, good), kStride))
-            << "the destination is checked later";
-        EXPECT_THROW(blocks_of(side(0x100000, good), side(0x900000, bad), kStride), InvalidCopy);
+        EXPECT_NO_THROW(blocks_of(side(0x100000, bad), side(0x900000, bad), kStride))
+            << "the indexes are checked later";
+        EXPECT_THROW(checked(good, bad), InvalidCopy);
+        CopyList ahead = blocks_of(side(0x100000, good), side(0x900000, bad), kStride);
+        EXPECT_NO_THROW(ahead.check_first(where));
+        EXPECT_THROW(ahead.check_first(where + 1), InvalidCopy);
         bad = index;
         bad[where] = bad[where == 0 ? 1 : where - 1];
         EXPECT_THROW(lists(bad), InvalidCopy) << "twice";
@@ -663,6 +677,48 @@ TEST_F(Lists, OfPageableMemoryWithoutStagingOfTheGpu) {
     blocks.copy(context, true, stream);
     blocks.copy(context, false, stream);
     EXPECT_TRUE(blocks.are_back());
+}
+
+// The wrong entry is found while the GPU moves the first blocks: the call ends when they are moved,
+// and writes no block that the index does not name.
+TEST_F(Lists, EndWithTheFirstBlocksIfALaterIndexIsWrong) {
+    constexpr std::size_t kBlocks = 70000;
+    constexpr std::size_t kBlock = 256;
+    const gpu::HostBuffer host((kBlocks + 1) * kBlock, gpu::HostUse::portable, 0);
+    const gpu::DeviceBuffer device(0, (kBlocks + 1) * kBlock);
+    const gpu::Stream stream(0);
+    std::vector<std::int64_t> ascending(kBlocks);
+    std::iota(ascending.begin(), ascending.end(), std::int64_t{0});
+    std::vector<std::int64_t> irregular = ascending;
+    std::swap(irregular[2], irregular[7]);
+    for (const bool to_gpu : {true, false}) {
+        for (const bool of_gpu : {true, false}) {
+            waywiser::Context context({.threads = 2, .policy = "off"});
+            std::memset(host.data(), 0x11, host.bytes());
+            std::memset(device.data(), 0x22, device.bytes());
+            std::vector<std::int64_t> gpus = irregular;
+            std::vector<std::int64_t> hosts = ascending;
+            (of_gpu ? gpus : hosts)[kBlocks - 3] = static_cast<std::int64_t>(kBlocks);
+            const auto copy = [&] {
+                return waywiser_copy_blocks(context.get(), to_gpu ? device.data() : host.data(),
+                                            kBlock, kBlocks, to_gpu ? host.data() : device.data(),
+                                            kBlock, kBlocks, kBlock, (to_gpu ? gpus : hosts).data(),
+                                            (to_gpu ? hosts : gpus).data(), kBlocks,
+                                            stream.handle(), nullptr);
+            };
+            EXPECT_EQ(copy(), WAYWISER_INVALID);
+            EXPECT_TRUE(stream.done()) << "the memory can be freed";
+            const std::byte* const written = to_gpu ? device.data() : host.data();
+            EXPECT_TRUE(std::ranges::all_of(
+                std::span(written + kBlocks * kBlock, kBlock), [&](std::byte byte) {
+                    return byte == static_cast<std::byte>(to_gpu ? 0x22 : 0x11);
+                }));
+            (of_gpu ? gpus : hosts)[kBlocks - 3] = static_cast<std::int64_t>(kBlocks) - 3;
+            EXPECT_EQ(copy(), WAYWISER_OK);
+            stream.synchronize();
+            EXPECT_EQ(std::memcmp(host.data(), device.data(), kBlocks * kBlock), 0);
+        }
+    }
 }
 
 // More pieces than are prepared at once.
