@@ -224,6 +224,7 @@ struct ListMove {
     const CallerStream& stream;
     bool kernel_reaches = false;
     TakenPipeline pipeline;
+    std::size_t loading = 0;  // the list's first blocks, which the pipeline has or loads early
 };
 
 // Of a list in a stream of the device.
@@ -252,41 +253,44 @@ bool loads_early(const CopyList& list, const ListChoice& choice, ListPath path) 
            list.block != 0 && list.from_blocks.pitch() == list.block;
 }
 
-// Checks the whole list, and meanwhile loads as much as is in flight at once. The bytes of later
-// blocks are loaded when they are known to follow.
-void check_while_loading(ListMove& move, const ListChoice& choice) {
-    CopyList& list = move.group.list;
-    ListPipeline* const pipeline = move.pipeline.get();
-    if (pipeline == nullptr) return list.check();
-    const std::size_t known = list.from_blocks.known;
-    const auto first = static_cast<std::size_t>(list.from_blocks.index.front());
-    const std::byte* const data = list.from_blocks.data + first * list.block;
-    pipeline->load(data, known * list.block, list.block, choice.chunk);
-    list.check();
-    if (list.from_blocks.together(list.block)) {
-        pipeline->load_further((list.count() - known) * list.block);
-    } else {
-        move.pipeline.unload();
+// Starts to load the blocks of the source that are known.
+void load_early(ListMove& move, const ListChoice& choice) {
+    const CopyList& list = move.group.list;
+    if (ListPipeline* const pipeline = move.pipeline.get()) {
+        move.loading = list.from_blocks.known;
+        const auto first = static_cast<std::size_t>(list.from_blocks.index.front());
+        pipeline->load(list.from_blocks.data + first * list.block, move.loading * list.block,
+                       list.block, choice.chunk);
     }
+}
+
+// Lets the pipeline load further blocks, up to `end`, if they follow.
+void load_ahead(ListMove& move, std::size_t end) {
+    CopyList& list = move.group.list;
+    if (!move.pipeline.loads() || end <= move.loading) return;
+    list.check_source(end);
+    if (list.from_blocks.pitch() != list.block) return move.pipeline.unload();
+    (*move.pipeline.get()).load_further((end - move.loading) * list.block);
+    move.loading = end;
 }
 
 // Of a shorter list all blocks are checked first: that takes less time than to move a chunk.
 constexpr std::size_t kBlocksBeforeMoving = 32768;
 
-// Before a part is moved: checks its blocks at least.
+// Before a part is moved: checks its blocks at least, and those that are loaded ahead.
 void check_part(ListMove& move, const ListPart& part) {
     CopyList& list = move.group.list;
-    if (list.checked) return;
-    const ListPath path = path_of(move.group);
     const std::size_t first = std::min(list.count(), kBlocksBeforeMoving);
-    if (path == ListPath::from_host && list.from_blocks.known == 0) {
+    const ListPath path = path_of(move.group);
+    if (!list.checked && path == ListPath::from_host && list.from_blocks.known == 0) {
         list.check_source(first);
         const ListLimits limits = limits_of(move.engine, move.group, move.queue.device());
         const ListChoice choice =
             choose(move.engine, part.traits(path), limits, move.kernel_reaches);
-        if (loads_early(list, choice, path)) return check_while_loading(move, choice);
+        if (loads_early(list, choice, path)) load_early(move, choice);
     }
     list.check_first(std::max(part.end(), first));
+    load_ahead(move, std::min(list.count(), part.end() + kBlocksBeforeMoving));
 }
 
 void move_by_engine(ListMove& move, const ListPart& part, ListMethod method) {

@@ -168,25 +168,34 @@ bool follows(const Piece& one, const Piece& next) {
     throw InvalidCopy(text);
 }
 
-// Whether an index occurs twice: then fewer bits are set, one for each block, than there are
-// entries. A test of each bit before it is set takes twice as long.
-bool any_twice(const Blocks& to) {
+// Marks the blocks of the first `count` entries of the destination's index. False if one occurs
+// twice: then fewer bits are set than there are entries. A test of each bit before it is set takes
+// twice as long.
+bool mark_once(CopyList& list, std::size_t count) {
     constexpr std::size_t kBits = 64;
-    std::vector<std::uint64_t> used(to.blocks / kBits + 1);
-    for (const std::int64_t index : to.index) {
+    const Blocks& to = list.to_blocks;
+    if (list.marks.empty()) list.marks.resize(to.blocks / kBits + 1);
+    for (const std::int64_t index : to.index.subspan(list.marked, count - list.marked)) {
         const auto at = static_cast<std::size_t>(index);
-        used[at / kBits] |= std::uint64_t{1} << (at % kBits);
+        list.marks[at / kBits] |= std::uint64_t{1} << (at % kBits);
     }
+    list.marked = count;
     std::size_t set = 0;
-    for (const std::uint64_t word : used) set += static_cast<std::size_t>(std::popcount(word));
-    return set != to.index.size();
+    for (const std::uint64_t bits : list.marks)
+        set += static_cast<std::size_t>(std::popcount(bits));
+    return set == count;
 }
 
-void check_blocks_once(const Blocks& to) {
+// For fewer than one entry in so many blocks, sorting is faster than bits.
+bool has_few_entries(const Blocks& to) {
+    constexpr std::size_t kFew = 64;
+    return to.index.size() < to.blocks / kFew;
+}
+
+void check_blocks_once(CopyList& list) {
+    const Blocks& to = list.to_blocks;
     if (to.ascending) return;
-    constexpr std::size_t kFew =
-        64;  // for fewer than one in so many blocks, sorting is faster than bits
-    if (to.index.size() >= to.blocks / kFew && !any_twice(to)) return;
+    if (!has_few_entries(to) && mark_once(list, to.index.size())) return;
     std::vector<std::int64_t> sorted(to.index.begin(), to.index.end());
     std::ranges::sort(sorted);
     const auto twice = std::ranges::adjacent_find(sorted);
@@ -313,8 +322,9 @@ void CopyList::check_first(std::size_t blocks) {
     if (checked) return;
     check_source(blocks);
     check_entries(to_blocks, blocks, "destination");
-    const bool in_order = to_blocks.known == 0 || to_blocks.ascending;
-    if (blocks == to_blocks.index.size() || !in_order) check();
+    if (blocks == to_blocks.index.size()) return check();
+    if (blocks == 0 || to_blocks.ascending) return;
+    if (has_few_entries(to_blocks) || !mark_once(*this, blocks)) check();
 }
 
 void CopyList::check() {
@@ -326,7 +336,7 @@ void CopyList::check() {
         to_blocks = from_blocks = {};
         return;
     }
-    check_blocks_once(to_blocks);
+    check_blocks_once(*this);
     if (!meet(to, from)) return;
     make_pieces();
     check_pieces(pieces);

@@ -54,8 +54,7 @@ struct CopyList {
     bool checked = true;            // false after blocks_of(), until all entries are checked
 
     // Check the indexes, of all blocks or of the first ones, before they are moved: to read a long
-    // index takes longer than to start moving. If the destination's blocks are not in ascending
-    // order, all are compared at once. Throw InvalidCopy like list_of().
+    // index takes longer than to start moving. Throw InvalidCopy like list_of().
     void check();
     void check_first(std::size_t blocks);
     // The same of the source alone.
@@ -67,6 +66,11 @@ struct CopyList {
                                 std::vector<Piece>& buffer) const;
     // Converts all blocks to pieces.
     void make_pieces();
+
+    // One bit for each block of the destination, set for the first `marked` entries of its index;
+    // none if these ascend.
+    std::vector<std::uint64_t> marks;
+    std::size_t marked = 0;
 };
 
 // Omits empty pieces. Throws InvalidCopy for null pointers, or if a destination overlaps a source

@@ -692,13 +692,17 @@ TEST_F(Lists, EndWithTheFirstBlocksIfALaterIndexIsWrong) {
     std::vector<std::int64_t> irregular = ascending;
     std::swap(irregular[2], irregular[7]);
     for (const bool to_gpu : {true, false}) {
-        for (const bool of_gpu : {true, false}) {
+        // Of the GPU's side, of the host's, and the destination's fifth block once more.
+        for (const int wrong : {0, 1, 2}) {
+            const bool of_gpu = wrong == 2 ? to_gpu : wrong == 0;
             waywiser::Context context({.threads = 2, .policy = "off"});
             std::memset(host.data(), 0x11, host.bytes());
             std::memset(device.data(), 0x22, device.bytes());
             std::vector<std::int64_t> gpus = irregular;
             std::vector<std::int64_t> hosts = ascending;
-            (of_gpu ? gpus : hosts)[kBlocks - 3] = static_cast<std::int64_t>(kBlocks);
+            std::int64_t& entry = (of_gpu ? gpus : hosts)[kBlocks - 3];
+            const std::int64_t right = std::exchange(
+                entry, wrong == 2 ? std::int64_t{5} : static_cast<std::int64_t>(kBlocks));
             const auto copy = [&] {
                 return waywiser_copy_blocks(context.get(), to_gpu ? device.data() : host.data(),
                                             kBlock, kBlocks, to_gpu ? host.data() : device.data(),
@@ -713,10 +717,16 @@ TEST_F(Lists, EndWithTheFirstBlocksIfALaterIndexIsWrong) {
                 std::span(written + kBlocks * kBlock, kBlock), [&](std::byte byte) {
                     return byte == static_cast<std::byte>(to_gpu ? 0x22 : 0x11);
                 }));
-            (of_gpu ? gpus : hosts)[kBlocks - 3] = static_cast<std::int64_t>(kBlocks) - 3;
+            entry = right;
             EXPECT_EQ(copy(), WAYWISER_OK);
             stream.synchronize();
-            EXPECT_EQ(std::memcmp(host.data(), device.data(), kBlocks * kBlock), 0);
+            for (std::size_t i = 0; i < kBlocks; ++i) {
+                ASSERT_EQ(
+                    std::memcmp(host.data() + static_cast<std::size_t>(hosts[i]) * kBlock,
+                                device.data() + static_cast<std::size_t>(gpus[i]) * kBlock, kBlock),
+                    0)
+                    << i;
+            }
         }
     }
 }
