@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import msgspec
 import pytest
 
@@ -20,6 +22,7 @@ from waywiser.words.number_format import format_rate
 HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
 
 
+@cache
 def result(name: str, key: str = "", sizes: tuple[int, ...] = machines.SIZES) -> Entry:
     found = machines.subject(machines.eight_gpus(name), blocks=1, count=6, sizes=sizes)
     return entry(found, name=name, key=key)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import msgspec
 import pytest
 
@@ -71,6 +73,7 @@ def test_what_is_not_shown_leads_nowhere() -> None:
     assert found.to("") == found.to("pinned@numa:1 -> device@gpu:0 by sm of 8") == ""
 
 
+@cache
 def made(name: str) -> Entry:
     unanswered: tuple[Answer, ...] = ()
     found = entry(machines.subject(captured(name), blocks=1, count=6))

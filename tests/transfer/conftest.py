@@ -14,12 +14,10 @@ from tree import FAKE_FOLDER, FAKE_TRANSFER
 
 
 @pytest.fixture(autouse=True, scope="module")
-def few_objects_to_collect() -> Iterator[None]:
+def few_objects_to_collect() -> None:
     """Objects of other tests, which each `gc.collect` of `fake_gpus` would look at again."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

@@ -14,11 +14,11 @@ from waywiser.profile import Profile
 ONE_GPU = "2026-11-20-h200-catalogue/one-gpu"
 SURVEYS, POLICY, SETS = "2026-11-23-surveys", "2026-11-24-policy", "2026-11-25-sets"
 FILES = {
-    "H200": [f"{ONE_GPU}/standard", f"{ONE_GPU}/standard-again",
-             *(f"{SURVEYS}/h200-standard-{n}" for n in range(1, 4)), f"{POLICY}/h200-standard",
-             *(f"{SETS}/h200-model-{n}" for n in (1, 2, 3))],
-    "H100": [*(f"{SURVEYS}/h100-standard-{n}" for n in (1, 2, 3)), f"{POLICY}/h100-standard",
-             f"{POLICY}/h100-standard-2", *(f"{SETS}/h100-model-{n}" for n in (1, 2))],
+    "H200": [f"{ONE_GPU}/standard",
+             *(f"{SURVEYS}/h200-standard-{n}" for n in (1, 3)), f"{POLICY}/h200-standard",
+             *(f"{SETS}/h200-model-{n}" for n in (1, 3))],
+    "H100": [*(f"{SURVEYS}/h100-standard-{n}" for n in (1, 3)), f"{POLICY}/h100-standard",
+             f"{POLICY}/h100-standard-2", f"{SETS}/h100-model-1"],
 }  # fmt: skip
 """Kept surveys of standard copies on one GPU, of one kind of virtual machine each."""
 
