@@ -1,5 +1,6 @@
 """Compares lists with a contiguous host side with contiguous copies: blocks of a GPU that are
-gathered into one pinned buffer, or scattered from it.
+gathered into one pinned buffer, or scattered from it. Beside them lists that are scattered on both
+sides ("mixed"), of pinned and of pageable memory.
 
     python benchmarks/gather.py [--processes 5] [--json FILE] [--within SECONDS]
 
@@ -140,8 +141,13 @@ def blocks(size: int) -> Figures:
         "scattered wrong bytes"
     )
     mixed = torch.randperm(one.count)
+    pageable = torch.zeros_like(one.host, pin_memory=False)
     from waywiser import transfer
 
+    transfer.copy_blocks(pageable, one.pool, mixed, one.order)
+    assert torch.equal(pageable[mixed], one.pool.index_select(0, one.on_gpu).cpu()), (
+        "gathered wrong bytes into pageable memory"
+    )
     times = timed(
         {
             "contiguous D2H": lambda: one.host.copy_(there, non_blocking=True),
@@ -157,6 +163,12 @@ def blocks(size: int) -> Figures:
             ),
             "D2H, mixed": lambda: transfer.copy_blocks(one.host, one.pool, mixed, one.order),
             "H2D, mixed": lambda: transfer.copy_blocks(one.pool, one.host, one.order, mixed),
+            "D2H, mixed, pageable": lambda: transfer.copy_blocks(
+                pageable, one.pool, mixed, one.order
+            ),
+            "H2D, mixed, pageable": lambda: transfer.copy_blocks(
+                one.pool, pageable, one.order, mixed
+            ),
         },
         waiting=("D2H", "H2D"),
     )
