@@ -134,3 +134,19 @@ def test_near_sizes_and_sizes_too_far_apart_have_none_between_them(some: Estimat
         (result,) = layout_crossovers(found)
         assert [each.run for each in result.fastest] == list(pieces)
         assert not any(each.interpolated for each in result.fastest)
+
+
+def test_lists_with_a_contiguous_side_are_compared_apart(some: Estimate) -> None:
+    found = [entry(some, method, 4096, n) for n, method in enumerate(("batch", "sm"), 1)]
+    for side in ("destination", "source"):
+        layout = Layout("list", {"piece": "4096", "scattered": side})
+        for seconds, method in enumerate(("sm", "batch"), 1):
+            transfer, timed = entry(some, method, 4096, seconds)
+            found.append((msgspec.structs.replace(transfer, layout=layout), timed))
+    assert list(map(str, layout_crossovers(found))) == [
+        "fastest from call to completion, 64 MiB in pieces of: 4 KiB batch",
+        "fastest from call to completion, 64 MiB in pieces, scattered in the destination alone, "
+        "of: 4 KiB sm",
+        "fastest from call to completion, 64 MiB in pieces, scattered in the source alone, "
+        "of: 4 KiB sm",
+    ]

@@ -27,6 +27,7 @@ def advise(
     path: str = "",
     size: str = "",
     count: Annotated[int, POSITIVE_COUNTS] = 1,
+    host_contiguous: bool = False,
     peers_idle: bool = False,
     max_threads: Annotated[int | None, COUNTS] = None,
     polite: bool = False,
@@ -45,6 +46,8 @@ def advise(
     --path NAME: Instead of --from and --to: the name of a path as --only takes it: 'h2d gpu:0'.
     --bytes SIZE: Bytes of the copy, or of each of --count.
     --count N: Pieces of a list; 1 is one copy.
+    --host-contiguous: The pieces lie one after another in host memory, and are scattered on the
+        GPU.
     --peers-idle: Also methods that use the links of other GPUs.
     --max-threads N: Only methods with at most N CPUs.
     --polite: The method that takes least from other work.
@@ -72,6 +75,7 @@ def advise(
         "--to": destination,
         "--bytes": size,
         "--count": count > 1,
+        "--host-contiguous": host_contiguous,
         "--peers-idle": peers_idle,
         "--max-threads": max_threads is not None,
         "--polite": polite,
@@ -90,6 +94,7 @@ def advise(
         destination,
         size or 1,
         count=count,
+        host_contiguous=host_contiguous,
         peers_idle=peers_idle,
         max_threads=max_threads,
         polite=polite,

@@ -135,4 +135,4 @@ def _direction(path: Path, traits: Traits) -> set[str]:
 def _is_zero_copy(path: Path, traits: Traits) -> bool:
     executor = traits.executor(path.executor)
     locked = any(traits.memory(end.kind).page_locked for end in path.ends)
-    return locked and executor.family == "kernels" and executor.is_undisturbed
+    return locked and executor.is_kernel and executor.is_undisturbed

@@ -103,6 +103,11 @@ class ExecutorTraits(Value, frozen=True, forbid_unknown_fields=False, omit_defau
     library: LibraryUse = LibraryUse()
 
     @property
+    def is_kernel(self) -> bool:
+        """Whether a kernel of a GPU moves bytes."""
+        return self.family == "kernels"
+
+    @property
     def is_undisturbed(self) -> bool:
         """Whether no thread, memory bus or file system of the host has a part in what it does."""
         return set(self.shares) <= {"links"}

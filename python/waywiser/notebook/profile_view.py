@@ -207,6 +207,7 @@ class ProfileView:
         bytes: int | str,
         *,
         count: int = 1,
+        host_contiguous: bool = False,
         peers_idle: bool = False,
         max_threads: int | None = None,
         polite: bool = False,
@@ -215,7 +216,8 @@ class ProfileView:
         """The method to use for one copy, as ``waywiser advise`` shows it.
 
         ``source`` and ``destination`` are memories, ``pageable@numa:0``. ``bytes`` is a number or
-        a text like ``1GiB``; with ``count`` it is the size of each piece. ``beside`` is a
+        a text like ``1GiB``; with ``count`` it is the size of each piece, and with
+        ``host_contiguous`` the pieces lie one after another in host memory. ``beside`` is a
         collective that runs meanwhile, ``allreduce``. Raises `PolicyError`,
         `NotMeasured` if the profile has no time of such a copy.
         """
@@ -226,6 +228,7 @@ class ProfileView:
             destination,
             bytes,
             count=count,
+            host_contiguous=host_contiguous,
             peers_idle=peers_idle,
             max_threads=max_threads,
             polite=polite,

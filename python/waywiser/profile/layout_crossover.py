@@ -45,6 +45,8 @@ class LayoutCrossover(Value, frozen=True):
     bytes: int
     """The power of two nearest to the bytes moved: layouts take whole numbers of their units."""
     fastest: tuple[Fastest, ...]
+    scattered: str = ""
+    """The side of a list whose other side is contiguous: ``source``, say; empty for none."""
 
     @property
     def ranges(self) -> list[str]:
@@ -67,7 +69,8 @@ class LayoutCrossover(Value, frozen=True):
 
     def __str__(self) -> str:
         pieces = "rows" if self.kind == "box" else "pieces"
-        what = f"{format_bytes(self.bytes)} in {pieces}"
+        side = f", scattered in the {self.scattered} alone," if self.scattered else ""
+        what = f"{format_bytes(self.bytes)} in {pieces}{side}"
         return f"fastest from call to completion, {what} of: {'; '.join(self.ranges)}"
 
 
@@ -93,18 +96,19 @@ class _Timed(NamedTuple):
 def layout_crossovers(found: Iterable[tuple[Transfer, Estimate]]) -> list[LayoutCrossover]:
     """Compares the methods that move the same layout between two memories, if there are at least
     two. Contiguous transfers take no part."""
-    by_size: dict[tuple[str, str, int], dict[str, list[_Timed]]] = {}
+    by_size: dict[tuple[str, str, str, int], dict[str, list[_Timed]]] = {}
     for transfer, estimate in found:
         layout = transfer.layout
         if layout is None:
             continue
         method = transfer.path.executor + format_settings(transfer.parameters)
         ends = f"{transfer.path.source} -> {transfer.path.destination}"
-        same = by_size.setdefault((ends, layout.kind, nearest_power_of_two(transfer.bytes)), {})
+        key = ends, layout.kind, layout.scattered, nearest_power_of_two(transfer.bytes)
+        same = by_size.setdefault(key, {})
         timed = _Timed(layout, transfer.bytes, method, estimate)
         same.setdefault(f"{layout} {transfer.bytes}", []).append(timed)
     crossovers = []
-    for (ends, kind, size), layouts in sorted(by_size.items()):
+    for (ends, kind, scattered, size), layouts in sorted(by_size.items()):
         compared = sorted(
             (methods for methods in layouts.values() if len(methods) > 1),
             key=lambda methods: methods[0].layout.run,
@@ -115,7 +119,7 @@ def layout_crossovers(found: Iterable[tuple[Transfer, Estimate]]) -> list[Layout
                 pairs = pairwise(zip(compared, fastest, strict=True))
                 fastest += [each for below, above in pairs for each in _between(below, above)]
                 fastest.sort(key=lambda each: each.run)
-            crossovers.append(LayoutCrossover(ends, kind, size, tuple(fastest)))
+            crossovers.append(LayoutCrossover(ends, kind, size, tuple(fastest), scattered))
     return crossovers
 
 

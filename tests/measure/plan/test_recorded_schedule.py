@@ -19,6 +19,7 @@ from waywiser.measure.plan.points import PlannedPoint, Priority
 from waywiser.measure.plan.preset import Request
 from waywiser.measure.plan.schedule import Schedule, is_for_time
 from waywiser.profile import Profile
+from waywiser.words import Workload
 from waywiser.words.records import Order, Rule, Samples, Visit
 
 CATALOGUE = RESULTS / "2026-11-20-h200-catalogue"
@@ -45,12 +46,22 @@ class Recorded:
 
     def played(self, order: Order, point: PlannedPoint) -> Visit:
         """What a visit would have come to. Sizes that were not recorded take what the nearest size
-        of their curve took, in proportion to the bytes."""
-        if same := self.series[order.workload.identity]:
+        of their curve took, in proportion to the bytes. Lists with a contiguous side take as long
+        as lists that are scattered on both sides by the same executor."""
+        identity, curve = order.workload.identity, point.curve.text
+        layout = point.curve.layout
+        if layout is not None and layout.scattered and not self.curves[curve]:
+            (transfer,) = order.workload.transfers
+            usual = msgspec.structs.replace(layout, settings={"piece": layout.settings["piece"]})
+            scattered = Workload((msgspec.structs.replace(transfer, layout=usual),))
+            identity, curve = scattered.identity, scattered.curve
+        if same := self.series[identity]:
             visit = same[order.block % len(same)]
             seconds = visit.elapsed_seconds - visit.sampling_seconds + sampling(visit, order.rule)
-            return msgspec.structs.replace(visit, block=order.block, elapsed_seconds=seconds)
-        near = self.curves[point.curve.text]
+            return msgspec.structs.replace(
+                visit, workload=order.workload, block=order.block, elapsed_seconds=seconds
+            )
+        near = self.curves[curve]
         if not near:
             return made(order, point.unmeasured_seconds, 1e-5)
         visit = min(near, key=lambda v: abs(math.log2(max(size(v), 1) / max(point.size, 1))))

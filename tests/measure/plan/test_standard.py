@@ -126,6 +126,15 @@ LITERATURE = {
     "scattered pieces, batched": r"device@gpu:0 -> pinned@numa:0 by batch as list\[.*\]",
     "scattered pieces, gathered": r"pinned@numa:0 -> device@gpu:0 by sm as list\[piece=4096\]",
     "scattered pieces, packed": r"pinned@numa:0 -> device@gpu:0 by pack as list\[.*\]",
+    **{
+        f"contiguous in host memory, {path} by {executor}": rf"{path} by {executor} as "
+        rf"list\[piece=(4096|131072),scattered={side}\]"
+        for path, side in (
+            ("pinned@numa:0 -> device@gpu:0", "destination"),
+            ("device@gpu:0 -> pinned@numa:0", "source"),
+        )
+        for executor in ("gather-scatter", "sm", "batch", "copy-engine")
+    },
     "O_DIRECT reads": r"file@file:scratch -> (pageable|pinned)@numa:0 by direct-io",
     "O_DIRECT writes": r"(pageable|pinned)@numa:0 -> file@file:scratch by direct-io",
     "queue depth": r"file@file:scratch -> .* by direct-io\[depth=\d+\]",

@@ -11,7 +11,13 @@ import msgspec
 from waywiser.analysis.policy.build import decision_tables
 from waywiser.analysis.policy.candidates import is_of_library, kind_of
 from waywiser.analysis.policy.code_lines import CodeLine, code_lines
-from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Method, MethodTime
+from waywiser.analysis.policy.decision_table import (
+    HOST_CONTIGUOUS,
+    CopyKind,
+    DecisionTable,
+    Method,
+    MethodTime,
+)
 from waywiser.analysis.policy.errors import NotMeasured, PolicyError
 from waywiser.analysis.policy.table import collectives_of
 from waywiser.analysis.policy.texts import SLOWED
@@ -40,6 +46,8 @@ class CopyRequest(Value, frozen=True):
     bytes: int
     """Bytes of the copy, or of each piece."""
     count: int = 1
+    host_contiguous: bool = False
+    """The pieces lie one after another in host memory, and are scattered on a GPU."""
     peers_idle: bool = False
     """Methods that use the links of other GPUs may be advised."""
     max_threads: int | None = None
@@ -56,13 +64,15 @@ class CopyRequest(Value, frozen=True):
         bytes: int | str,
         *,
         count: int = 1,
+        host_contiguous: bool = False,
         peers_idle: bool = False,
         max_threads: int | None = None,
         polite: bool = False,
         beside: str = "",
     ) -> CopyRequest:
         """Makes a request from texts. Raises `WordError` for a text that is no memory or size,
-        `PolicyError` for a number that is too small."""
+        `PolicyError` for a number that is too small, and for one piece or memory of which no list
+        can be contiguous in host memory and scattered on a GPU."""
         size = parse_bytes(bytes) if isinstance(bytes, str) else bytes
         for value, least, what in (
             (size, 1, "bytes"),
@@ -79,7 +89,9 @@ class CopyRequest(Value, frozen=True):
                 remedy=f"name one of {', '.join(known)}",
             )
         ends = Memory.parse(source), Memory.parse(destination)
-        return cls(*ends, size, count, peers_idle, max_threads, polite, beside)
+        if host_contiguous:
+            _require_host_side(ends, count)
+        return cls(*ends, size, count, host_contiguous, peers_idle, max_threads, polite, beside)
 
     @property
     def places(self) -> str:
@@ -174,6 +186,8 @@ def find_table(
     _require_places(request, subjects)
     _require_one_copy(request, subjects)
     kind = kind_of(kind_alone(request.source), kind_alone(request.destination), machine)
+    if kind is not None:
+        kind = msgspec.structs.replace(kind, host_contiguous=request.host_contiguous)
     if kind is None:
         kinds = sorted(_policy_memories())
         raise PolicyError(
@@ -199,6 +213,16 @@ def find_table(
             "the transfer library sends no messages: no policy can install them"
         )  # fmt: skip
     return table, notes
+
+
+def _require_host_side(ends: Sequence[Memory], count: int) -> None:
+    if count < 2:
+        raise PolicyError("one copy is contiguous on both sides", remedy="name several pieces")
+    if sorted(memory.place.kind for memory in ends) != ["gpu", "numa"]:
+        raise PolicyError(
+            f"{ends[0]} -> {ends[1]} is not between a GPU and host memory",
+            remedy="name memory of a GPU and memory of the host",
+        )
 
 
 def _tools(subject: Subject) -> tuple[str, ...]:
@@ -299,8 +323,9 @@ def _table(
         )
     if found is None:
         what = "lists " if is_list else ""
+        side = f", {HOST_CONTIGUOUS}" if kind.host_contiguous else ""
         raise NotMeasured(
-            f"no method was measured for {what}{request.source} -> {request.destination}",
+            f"no method was measured for {what}{request.source} -> {request.destination}{side}",
             remedy=_measure(request, subjects),
         )
     notes = [*filter(None, [found.undecided]), *found.notes]

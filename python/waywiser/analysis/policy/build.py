@@ -10,7 +10,7 @@ smaller one. The boundary is where the curves of the methods on both sides cross
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -51,6 +51,7 @@ from waywiser.machine.traits import DECLARED
 from waywiser.stats.method_choice import UNKNOWN, Timed, choices, good
 from waywiser.stats.order import Interval
 from waywiser.words import Transfer
+from waywiser.words.grouping import grouped
 from waywiser.words.numbers import MOST_INDEX, whole_number
 
 NEAR = 4
@@ -216,9 +217,10 @@ def policy_of(tables: Sequence[DecisionTable], subjects: Sequence[Subject]) -> P
             kind.destination,
             kind.relation,
             kind.peers_idle,
-            tuple(sorted(found, key=lambda row: (row.count, row.threads, row.from_bytes))),
+            _sorted(rows.get(kind, ())),
+            _sorted(rows.get(msgspec.structs.replace(kind, host_contiguous=True), ())),
         )
-        for kind, found in rows.items()
+        for kind in dict.fromkeys(kind.of_class for kind in rows)
     )
     return Policy(
         machine=fingerprint(subjects[0].machine),
@@ -226,6 +228,10 @@ def policy_of(tables: Sequence[DecisionTable], subjects: Sequence[Subject]) -> P
         measured=max((subject.overview.created[:10] for subject in subjects), default=""),
         program=__version__,
     )
+
+
+def _sorted(rows: Iterable[PolicyRow]) -> tuple[PolicyRow, ...]:
+    return tuple(sorted(rows, key=lambda row: (row.count, row.threads, row.from_bytes)))
 
 
 def why_not_written(table: DecisionTable) -> str:
@@ -296,13 +302,13 @@ class _TableMaker:
     def tables(self, size: int, pieces: int) -> Iterator[DecisionTable]:
         """As `decision_tables`."""
         kind = self._found.kind
-        if self._single:
+        if self._single and not kind.host_contiguous:
             yield self._with_fewer_cpus(kind, self._options(self._single, size))
         lists = list(self._options_of_lists(pieces))
         needed = max((each.threads for _, options in lists for each in options), default=1)
         for count, options in lists:
             yield self._table(kind, count, options, max(needed, self._least))
-        if self._idle:
+        if self._idle and not kind.host_contiguous:
             kind = msgspec.structs.replace(kind, peers_idle=True)
             yield self._with_fewer_cpus(kind, self._options([*self._single, *self._idle], size))
 
@@ -366,10 +372,11 @@ class _TableMaker:
         one in the range, they are estimated for the middle. Copies of one piece help to estimate
         short lists. With ``pieces`` there is one range, and all times are of lists of so many.
         """
+        lists = self._lists if pieces > 1 else _compared_lists(self._lists)
         counts: dict[int, set[int]] = {}
-        for each in self._lists:
+        for each in lists:
             counts.setdefault(each.piece, set()).update(size // each.piece for size in each.times)
-        alone = [_alone(each, self._alone) for each in self._lists]
+        alone = [_alone(each, self._alone) for each in lists]
         known_to = max((count for several in counts.values() for count in several), default=0)
         starts = [pieces] if pieces > 1 else [n for n in FEWEST_PIECES if n <= max(known_to, 2)]
         ends = [*starts[1:], pieces + 1 if pieces > 1 else 4 * starts[-1]]
@@ -377,7 +384,7 @@ class _TableMaker:
             middle = round(math.sqrt(low * (high - 1)))
             by_method: dict[Method, dict[int, _Time]] = {}
             first: dict[Method, Candidate] = {}
-            for each, one in zip(self._lists, alone, strict=True):
+            for each, one in zip(lists, alone, strict=True):
                 within = [n for n in counts[each.piece] if low <= n < high]
                 count = min(within, key=lambda n: abs(math.log(n / middle)), default=middle)
                 if time := self._at(each, count * each.piece, one):
@@ -437,6 +444,14 @@ class _TableMaker:
             processes=known.processes,
             settings=self._costs.settings(transfer),
         )
+
+
+def _compared_lists(lists: list[Candidate]) -> list[Candidate]:
+    """Those of sizes of pieces that several executors moved, or all if there are none. A size that
+    one executor alone moved decides nothing beside these."""
+    executors = grouped((each.piece, each.method.executor) for each in lists)
+    several = {piece for piece, names in executors.items() if len(set(names)) > 1}
+    return [each for each in lists if not several or each.piece in several]
 
 
 def _is_known(fewer: DecisionTable, table: DecisionTable) -> bool:

@@ -38,7 +38,7 @@ from waywiser.stats.noise_model import (
     survey_variance,
 )
 from waywiser.stats.order import CONFIDENCE, Interval, median
-from waywiser.words import Memory, Transfer, format_bytes
+from waywiser.words import Layout, Memory, Transfer, format_bytes
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import RATE_BYTES
 from waywiser.words.numbers import whole_number
@@ -160,8 +160,14 @@ def candidates(
     for threads, same in sorted(by_threads.items()):
         kinds = grouped(chain.from_iterable(_found(each, kind, of_tools) for each in same))
         for own in sorted(kinds, key=str):
-            copies = [(text, each) for text, each in kinds[own] if not each.of_ranks]
-            known = grouped(copies or kinds[own])
+            if kind not in (None, own):
+                continue
+            measured = kinds[own]
+            if own.host_contiguous:  # copies of one piece help to estimate short lists
+                others = kinds.get(own.of_class, [])
+                measured = [*measured, *(each for each in others if not each[1].piece)]
+            copies = [(text, each) for text, each in measured if not each.of_ranks]
+            known = grouped(copies or measured)
             pairs = [_Pair(text, found) for text, found in known.items()]
             found = _of_kind(own, threads, pairs, same[0].machine, places)
             imported = any(map(_has_others, same))
@@ -172,14 +178,32 @@ def candidates(
 
 
 def kind_of(
-    source: Memory, destination: Memory, machine: Machine, *, peer: bool = True
+    source: Memory,
+    destination: Memory,
+    machine: Machine,
+    *,
+    peer: bool = True,
+    layout: Layout | None = None,
 ) -> CopyKind | None:
-    """The class of copies between two memories; None if policies have no such class."""
+    """The kind of copies between two memories; None if policies have no such class. Of the layouts
+    only lists that are contiguous in host memory are a kind of their own."""
     traits = machine.traits
     for memory in (source, destination):
         if memory.variant or traits.memory(memory.kind).reference not in _CLASSES:
             return None
-    return CopyKind(source.kind, destination.kind, _relation(source, destination, machine, peer))
+    relation = _relation(source, destination, machine, peer)
+    contiguous = layout is not None and is_host_contiguous(source, destination, layout)
+    return CopyKind(source.kind, destination.kind, relation, host_contiguous=contiguous)
+
+
+def is_host_contiguous(source: Memory, destination: Memory, layout: Layout) -> bool:
+    """Whether a layout is a list that is contiguous in host memory and scattered on a GPU."""
+    on_gpu, on_host = {
+        "source": (source, destination),
+        "destination": (destination, source),
+        "": (source, source),
+    }[layout.scattered]
+    return on_gpu.place.kind == "gpu" and on_host.place.kind == "numa"
 
 
 def _relation(source: Memory, destination: Memory, machine: Machine, peer: bool) -> Relation:
@@ -209,8 +233,8 @@ def _found(
         path = transfer.path
         peer = transfer.parameters.get(_PEER) != "off"
         source, destination = map(kind_alone, path.ends) if of_tools else path.ends
-        kind = kind_of(source, destination, subject.machine, peer=peer)
-        if kind is None or only not in (None, kind):
+        kind = kind_of(source, destination, subject.machine, peer=peer, layout=transfer.layout)
+        if kind is None or (only is not None and kind not in (only, only.of_class)):
             continue
         if not _counts(curve, transfer, kind, of_tools=of_tools):
             continue
@@ -316,7 +340,8 @@ def _is_in_library(transfer: Transfer, kind: CopyKind) -> bool:
         return False
     if layout is None:
         return library.contiguous or library.lists
-    plain = layout.settings.keys() == {"piece"}
+    sides = {"scattered"} if kind.host_contiguous else set()
+    plain = layout.settings.keys() == {"piece"} | sides
     # No survey measures the library's lists of other memory, which go through staging memory.
     reached = all(DECLARED.memory(each.kind).is_reached_by_gpus for each in transfer.path.ends)
     return library.lists and layout.kind == "list" and plain and reached and not kind.peers_idle

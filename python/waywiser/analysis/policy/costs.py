@@ -33,9 +33,6 @@ from waywiser.stats.order import median
 from waywiser.words import Transfer
 from waywiser.words.numbers import MOST_INDEX, whole_number
 
-_KERNELS = "kernels"
-"""The family of executors that use multiprocessors."""
-
 _BLOCKS = "blocks"
 """The parameter of kernels that limits them to so many multiprocessors."""
 
@@ -118,7 +115,7 @@ class CostsOfMethods:
     def _multiprocessors(self, transfer: Transfer) -> int | None:
         if self._traits.by_multiprocessors(transfer):
             return None
-        if DECLARED.executor(transfer.path.executor).family != _KERNELS:
+        if not DECLARED.executor(transfer.path.executor).is_kernel:
             return 0
         own = transfer.parameters.get(_BLOCKS)
         return whole_number(own or self._defaults(transfer).get(_BLOCKS, ""))
@@ -212,7 +209,7 @@ def _beside(
             continue
         for point in curve.measured:
             bystander, large = point.workload.transfers[at], point.workload.transfers[1 - at]
-            kind = kind_of(large.path.source, large.path.destination, subject.machine)
+            kind = kind_of(*large.path.ends, subject.machine, layout=large.layout)
             factor = _slowdown(point, alone.get(str(bystander)), at)
             if kind is not None and factor is not None:
                 copy = _LargeCopy(kind, _text(large), large.layout is not None)

@@ -24,12 +24,24 @@ class CopyKind(Value, frozen=True):
     relation: Relation = ""
     peers_idle: bool = False
     """Whether methods that use the links of other GPUs are among its methods."""
+    host_contiguous: bool = False
+    """Whether they are lists that are contiguous in host memory and scattered on a GPU."""
+
+    @property
+    def of_class(self) -> CopyKind:
+        """The kind of all copies in the same class of a policy."""
+        return msgspec.structs.replace(self, host_contiguous=False)
 
     def __str__(self) -> str:
         text = f"{self.source} -> {self.destination}"
         words = _RELATIONS[self.relation]
         idle = "other GPUs idle" if self.peers_idle else ""
-        return ", ".join(filter(None, (text, words, idle)))
+        side = HOST_CONTIGUOUS if self.host_contiguous else ""
+        return ", ".join(filter(None, (text, words, idle, side)))
+
+
+HOST_CONTIGUOUS = "contiguous in host memory"
+"""What is said of lists whose pieces lie one after another there, and are scattered on a GPU."""
 
 
 _RELATIONS = {

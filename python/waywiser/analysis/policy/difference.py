@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
+
+import msgspec
 
 from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Method
 from waywiser.analysis.policy.table import Policy, PolicyClass, PolicyRow
@@ -61,8 +63,7 @@ def compare_policies(
 ) -> PolicyComparison:
     """Compares the choices at all sizes of both, each with the most threads that it has. With the
     tables that a policy was made of, the times of all methods are known, and not of two alone."""
-    ones = {_kind(each): each for each in first.classes}
-    others = {_kind(each): each for each in second.classes}
+    ones, others = _by_kind(first), _by_kind(second)
     compared = [
         at for kind in ones if kind in others for at in _compared(kind, ones[kind], others[kind])
     ]
@@ -91,17 +92,31 @@ def compare_policies(
 
 def _compared(kind: CopyKind, one: PolicyClass, other: PolicyClass) -> list[_At]:
     found = []
-    for count in sorted({row.count for each in (one, other) for row in each.rows}):
-        sizes = {row.bytes for each in (one, other) for row in each.rows if row.count == count}
-        for size in sorted(sizes):
-            rows = [each.row(size, count, MOST_THREADS) for each in (one, other)]
+    contiguous = kind.host_contiguous
+    known = [
+        row for each in (one, other) for row in (each.host_contiguous if contiguous else each.rows)
+    ]
+    for count in sorted({row.count for row in known}):
+        for size in sorted({row.bytes for row in known if row.count == count}):
+            rows = [
+                each.row(size, count, MOST_THREADS, host_contiguous=contiguous)
+                for each in (one, other)
+            ]
             if rows[0] is not None and rows[1] is not None:
                 found.append(_At(kind, count, size, rows[0], rows[1]))
     return found
 
 
-def _kind(found: PolicyClass) -> CopyKind:
-    return CopyKind(found.source, found.destination, found.relation, found.peers_idle)
+def _by_kind(policy: Policy) -> dict[CopyKind, PolicyClass]:
+    return {kind: each for each in policy.classes for kind, _ in rows_by_kind(each)}
+
+
+def rows_by_kind(found: PolicyClass) -> Iterator[tuple[CopyKind, tuple[PolicyRow, ...]]]:
+    """The kinds of copies that a class has rows of, with these rows."""
+    kind = CopyKind(found.source, found.destination, found.relation, found.peers_idle)
+    for contiguous, rows in ((False, found.rows), (True, found.host_contiguous)):
+        if rows:
+            yield msgspec.structs.replace(kind, host_contiguous=contiguous), rows
 
 
 def _method(row: PolicyRow) -> Method:

@@ -44,9 +44,11 @@ def decoded(data: bytes, where: str = "") -> Policy:
         found = msgspec.json.decode(data, type=Policy)
     except msgspec.DecodeError as error:
         raise NotAPolicy(f"is a damaged policy: {error}", where=where, remedy=_REMEDY) from error
-    for _, row in found:
-        if reason := _damage(row):
-            raise NotAPolicy(f"is a damaged policy: {reason}", where=where, remedy=_REMEDY)
+    reasons = [reason for _, row in found if (reason := _damage(row))]
+    if any(row.count < 2 for each in found.classes for row in each.host_contiguous):
+        reasons.append("a row of one copy is among those of lists")
+    if reasons:
+        raise NotAPolicy(f"is a damaged policy: {reasons[0]}", where=where, remedy=_REMEDY)
     return found
 
 

@@ -122,16 +122,25 @@ class PolicyClass(_Tolerant, frozen=True, rename={"source": "from", "destination
     relation: Relation = ""
     peers_idle: bool = False
     rows: tuple[PolicyRow, ...] = ()
+    host_contiguous: tuple[PolicyRow, ...] = ()
+    """The rows of lists that are contiguous in host memory and scattered on a GPU."""
 
     @property
     def kind(self) -> tuple[str, str, str, bool]:
         return self.source, self.destination, self.relation, self.peers_idle
 
-    def row(self, size: int, count: int, threads: int) -> PolicyRow | None:
+    @property
+    def all_rows(self) -> tuple[PolicyRow, ...]:
+        return (*self.rows, *self.host_contiguous)
+
+    def row(
+        self, size: int, count: int, threads: int, *, host_contiguous: bool = False
+    ) -> PolicyRow | None:
         """The row for a copy; None for the library's defaults. ``size`` is that of each piece."""
-        rows = [row for row in self.rows if (row.count > 1) == (count > 1)]
-        known = max((row.threads for row in rows if row.threads <= threads), default=0)
-        rows = _of_count([row for row in rows if row.threads == known], count)
+        known = self.host_contiguous if host_contiguous else self.rows
+        rows = [row for row in known if (row.count > 1) == (count > 1)]
+        most = max((row.threads for row in rows if row.threads <= threads), default=0)
+        rows = _of_count([row for row in rows if row.threads == most], count)
         rows = [row for row in rows if row.from_bytes <= size]
         return max(rows, key=lambda row: row.from_bytes, default=None)
 
@@ -162,7 +171,7 @@ class Policy(_Tolerant, frozen=True):
         return data if len(data) <= LIMIT_BYTES else _lines(_changes(self))
 
     def __iter__(self) -> Iterator[tuple[PolicyClass, PolicyRow]]:
-        return ((each, row) for each in self.classes for row in each.rows)
+        return ((each, row) for each in self.classes for row in each.all_rows)
 
 
 def _of_count(rows: Sequence[PolicyRow], count: int) -> list[PolicyRow]:
@@ -182,14 +191,19 @@ def _fields(value: msgspec.Struct) -> tuple[str, ...]:
 def _changes(policy: Policy) -> Policy:
     classes = []
     for each in policy.classes:
-        rows: list[PolicyRow] = []
-        for row in each.rows:
-            group = row.count, row.threads, row.method
-            last = rows[-1] if rows else None
-            if last is None or group != (last.count, last.threads, last.method):
-                rows.append(row)
-        classes.append(msgspec.structs.replace(each, rows=tuple(rows)))
+        rows, contiguous = _changing(each.rows), _changing(each.host_contiguous)
+        classes.append(msgspec.structs.replace(each, rows=rows, host_contiguous=contiguous))
     return msgspec.structs.replace(policy, classes=tuple(classes))
+
+
+def _changing(rows: Sequence[PolicyRow]) -> tuple[PolicyRow, ...]:
+    kept: list[PolicyRow] = []
+    for row in rows:
+        group = row.count, row.threads, row.method
+        last = kept[-1] if kept else None
+        if last is None or group != (last.count, last.threads, last.method):
+            kept.append(row)
+    return tuple(kept)
 
 
 def _lines(policy: Policy) -> bytes:
@@ -201,8 +215,15 @@ def _lines(policy: Policy) -> bytes:
     parts = [f"  {json_text(name)}: {json_text(value)}" for name, value in head.items()]
     blocks = []
     for each in classes:
-        rows = ",\n".join(f"        {json_text(row)}" for row in each.pop("rows"))
+        rows = _rows_text("rows", each.pop("rows"))
+        if contiguous := each.pop("host_contiguous"):
+            rows += f",\n{_rows_text('host_contiguous', contiguous)}"
         own = ",\n".join(f"      {json_text(k)}: {json_text(v)}" for k, v in each.items())
-        blocks.append(f'    {{\n{own},\n      "rows": [\n{rows}\n      ]\n    }}')
+        blocks.append(f"    {{\n{own},\n{rows}\n    }}")
     parts.append('  "classes": [\n' + ",\n".join(blocks) + "\n  ]")
     return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
+
+
+def _rows_text(name: str, rows: Sequence[object]) -> str:
+    lines = ",\n".join(f"        {json_text(row)}" for row in rows)
+    return f'      "{name}": [\n{lines}\n      ]'

@@ -146,7 +146,7 @@ def _direction(subject: Subject, found: ListDirection) -> KvDirection:
             KvCrossover(known.bytes, each.run, each.method, each.next_method, each.margin,
                         each.clear, each.interpolated)
             for known in subject.overview.layout_crossovers
-            if known.kind == "list" and known.ends == found.ends
+            if known.kind == "list" and not known.scattered and known.ends == found.ends
             for each in known.fastest
         ),
     )  # fmt: skip

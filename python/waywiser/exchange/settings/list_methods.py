@@ -27,9 +27,6 @@ Direction = Literal["H2D", "D2H"]
 
 DIRECTIONS: tuple[Direction, ...] = ("H2D", "D2H")
 
-_KERNELS = "kernels"
-"""The family of executors that are kernels of a GPU."""
-
 ONE_CALL_EACH = "cudaMemcpyAsync"
 """The call that moves one piece by a copy engine."""
 
@@ -57,7 +54,7 @@ class ListMethod(Value, frozen=True):
     def is_kernel(self) -> bool:
         """Whether a kernel of a GPU moves the pieces in place, as the library does."""
         executor = DECLARED.executor(self.transfer.path.executor)
-        return executor.family == _KERNELS and executor.library.lists
+        return executor.is_kernel and executor.library.lists
 
     @property
     def seconds(self) -> float:

@@ -8,8 +8,9 @@ method of moving it becomes faster than another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from waywiser.curves.sizes import BANDWIDTH_SIZE
 from waywiser.machine.catalogue import Catalogue, ExecutorKind
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve, combinations, is_principal, is_remote
@@ -37,6 +38,15 @@ FEW_PIECES = 4
 it."""
 SHORT_RUN = 28 * _KIB
 """The longest piece of short lists: a standard survey has no time for more of them."""
+
+HOST_CONTIGUOUS = (LAYOUTS[0], LAYOUTS[2])
+"""The lists that a standard survey also measures contiguous in host memory and scattered on a GPU,
+by the executors that the transfer library moves them by, up to `BANDWIDTH_SIZE`. It has no time for
+more of them."""
+
+MOST_CALLS = 512
+"""Pieces of these lists up to which it measures those who make a copy for each piece. More pieces
+take a time in proportion, and much of it."""
 
 MOST_RUNS = 2**21
 """Most runs at these sizes: filling and verifying more pieces or rows than that takes longer than
@@ -103,6 +113,7 @@ def layout_curves(
     layout and pair of memory kinds once. Usual paths alone, unless the preset is for everything:
     then each setting of them too."""
     curves: list[PlannedCurve] = []
+    contiguous: list[PlannedCurve] = []
     unsupported_paths: dict[str, Unsupported] = {}
     catalogue = basis.catalogue
     everything = basis.preset.depth is Depth.PAIRS
@@ -110,24 +121,53 @@ def layout_curves(
         usual = _is_usual(path, catalogue)
         if not usual and (not everything or is_remote(path, catalogue)):
             continue
-        depth = Depth.SINGLE if usual and everything else Depth.DEFAULTS
         for layout in LAYOUTS:
             if layout.kind not in catalogue.executors[path.executor].layouts:
                 continue
-            bare = Transfer(path, layout=layout)
-            reason = catalogue.unsupported_reason(bare)
-            if reason and (served := _served(path, one_sided(layout), catalogue)):
-                bare, reason = Transfer(path, layout=served), None
-            if reason:
+            served = served_on(path, layout, catalogue)
+            if reason := catalogue.unsupported_reason(Transfer(path, layout=served)):
                 what = f"{path.kinds} as {layout.kind}"
                 unsupported_paths.setdefault(what, Unsupported(what, reason))
                 continue
-            for settings in combinations(catalogue.parameters(bare), depth):
-                transfer = Transfer(path, parameters=settings, layout=bare.layout)
-                if not settings or catalogue.unsupported_reason(transfer) is None:
-                    remote = basis.preset.depth is Depth.DEFAULTS
-                    curves.append(PlannedCurve.of([transfer], catalogue, remote=remote))
-    return curves, list(unsupported_paths.values())
+            curves += _curves_of(path, served, layout, basis, usual=usual)
+            also = _host_contiguous(path, layout, catalogue) if usual else None
+            if also is not None and also != served:
+                contiguous += _curves_of(path, also, layout, basis, usual=usual)
+    return [*curves, *contiguous], list(unsupported_paths.values())
+
+
+def _curves_of(
+    path: Path, served: Layout, layout: Layout, basis: Basis, *, usual: bool
+) -> Iterator[PlannedCurve]:
+    """The curves of ``layout`` as it is ``served``, with each setting if the preset is for
+    everything; of lists that are contiguous on a side, else those of `HOST_CONTIGUOUS` alone."""
+    catalogue, preset = basis.catalogue, basis.preset
+    everything = preset.depth is Depth.PAIRS
+    sizes: tuple[int, ...] = ()
+    if served.scattered and not everything:
+        if layout not in HOST_CONTIGUOUS:
+            return
+        is_kernel = catalogue.executors[path.executor].traits.is_kernel
+        most = BANDWIDTH_SIZE if is_kernel else min(BANDWIDTH_SIZE, MOST_CALLS * layout.run)
+        sizes = tuple(size for size in usual_sizes(layout) if size <= most)
+    depth = Depth.SINGLE if usual and everything else Depth.DEFAULTS
+    for settings in combinations(catalogue.parameters(Transfer(path, layout=served)), depth):
+        transfer = Transfer(path, parameters=settings, layout=served)
+        if not settings or catalogue.unsupported_reason(transfer) is None:
+            remote = preset.depth is Depth.DEFAULTS
+            yield PlannedCurve.of([transfer], catalogue, remote=remote, sizes=sizes)
+
+
+def _host_contiguous(path: Path, layout: Layout, catalogue: Catalogue) -> Layout | None:
+    """The list that is contiguous in host memory and scattered on a GPU, if the library moves such
+    by the executor of the path; None for any other layout or path."""
+    kinds = [place.kind for place in path.places]
+    library = catalogue.executors[path.executor].traits.library
+    if sorted(kinds) != ["gpu", "numa"] or not library.lists:
+        return None
+    found = next(iter(one_sided(layout)[kinds.index("gpu") :]), None)
+    supported = found is None or catalogue.unsupported_reason(Transfer(path, layout=found)) is None
+    return found if supported else None
 
 
 def _is_usual(path: Path, catalogue: Catalogue) -> bool:

@@ -6,7 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.policy.advice import Advice, AdvisedMethod
 from waywiser.analysis.policy.candidates import SURVEYED_MESSAGES, is_of_library
-from waywiser.analysis.policy.decision_table import DecisionTable, SizeDecision
+from waywiser.analysis.policy.decision_table import (
+    HOST_CONTIGUOUS,
+    DecisionTable,
+    SizeDecision,
+)
 from waywiser.analysis.policy.texts import costly_text, costs_text
 from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.words import format_bytes
@@ -42,6 +46,7 @@ def advice_parts(found: Advice, *, table: bool = False) -> Iterator[Block | Sect
     yield Words(costly_text(best.method, best.time.costs), "lead")
     pieces = f"{count(best.time.pieces, 'piece')} of " if request.count > 1 else ""
     what = f"{pieces}{format_bytes(request.bytes)} from {request.source} to {request.destination}"
+    what += f", {HOST_CONTIGUOUS}" if request.host_contiguous else ""
     yield Words(f"{_expected(best)} for {what}")
     yield Words(f"Why: {found.why}.")
     for other in found.alternatives:

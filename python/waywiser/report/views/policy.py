@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 
 from waywiser.analysis.policy.build import why_not_written
 from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, Method
-from waywiser.analysis.policy.difference import PolicyComparison, PolicyDifference
+from waywiser.analysis.policy.difference import (
+    PolicyComparison,
+    PolicyDifference,
+    rows_by_kind,
+)
 from waywiser.analysis.policy.table import Fingerprint, Policy, PolicyRow
 from waywiser.analysis.policy.texts import costly_text, costs_text, method_text
 from waywiser.curves.texts import span
@@ -46,10 +50,9 @@ def policy_parts(found: Policy, tables: Sequence[DecisionTable] = ()) -> Iterato
     """The machine, and for each kind of copy a line per range of sizes with one method. Counts of
     pieces with the choices of the next smaller count are not repeated. ``tables`` have notes."""
     yield Words(f"Policy of {machine_text(found.machine)}, measured {found.measured}")
-    for each in found.classes:
-        kind = CopyKind(each.source, each.destination, each.relation, each.peers_idle)
+    for kind, rows in chain.from_iterable(map(rows_by_kind, found.classes)):
         notes = dict.fromkeys(n for table in tables if table.kind == kind for n in table.notes)
-        *others, last = _sheets(kind, each.rows)
+        *others, last = _sheets(kind, rows)
         for sheet in others:
             yield Section("", sheet.title, (sheet,))
         yield Section("", last.title, (last, *(Words(f"Note: {note}.") for note in notes)))
