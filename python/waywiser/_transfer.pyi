@@ -182,7 +182,7 @@ def copy_blocks(dst: Any, src: Any, dst_index: Any, src_index: Any, *, stream: A
 
     The blocks, the entries of the first dimension, are contiguous each. An index is a sequence of
     integers or a one-dimensional array of them on the host. No other thread may change it during
-    the call.
+    the call. If one is wrong, nothing is copied, or of more than 32,768 blocks some.
     """
 
 def copy_blocks_async(
