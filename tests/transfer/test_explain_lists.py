@@ -203,10 +203,8 @@ METHODS_OF_ROWS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("executor", "to_host"),
-    [*((executor, True) for executor in METHODS_OF_ROWS), ("sm", False), ("batch", False)],
-)
+@pytest.mark.parametrize("to_host", [True, False])
+@pytest.mark.parametrize("executor", METHODS_OF_ROWS)
 def test_rows_of_lists_that_are_contiguous_in_host_memory_are_followed(
     executor: str, to_host: bool, tmp_path: Path
 ) -> None:

@@ -99,11 +99,11 @@ public:
     TakenPipeline(const TakenPipeline&) = delete;
     TakenPipeline& operator=(const TakenPipeline&) = delete;
 
-    // nullptr if none is free now.
-    ListPipeline* get() {
+    // nullptr if none is free now. `slots`: of the first choice.
+    ListPipeline* get(std::size_t slots = 0) {
         if (!taken_) {
             taken_ = lists_.take_pipeline(stream_);
-            if (taken_) (*taken_)->start_after(stream_, bytes_);
+            if (taken_) (*taken_)->start_after(stream_, bytes_, slots);
         }
         return taken_ ? &**taken_ : nullptr;
     }
@@ -175,7 +175,7 @@ bool move_by_kernel(ListStaging& lists, const ListPart& part, const ListTraits& 
 // False if there is no pipeline, or no memory for its table now.
 bool move_by_pipeline(ListStaging& lists, const ListPart& part, ListTraits traits,
                       const ListChoice& choice, TakenPipeline& taken) {
-    ListPipeline* const pipeline = taken.get();
+    ListPipeline* const pipeline = taken.get(choice.slots);
     if (pipeline == nullptr) return false;
     const bool to_host = traits.path == ListPath::to_host;
     const ListSide on_gpu = to_host ? ListSide::from : ListSide::to;
@@ -225,6 +225,7 @@ struct ListMove {
     bool kernel_reaches = false;
     TakenPipeline pipeline;
     std::size_t loading = 0;  // the list's first blocks, which the pipeline has or loads early
+    const PolicyDecision* loaded_by = nullptr;  // what decided how it loads them
 };
 
 // Of a list in a stream of the device.
@@ -256,8 +257,9 @@ bool loads_early(const CopyList& list, const ListChoice& choice, ListPath path) 
 // Starts to load the blocks of the source that are known.
 void load_early(ListMove& move, const ListChoice& choice) {
     const CopyList& list = move.group.list;
-    if (ListPipeline* const pipeline = move.pipeline.get()) {
+    if (ListPipeline* const pipeline = move.pipeline.get(choice.slots)) {
         move.loading = list.from_blocks.known;
+        move.loaded_by = choice.policy;
         const auto first = static_cast<std::size_t>(list.from_blocks.index.front());
         pipeline->load(list.from_blocks.data + first * list.block, move.loading * list.block,
                        list.block, choice.chunk);
@@ -308,7 +310,7 @@ bool move_part(ListMove& move, const ListPart& part) {
     const ListTraits traits = part.traits(path_of(move.group));
     ListLimits limits = limits_of(move.engine, move.group, move.queue.device());
     ListChoice choice = choose(move.engine, traits, limits, move.kernel_reaches);
-    if (move.pipeline.loads()) choice = pipeline_of(traits, limits);
+    if (move.pipeline.loads()) choice = pipeline_of(traits, limits, move.loaded_by);
     if (choice.method == ListMethod::pipeline) {
         if (move_by_pipeline(lists, part, traits, choice, move.pipeline)) return true;
         move.pipeline.unload();
@@ -512,11 +514,15 @@ std::vector<DirectMove> plan_direct(Engine& engine, const PieceGroup& group) {
     }
     const ListLimits limits = limits_of(engine, group, gpu_of(group));
     bool loads = false;
+    const PolicyDecision* loaded_by = nullptr;
     for_each_part(list, [&](const ListPart& part) {
         const ListTraits traits = part.traits(path_of(group));
         ListChoice choice = choose(engine, traits, limits, group.same_addresses);
-        loads = loads || (moves.empty() && loads_early(list, choice, traits.path));
-        if (loads) choice = pipeline_of(traits, limits);
+        if (moves.empty() && loads_early(list, choice, traits.path)) {
+            loads = true;
+            loaded_by = choice.policy;
+        }
+        if (loads) choice = pipeline_of(traits, limits, loaded_by);
         add_part(part, choice, traits.merged, moves);
         return choice.method == ListMethod::pipeline;
     });

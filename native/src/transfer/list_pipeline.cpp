@@ -37,11 +37,13 @@ ListPipeline::~ListPipeline() {
     }
 }
 
-void ListPipeline::start_after(const gpu::Stream& stream, std::size_t bytes) {
+void ListPipeline::start_after(const gpu::Stream& stream, std::size_t bytes, std::size_t slots) {
     start_.record(stream);
     wait(start_);
     moved_ = 0;
     left_ = bytes;
+    used_ = slots == 0 ? slots_.size() : std::min(slots, slots_.size());
+    next_ %= used_;
 }
 
 void ListPipeline::wait(const gpu::Event& event) {
@@ -58,7 +60,7 @@ std::size_t ListPipeline::chunk_bytes(std::size_t needed, std::size_t most, std:
 
 std::pair<ListPipeline::Slot*, std::byte*> ListPipeline::next_slot() {
     const std::size_t number = next_;
-    next_ = (next_ + 1) % slots_.size();
+    next_ = (next_ + 1) % used_;
     return {&slots_[number], staging_ + number * shape_.chunk};
 }
 
@@ -94,7 +96,7 @@ void ListPipeline::load_further(std::size_t bytes) {
 }
 
 void ListPipeline::load_more() {
-    while (source_.bytes != 0 && loaded_.size() < slots_.size()) {
+    while (source_.bytes != 0 && loaded_.size() < used_) {
         // Half of what is left, so that the last chunks are short.
         const std::size_t bytes = chunk_bytes(left_ / 2, source_.chunk, source_.run, source_.bytes);
         const auto [slot, staged] = next_slot();

@@ -39,8 +39,9 @@ public:
 
     [[nodiscard]] const PipelineShape& shape() const { return shape_; }
 
-    // Later moves, of `bytes` in all, start after the work that is in the stream now.
-    void start_after(const gpu::Stream& stream, std::size_t bytes);
+    // Later moves, of `bytes` in all, start after the work that is in the stream now, with at most
+    // `slots` chunks in staging memory; 0: those of the shape.
+    void start_after(const gpu::Stream& stream, std::size_t bytes, std::size_t slots = 0);
     // Later moves start after the event.
     void wait(const gpu::Event& event);
     // Enqueue the moves of all runs, in chunks of at most `chunk` bytes (and those of the shape),
@@ -111,6 +112,7 @@ private:
     gpu::Event joined_;
     gpu::Event done_;
     std::vector<Slot> slots_;
+    std::size_t used_ = shape_.slots;   // of the slots
     std::size_t next_ = 0;              // slot
     std::size_t moved_ = 0, left_ = 0;  // bytes since start_after()
     Source source_;                     // that is not loaded yet

@@ -166,7 +166,7 @@ TEST_F(PipelinesOnFake, BringEveryByteAndTouchNoOther) {
         }
         const std::size_t chunk = 1 + pick(2 * shape.chunk);
         const auto blocks = static_cast<unsigned>(1 + pick(3));
-        pipeline->start_after(stream, fits * run);
+        pipeline->start_after(stream, fits * run, pick(4));
         if (to_host) {
             pipeline->gather(host.data() + host_at, runs, chunk, blocks);
         } else {
