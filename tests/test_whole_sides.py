@@ -21,10 +21,6 @@ REMOTE_MICROSECONDS = 200
 DEALT = (1, 2)
 """Seeds by which blocks of memory are dealt to the sides."""
 
-pytestmark = pytest.mark.quiet
-"""Sides differ by 200 us here: less than what many other processes add."""
-
-
 @pytest.fixture(scope="module")
 def surveyed(
     fake_native_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
@@ -32,7 +28,7 @@ def surveyed(
     """A folder with the check of one link, once for each deal."""
     folder = tmp_path_factory.mktemp("sides")
     environment = with_nvml(fake_native_environment, "machine.scripted_nvml", TESTS)
-    one = ("--only", "pinned@numa:0 -> device@gpu:0 *", "--sizes", "1MiB")
+    one = ("--only", "pinned@numa:0 -> device@gpu:0 by copy-engine", "--sizes", "1MiB")
     with commands(folder, environment) as start:
         for seed in DEALT:
             survey = ("survey", "--preset", "check", *one, "-o", f"{seed}.wwp")
