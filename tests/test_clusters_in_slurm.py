@@ -23,7 +23,7 @@ from waywiser.profile.cluster_folder import ClusterResult, read_cluster
 SBATCH = ROOT / "docs" / "how-to" / "examples" / "cluster.sbatch"
 NODES = ("n1", "n2", "n3")
 
-pytestmark = [pytest.mark.slow, pytest.mark.quiet]
+pytestmark = pytest.mark.slow
 
 
 class Batch:

@@ -15,7 +15,7 @@ from nccl_nodes import FAKE_NCCL
 
 NAMES = ("a", "b", "c", "d")
 
-pytestmark = [pytest.mark.slow, pytest.mark.quiet]
+pytestmark = pytest.mark.slow
 
 Start = Callable[..., KilledSurvey]
 

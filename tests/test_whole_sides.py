@@ -21,6 +21,7 @@ REMOTE_MICROSECONDS = 200
 DEALT = (1, 2)
 """Seeds by which blocks of memory are dealt to the sides."""
 
+
 @pytest.fixture(scope="module")
 def surveyed(
     fake_native_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory

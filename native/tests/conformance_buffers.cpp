@@ -20,11 +20,8 @@ const Executor& executor_of(const Transfer& transfer) {
     return *Executors::instance().find(transfer.path.executor);
 }
 
-// By memcmp: a sanitizer checks each byte that a loop touches.
-bool same(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
-    return a.size() == b.size() && same_bytes(a.data(), b.data(), a.size());
-}
 std::vector<std::byte> complement(const std::vector<std::byte>& bytes) {
+    const NotRecorded own;
     std::vector<std::byte> flipped(bytes.size());
     for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
         const std::size_t some = std::min(sizeof(std::uint64_t), bytes.size() - at);
@@ -47,18 +44,6 @@ std::size_t guard_of(const Transfer& transfer, const Machine& machine) {
 bool starts_anywhere(const Transfer& transfer, const Machine& machine) {
     return !executor_of(transfer).in_place(transfer, machine) && !transfer.path.source.in_file() &&
            !transfer.path.destination.in_file();
-}
-
-std::vector<std::byte> sequence(std::size_t bytes, unsigned seed) {
-    std::vector<std::byte> filled(bytes);
-    std::uint64_t state = (seed + 1) * 0x9E3779B97F4A7C15ULL;
-    for (std::size_t at = 0; at < bytes;
-         at += sizeof state) {  // by words, since tests fill many bytes
-        state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-        const std::uint64_t word = state ^ (state >> 29);
-        std::memcpy(filled.data() + at, &word, std::min(sizeof word, bytes - at));
-    }
-    return filled;
 }
 
 GuardedBuffer::GuardedBuffer(const Memory& memory, std::size_t bytes, std::size_t guard,
@@ -181,9 +166,9 @@ void GuardedTransfer::lay(Offsets offsets, unsigned seed) {
 }
 
 std::string GuardedTransfer::wrong() const {
-    if (!in_place_ && !same(source_.read(), sent_)) return "the source was changed";
+    if (!in_place_ && !same_bytes(source_.read(), sent_)) return "the source was changed";
     const std::vector<std::byte> arrived = (in_place_ ? source_ : *destination_).read();
-    if (same(arrived, expected_)) return {};
+    if (same_bytes(arrived, expected_)) return {};
     const auto [wrong, right] = std::ranges::mismatch(arrived, expected_);
     const bool inside = in_place_ || *right != kUntouched;
     const auto at = wrong - arrived.begin() - static_cast<std::ptrdiff_t>(guard_);

@@ -7,14 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "many_bytes.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
 #include "waywiser/words.hpp"
 
 namespace waywiser::test {
-
-// Bytes of a seeded sequence without long repetitions.
-std::vector<std::byte> sequence(std::size_t bytes, unsigned seed);
 
 // A buffer with guards before and after the tested part, accessible by the CPU or a GPU.
 class GuardedBuffer {

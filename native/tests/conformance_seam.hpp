@@ -8,6 +8,7 @@
 
 #include "conformance.hpp"
 #include "gpu/gpu.hpp"
+#include "many_bytes.hpp"
 #include "units.hpp"
 
 namespace waywiser {
@@ -31,7 +32,7 @@ inline std::vector<std::byte> read(const gpu::Stream& stream, const std::byte* d
 
 inline void write(const gpu::Stream& stream, std::byte* data, const std::vector<std::byte>& bytes) {
     const gpu::HostBuffer host(bytes.size(), gpu::HostUse::portable, 0);
-    std::ranges::copy(bytes, host.data());
+    test::copy_bytes(host.data(), bytes.data(), bytes.size());
     gpu::copy_async(data, host.data(), bytes.size(), stream);
     stream.synchronize();
 }

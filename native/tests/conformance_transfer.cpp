@@ -2,13 +2,13 @@
 // between all kinds of memory, byte by byte.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <numeric>
 #include <random>
 #include <span>
 #include <vector>
 
 #include "conformance_seam.hpp"
+#include "many_bytes.hpp"
 #include "units.hpp"
 #include "waywiser/transfer.hpp"
 
@@ -91,11 +91,11 @@ TEST_F(TransferCalls, MoveBlocksBetweenAllKindsOfMemory) {
                 stream.synchronize();
                 auto expected = blank;
                 for (std::size_t i = 0; i < count; ++i) {
-                    std::memcpy(expected.data() + static_cast<std::size_t>(to_index[i]) * stride,
-                                sent.data() + static_cast<std::size_t>(from_index[i]) * stride,
-                                block);
+                    test::copy_bytes(
+                        expected.data() + static_cast<std::size_t>(to_index[i]) * stride,
+                        sent.data() + static_cast<std::size_t>(from_index[i]) * stride, block);
                 }
-                ASSERT_EQ(content(to), expected)
+                ASSERT_TRUE(test::same_bytes(content(to), expected))
                     << "blocks of " << block << " from " << kNames[from] << " to " << kNames[to];
             }
         }
@@ -115,9 +115,7 @@ TEST_F(TransferCalls, CopyBetweenAllKindsOfMemory) {
                 context.copy(of(to) + 1, of(from) + 2, bytes, stream.handle());
                 stream.synchronize();
                 const auto arrived = content(to);
-                ASSERT_TRUE(std::equal(arrived.begin() + 1,
-                                       arrived.begin() + 1 + static_cast<std::ptrdiff_t>(bytes),
-                                       sent.begin() + 2))
+                ASSERT_TRUE(test::same_bytes(arrived.data() + 1, sent.data() + 2, bytes))
                     << bytes << " bytes from " << kNames[from] << " to " << kNames[to];
                 ASSERT_EQ(arrived[0], std::byte{0});
                 if (bytes + 1 < kBufferBytes) {

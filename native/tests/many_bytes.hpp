@@ -1,9 +1,12 @@
-// memcpy, memset and memcmp that the thread sanitizer records sparsely if they touch many bytes.
+// Many bytes of tests: made, copied, filled and compared without a record of each of them by the
+// thread sanitizer.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #if defined(__SANITIZE_THREAD__)
 extern "C" {
@@ -15,6 +18,20 @@ void __tsan_ignore_thread_end();
 #endif
 
 namespace waywiser::test {
+
+// While it lives, the thread sanitizer records no access of this thread.
+class NotRecorded {
+public:
+#if defined(__SANITIZE_THREAD__)
+    NotRecorded() { __tsan_ignore_thread_begin(); }
+    ~NotRecorded() { __tsan_ignore_thread_end(); }
+#else
+    NotRecorded() {}
+    ~NotRecorded() {}
+#endif
+    NotRecorded(const NotRecorded&) = delete;
+    NotRecorded& operator=(const NotRecorded&) = delete;
+};
 
 // The thread sanitizer records every eight bytes of a memcpy, which takes up to a hundred times as
 // long as the copy. Of a large range these functions record the first and the last byte and the
@@ -34,15 +51,6 @@ inline void record(const void* start, std::size_t bytes, void (*access)(void*)) 
     }
     access(reinterpret_cast<void*>(last));
 }
-
-// While it lives, no access of this thread is recorded.
-class NotRecorded {
-public:
-    NotRecorded() { __tsan_ignore_thread_begin(); }
-    ~NotRecorded() { __tsan_ignore_thread_end(); }
-    NotRecorded(const NotRecorded&) = delete;
-    NotRecorded& operator=(const NotRecorded&) = delete;
-};
 
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
     if (bytes <= kRecordedFully) {
@@ -84,5 +92,23 @@ inline bool same_bytes(const void* one, const void* other, std::size_t bytes) {
 }
 
 #endif
+
+inline bool same_bytes(const std::vector<std::byte>& one, const std::vector<std::byte>& other) {
+    return one.size() == other.size() && same_bytes(one.data(), other.data(), one.size());
+}
+
+// Bytes that differ from place to place and from seed to seed, made by words. No other thread has
+// them yet.
+inline std::vector<std::byte> sequence(std::size_t bytes, unsigned seed = 0) {
+    const NotRecorded own;
+    std::vector<std::byte> filled(bytes);
+    std::uint64_t state = (std::uint64_t{seed} + 1) * 0x9E3779B97F4A7C15ULL;
+    for (std::size_t at = 0; at < bytes; at += sizeof state) {
+        state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+        const std::uint64_t word = state ^ (state >> 29U);
+        std::memcpy(filled.data() + at, &word, std::min(sizeof word, bytes - at));
+    }
+    return filled;
+}
 
 }  // namespace waywiser::test

@@ -23,7 +23,7 @@ from tests.measure.ranks.watching import PATIENCE_SECONDS, wait_until
 
 from mpi_wheels import mpicc_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.quiet]
+pytestmark = pytest.mark.slow
 
 PAIRS = (("n1", "n2"), ("n3", "n4"))
 

@@ -7,6 +7,7 @@
 
 #include "executor/shaped_transfers.hpp"
 #include "fake/fixture.hpp"
+#include "many_bytes.hpp"
 
 namespace waywiser {
 namespace {
@@ -87,7 +88,7 @@ TEST_F(BatchOnFake, KeepsNothingOfTheBytesThatItMovedBefore) {
                 const auto execution = caller.prepare();
                 caller.run(*execution, {source.data(), transfer.bytes, &transfer.path.source, &out},
                            {destination.data(), transfer.bytes, &transfer.path.destination, &in});
-                EXPECT_EQ(std::memcmp(destination.data(), expected.data(), in.extent), 0)
+                EXPECT_TRUE(test::same_bytes(destination.data(), expected.data(), in.extent))
                     << transfer.text();
             }
         }

@@ -8,6 +8,7 @@
 
 #include "conformance.hpp"
 #include "fake/fixture.hpp"
+#include "many_bytes.hpp"
 #include "units.hpp"
 
 namespace waywiser::test {
@@ -55,7 +56,7 @@ public:
     [[nodiscard]] bool holds_what_was_sent() const {
         std::vector<std::byte> now(sent_.size());
         gpu::copy_sync(now.data(), buffer_->data(), now.size(), 0);
-        return now == sent_;
+        return same_bytes(now, sent_);
     }
     [[nodiscard]] const Caller& caller() const { return caller_; }
     [[nodiscard]] Execution& execution() const { return *execution_; }

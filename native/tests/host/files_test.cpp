@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "many_bytes.hpp"
 #include "scratch_folder.hpp"
 
 namespace waywiser::host {

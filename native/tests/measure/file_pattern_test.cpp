@@ -1,4 +1,5 @@
 #include "measure/file_pattern.hpp"
+#include "many_bytes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "host/files.hpp"
+#include "many_bytes.hpp"
 #include "scratch_folder.hpp"
 #include "units.hpp"
 #include "waywiser/memory.hpp"

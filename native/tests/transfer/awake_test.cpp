@@ -12,6 +12,7 @@
 #include "async_call.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
+#include "many_bytes.hpp"
 #include "units.hpp"
 #include "waywiser/transfer.hpp"
 
@@ -26,14 +27,6 @@ waywiser::ContextOptions awake_options(double seconds) {
 
 // CPU time of the process.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
-std::vector<std::byte> numbered(std::size_t bytes, unsigned start) {
-    std::vector<std::byte> made(bytes);
-    unsigned value = start;
-    for (std::byte& byte : made)
-        byte = static_cast<std::byte>((value = value * 1103515245U + 12345U) >> 16);
-    return made;
-}
 
 TEST_F(AwakeThreads, CopyMediumSizesInChunks) {
     const gpu::DeviceBuffer device(0, 8 * kMiB);
@@ -60,13 +53,13 @@ TEST_F(AwakeThreads, BringEveryByte) {
     unsigned round = 0;
     for (const std::size_t bytes : {kMiB, kMiB + 1, 3 * kMiB + 77, 6 * kMiB, 64 * kKiB, kMiB}) {
         for (int again = 0; again < 6; ++again) {
-            const auto source = numbered(bytes, ++round);
+            const auto source = test::sequence(bytes, ++round);
             std::vector<std::byte> back(bytes, std::byte{0});
             context.copy(device.data(), source.data(), bytes, stream.handle());
             if (again == 3) std::this_thread::sleep_for(std::chrono::milliseconds(2));
             context.copy(back.data(), device.data(), bytes, stream.handle());
             stream.synchronize();
-            ASSERT_EQ(std::memcmp(back.data(), source.data(), bytes), 0)
+            ASSERT_TRUE(test::same_bytes(back.data(), source.data(), bytes))
                 << bytes << " bytes, round " << again;
         }
     }
@@ -80,14 +73,15 @@ TEST_F(AwakeThreads, BringTheBytesOfSeveralCallers) {
         const gpu::Stream stream(0);
         for (unsigned round = 0; round < 4; ++round) {
             const std::size_t bytes = (1 + (start + round) % 5) * kMiB - round;
-            const auto source = numbered(bytes, start * 100 + round);
+            const auto source = test::sequence(bytes, start * 100 + round);
             std::vector<std::byte> back(bytes, std::byte{0});
             const auto into =
                 context.copy_async(device.data(), source.data(), bytes, stream.handle());
             into.wait(stream.handle());
             const auto out = context.copy_async(back.data(), device.data(), bytes, stream.handle());
             EXPECT_EQ(out.result(), bytes);
-            EXPECT_EQ(std::memcmp(back.data(), source.data(), bytes), 0) << start << ' ' << round;
+            EXPECT_TRUE(test::same_bytes(back.data(), source.data(), bytes))
+                << start << ' ' << round;
         }
     };
     std::vector<std::thread> callers;
@@ -167,8 +161,8 @@ TEST_F(AwakeThreads, OrderAChangeAfterTheirReads) {
     const gpu::DeviceBuffer device(0, 4 * kMiB);
     const gpu::DeviceBuffer other(0, 4 * kMiB);
     const gpu::Stream stream(0);
-    const auto first = numbered(4 * kMiB, 1);
-    const auto second = numbered(4 * kMiB, 2);
+    const auto first = test::sequence(4 * kMiB, 1);
+    const auto second = test::sequence(4 * kMiB, 2);
     context.copy(other.data(), second.data(), second.size(), stream.handle());
     for (int round = 0; round < 10; ++round) {
         context.copy(device.data(), first.data(), first.size(), stream.handle());
@@ -178,7 +172,7 @@ TEST_F(AwakeThreads, OrderAChangeAfterTheirReads) {
         out.before_change(stream.handle());
         gpu::copy_async(device.data(), other.data(), 4 * kMiB, stream);
         EXPECT_EQ(out.result(), back.size());
-        EXPECT_EQ(std::memcmp(back.data(), first.data(), back.size()), 0) << round;
+        EXPECT_TRUE(test::same_bytes(back.data(), first.data(), back.size())) << round;
     }
     stream.synchronize();
 }
@@ -187,7 +181,7 @@ TEST_F(AwakeThreads, OrderAChangeAfterTheirReads) {
 TEST_F(AwakeThreads, StartACopyWhenItsStreamHasReachedIt) {
     waywiser::Context context(awake_options(1));
     const gpu::DeviceBuffer device(0, 4 * kMiB);
-    const auto source = numbered(4 * kMiB, 1);
+    const auto source = test::sequence(4 * kMiB, 1);
     const gpu::Stream stream(0);
     gpu::Gate gate(0);
     context.copy(device.data(), source.data(), source.size(), stream.handle());
@@ -209,7 +203,7 @@ TEST_F(AwakeThreads, StartACopyWhenItsStreamHasReachedIt) {
 TEST_F(AwakeThreads, SleepAfterTheirTime) {
     waywiser::Context context(awake_options(1e-3));
     const gpu::DeviceBuffer device(0, 4 * kMiB);
-    const auto source = numbered(4 * kMiB, 1);
+    const auto source = test::sequence(4 * kMiB, 1);
     const gpu::Stream stream(0);
     context.copy(device.data(), source.data(), source.size(), stream.handle());
     stream.synchronize();

@@ -362,7 +362,7 @@ TEST_F(EveryCallFails, OfLists) {
     const auto pieces_arrived = [](std::byte* to, const std::byte* from) {
         bool same = true;
         for (std::size_t i = 0; i < kPieces; ++i) {
-            same = same && std::memcmp(to + i * kStride, from + i * kStride, kPiece) == 0;
+            same = same && test::same_bytes(to + i * kStride, from + i * kStride, kPiece);
         }
         return same;
     };
@@ -400,7 +400,7 @@ TEST_F(EveryCallFails, OfLists) {
                                .arrived = [=] { return pieces_arrived(to, from); },
                                .clear =
                                    [=, this] {
-                                       std::memcpy(from, content.data(), kPieces * kStride);
+                                       test::copy_bytes(from, content.data(), kPieces * kStride);
                                        std::memset(to, 0, kPieces * kStride);
                                    }});
             }
@@ -450,7 +450,7 @@ TEST_F(EveryCallFails, OfFiles) {
                                    std::vector<std::byte> back(kSmall);
                                    return pread(file, back.data(), kSmall, 0) ==
                                               static_cast<ssize_t>(kSmall) &&
-                                          std::memcmp(back.data(), content.data(), kSmall) == 0;
+                                          test::same_bytes(back.data(), content.data(), kSmall);
                                },
                            .clear =
                                [=, this] {

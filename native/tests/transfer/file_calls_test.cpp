@@ -16,6 +16,7 @@
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "host/files.hpp"
+#include "many_bytes.hpp"
 #include "units.hpp"
 #include "waywiser/transfer.hpp"
 
@@ -128,7 +129,7 @@ TEST_F(FileCalls, WorkInPlainMode) {
     context.write(file_, 11, sent.data(), sent.size());
     EXPECT_EQ(context.read(file_, 11, device.data(), sent.size(), stream.handle()), sent.size());
     stream.synchronize();
-    EXPECT_EQ(std::memcmp(device.data(), sent.data(), sent.size()), 0);
+    EXPECT_TRUE(test::same_bytes(device.data(), sent.data(), sent.size()));
 }
 
 // Threads that sleep would come too late to help.
@@ -144,7 +145,7 @@ TEST_F(FileCalls, ReadFewCachedBytesWithTheCallingThread) {
     const auto reads_all = [&] {
         std::memset(got.get(), 0, kBytes);
         EXPECT_EQ(context.read(file_, 33, got.get(), kBytes, StreamRef::none()), kBytes);
-        EXPECT_EQ(std::memcmp(got.get(), data.data(), kBytes), 0);
+        EXPECT_TRUE(test::same_bytes(got.get(), data.data(), kBytes));
     };
     reads_all();
     EXPECT_EQ(context.usage().threads, 0);
@@ -173,7 +174,7 @@ TEST_F(FileCalls, ReadWhatIsNotCachedFromTheDiskOnce) {
     const auto cached = host::cached_bytes(file_, 0, kBytes);
     if (!cached) GTEST_SKIP() << "the system does not say what of a file in /tmp is cached";
     EXPECT_EQ(context.read(file_, 0, got.get(), kBytes), kBytes);
-    EXPECT_EQ(std::memcmp(got.get(), data.data(), kBytes), 0);
+    EXPECT_TRUE(test::same_bytes(got.get(), data.data(), kBytes));
     EXPECT_EQ(host::cached_bytes(file_, 0, kBytes), cached) << "bytes that were cached stay so";
 
     ASSERT_EQ(fsync(file_), 0);
@@ -181,7 +182,7 @@ TEST_F(FileCalls, ReadWhatIsNotCachedFromTheDiskOnce) {
     if (host::cached_bytes(file_, 0, kBytes) != 0) GTEST_SKIP() << "/tmp stays in the page cache";
     std::memset(got.get(), 0, kBytes);
     EXPECT_EQ(context.read(file_, 0, got.get(), kBytes), kBytes);
-    EXPECT_EQ(std::memcmp(got.get(), data.data(), kBytes), 0);
+    EXPECT_TRUE(test::same_bytes(got.get(), data.data(), kBytes));
     EXPECT_LT(*host::cached_bytes(file_, 0, kBytes), kBytes / 10);
 }
 

@@ -13,6 +13,7 @@
 #include "case_stride.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
+#include "many_bytes.hpp"
 #include "transfer/list_method.hpp"
 #include "transfer/list_pipeline.hpp"
 #include "transfer/list_staging.hpp"
@@ -97,17 +98,6 @@ TEST(ListPipelines, ReadTheSideOfTheHost) {
 
 class PipelinesOnFake : public test::OnFake {};
 
-// Different in every word and for every seed.
-std::vector<std::byte> bytes_of_list(std::size_t count, unsigned seed) {
-    std::vector<std::uint64_t> words((count + 7) / 8);
-    std::uint64_t word = seed + 1;
-    for (std::uint64_t& each : words)
-        each = word = word * 6364136223846793005U + 1442695040888963407U;
-    std::vector<std::byte> made(count);
-    std::memcpy(made.data(), words.data(), count);
-    return made;
-}
-
 std::vector<std::size_t> order_of_blocks(std::size_t count, std::size_t slots,
                                          std::mt19937& random) {
     std::vector<std::size_t> order(slots);
@@ -150,19 +140,19 @@ TEST_F(PipelinesOnFake, BringEveryByteAndTouchNoOther) {
             runs.offsets = nullptr;
             for (std::size_t n = 0; n < count; ++n) offsets[n] = n * run;
         }
-        const auto source = bytes_of_list(kBytes, static_cast<unsigned>(number));
+        const auto source = test::sequence(kBytes, static_cast<unsigned>(number));
         std::vector<std::byte> expected(kBytes, std::byte{0x5A});
         std::byte* const target = to_host ? host.data() : device.data();
-        std::memcpy(to_host ? device.data() : host.data(), source.data(), kBytes);
-        std::memcpy(target, expected.data(), kBytes);
+        test::copy_bytes(to_host ? device.data() : host.data(), source.data(), kBytes);
+        test::copy_bytes(target, expected.data(), kBytes);
         const std::size_t host_at = pick(2) * pick(7);
         const std::size_t fits = std::min(count, (kBytes - host_at) / run);
         runs.count = fits;
         for (std::size_t n = 0; n < fits; ++n) {
             const std::size_t on_host = host_at + n * run;
             const std::size_t on_gpu = shift + offsets[n];
-            std::memcpy(expected.data() + (to_host ? on_host : on_gpu),
-                        source.data() + (to_host ? on_gpu : on_host), run);
+            test::copy_bytes(expected.data() + (to_host ? on_host : on_gpu),
+                             source.data() + (to_host ? on_gpu : on_host), run);
         }
         const std::size_t chunk = 1 + pick(2 * shape.chunk);
         const auto blocks = static_cast<unsigned>(1 + pick(3));
@@ -184,7 +174,7 @@ TEST_F(PipelinesOnFake, BringEveryByteAndTouchNoOther) {
         pipeline->finish_before(stream);
         stream.synchronize();
         EXPECT_TRUE(pipeline->done());
-        ASSERT_EQ(std::memcmp(target, expected.data(), kBytes), 0)
+        ASSERT_TRUE(test::same_bytes(target, expected.data(), kBytes))
             << "case " << number << ": " << fits << " runs of " << run
             << (to_host ? " to the host" : " from the host");
     }
@@ -216,17 +206,17 @@ struct BlockPool {
     }
     [[nodiscard]] bool equal() const {
         for (std::size_t n = 0; n < count; ++n) {
-            if (std::memcmp(host.data() + n * block,
-                            device.data() + static_cast<std::size_t>(on_gpu[n]) * stride,
-                            block) != 0) {
+            if (!test::same_bytes(host.data() + n * block,
+                                  device.data() + static_cast<std::size_t>(on_gpu[n]) * stride,
+                                  block)) {
                 return false;
             }
         }
         return true;
     }
     void fill(std::byte* data, std::size_t bytes, unsigned seed) const {
-        const auto random = bytes_of_list(bytes, seed);
-        std::memcpy(data, random.data(), bytes);
+        const auto random = test::sequence(bytes, seed);
+        test::copy_bytes(data, random.data(), bytes);
     }
     void fill_host(unsigned seed) const { fill(host.data(), host.bytes(), seed); }
     void fill_device(unsigned seed) const { fill(device.data(), device.bytes(), seed); }
@@ -280,8 +270,8 @@ TEST_F(PipelinesOnFake, WriteNothingIfAnIndexIsWrong) {
         stream.synchronize();
         EXPECT_EQ(fake::counts().launches, 0U);
         EXPECT_LE(fake::counts().copies, load ? 3U : 0U);
-        EXPECT_EQ(std::memcmp(pool.device.data(), device.data(), device.size()), 0);
-        EXPECT_EQ(std::memcmp(pool.host.data(), host.data(), host.size()), 0);
+        EXPECT_TRUE(test::same_bytes(pool.device.data(), device.data(), device.size()));
+        EXPECT_TRUE(test::same_bytes(pool.host.data(), host.data(), host.size()));
         pool.on_gpu = good;
         pool.on_host = in_order;
     };

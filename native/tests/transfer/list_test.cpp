@@ -13,6 +13,7 @@
 #include "case_stride.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
+#include "many_bytes.hpp"
 #include "transfer/copy.hpp"
 #include "transfer/discover.hpp"
 #include "transfer/list_copy.hpp"
@@ -407,9 +408,9 @@ TEST_F(Lists, BringEveryByteAndTouchNoOther) {
             if (pick(3) != 0) std::ranges::shuffle(to_slots, random);
             std::byte* const to = arena.of(a) + (same ? kBufferBytes / 2 : 0);
             std::byte* const from = arena.of(b);
-            std::memcpy(from, source.data(), capacity);
+            test::copy_bytes(from, source.data(), capacity);
             std::vector<std::byte> expected(capacity, std::byte{0x5A});
-            std::memcpy(to, expected.data(), capacity);
+            test::copy_bytes(to, expected.data(), capacity);
             std::vector<void*> tos;
             std::vector<const void*> froms;
             std::vector<std::size_t> sizes;
@@ -421,7 +422,7 @@ TEST_F(Lists, BringEveryByteAndTouchNoOther) {
                 tos.push_back(to + out);
                 froms.push_back(from + in);
                 sizes.push_back(bytes);
-                std::memcpy(expected.data() + out, source.data() + in, bytes);
+                test::copy_bytes(expected.data() + out, source.data() + in, bytes);
             }
             const gpu::Stream& stream = streams[pick(2)];
             const bool legacy = pick(4) == 0;
@@ -544,7 +545,8 @@ TEST_F(Lists, ThroughSlotsOfAnySize) {
             engine.run(std::make_shared<StagedList>(engine, memory, second, list(out), slot),
                        Engine::Until::done);
             for (std::size_t i = 0; i < count; ++i) {
-                ASSERT_EQ(std::memcmp(back.data() + 2 * i * run, host.data() + 2 * i * run, run), 0)
+                ASSERT_TRUE(
+                    test::same_bytes(back.data() + 2 * i * run, host.data() + 2 * i * run, run))
                     << "piece " << i << " of " << run << ", slots of " << slot;
             }
         }
@@ -582,7 +584,7 @@ TEST_F(Lists, GoAroundWhatFails) {
         if (failed) context.copy_batch(to, from, sizes, stream.handle());
         stream.synchronize();
         for (std::size_t i = 0; i < kPieces; ++i) {
-            ASSERT_EQ(std::memcmp(to[i], from[i], kPiece), 0) << fault << ", piece " << i;
+            ASSERT_TRUE(test::same_bytes(to[i], from[i], kPiece)) << fault << ", piece " << i;
         }
         const std::string what = fault;
         // A kernel is launched, and its table is copied. Without memory for tables, the copy engine
@@ -782,7 +784,7 @@ TEST_F(Lists, NeedNoTableWhereTheyAreRegular) {
                         index, index, stream.handle());
     stream.synchronize();
     for (std::size_t i = 0; i < kPieces; ++i) {
-        ASSERT_EQ(std::memcmp(device.data() + i * kPitch, host.data() + i * kPiece, kPiece), 0);
+        ASSERT_TRUE(test::same_bytes(device.data() + i * kPitch, host.data() + i * kPiece, kPiece));
     }
 }
 

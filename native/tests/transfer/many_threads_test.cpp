@@ -121,7 +121,7 @@ TEST_F(ManyThreads, ServeCopiesOfFewerSlotsWhileOthersHaveMore) {
     ending = true;
     for (std::thread& feeder : feeders) feeder.join();
     back->wait();
-    EXPECT_EQ(std::memcmp(got.data(), out.data(), kBytes), 0);
+    EXPECT_TRUE(test::same_bytes(got.data(), out.data(), kBytes));
 }
 
 }  // namespace

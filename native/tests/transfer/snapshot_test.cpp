@@ -20,15 +20,7 @@
 namespace waywiser {
 namespace {
 
-std::vector<std::byte> sequence(std::size_t bytes, unsigned seed) {
-    std::vector<std::byte> data(bytes);
-    unsigned state = seed * 2654435761U + 1;
-    for (std::byte& byte : data) {
-        state = state * 1664525U + 1013904223U;
-        byte = static_cast<std::byte>(state >> 24);
-    }
-    return data;
-}
+using test::sequence;
 
 // Two sources on a GPU, and host memory for both.
 class Snapshots : public test::OnFake {
@@ -310,15 +302,18 @@ TEST_F(Snapshots, AHostSourceOfACopyMayBeWrittenWhenTheTransferHasEnded) {
 namespace waywiser::transfer {
 namespace {
 
-// Copies device memory to the host by slots, and drains them when it may.
+// Copies device memory to the host by slots, behind a gate if there is one, and drains them when it
+// may.
 class StalledDrain final : public Job {
 public:
-    StalledDrain(std::byte* to, const std::byte* from, std::size_t bytes, std::size_t chunk)
-        : Job(bytes, chunk, chunk), to_(to), from_(from) {
+    StalledDrain(std::byte* to, const std::byte* from, std::size_t bytes, std::size_t chunk,
+                 gpu::Gate* gate = nullptr)
+        : Job(bytes, chunk, chunk), to_(to), from_(from), gate_(gate) {
         routes_.push_back({.device = 0, .direction = Direction::out, .slot_bytes = chunk});
         chunks_per_thread_ = 8;
     }
     void submit(Chunk& chunk) override {
+        if (gate_ != nullptr) gate_->close(*chunk.stream);
         gpu::copy_async(chunk.slot.data(), from_ + chunk.at, chunk.bytes, *chunk.stream);
     }
     void drain(Chunk& chunk) override {
@@ -337,6 +332,7 @@ public:
 private:
     std::byte* to_;
     const std::byte* from_;
+    gpu::Gate* gate_;
     std::atomic<bool> may_{false};
     std::atomic<bool> stalled_{false};
 };
@@ -389,11 +385,14 @@ TEST_F(StalledDrains, BlockAChangeIfTheRingIsFull) {
 // With a slot for each chunk all reads are submitted, however long the drains take.
 TEST_F(StalledDrains, DoNotBlockAChangeIfAllReadsAreSubmitted) {
     test::copy_bytes(device_.data(), content_.data(), kBytes);
+    gpu::Gate gate(0);  // else a thread may drain the first chunk before it submits the second
     Engine engine(test::this_machine(), {.threads = 3, .pinned_bytes = 4 * kBytes});
     const auto job =
-        std::make_shared<StalledDrain>(host_.data(), device_.data(), kBytes, kBytes / 2);
+        std::make_shared<StalledDrain>(host_.data(), device_.data(), kBytes, kBytes / 2, &gate);
     engine.start(job);
-    ASSERT_TRUE(job->order_reads(stream_, test::kHangSeconds));
+    EXPECT_TRUE(job->order_reads(stream_, test::kHangSeconds));
+    gate.open();
+    job->wait_for_stall();
     EXPECT_FALSE(job->reads_pending());
     EXPECT_FALSE(job->done());
     change();
