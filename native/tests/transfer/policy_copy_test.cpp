@@ -534,7 +534,6 @@ TEST_F(PolicyCopies, ListsArriveWhateverAPolicySays) {
             const auto expected = sequence(count * block, static_cast<unsigned>(i));
             std::vector<void*> to;
             std::vector<const void*> from;
-<<<<<<< Updated upstream
             // Every other block in any order; all in order in host memory, if that is contiguous.
             const bool contiguous = random() % 2 == 0;
             const auto at = [&](std::size_t kind, std::size_t n, std::size_t other) {
@@ -543,15 +542,7 @@ TEST_F(PolicyCopies, ListsArriveWhateverAPolicySays) {
             for (std::size_t n = 0; n < count; ++n) {
                 from.push_back(at(from_kind, n, n));
                 to.push_back(at(to_kind, n, (n * 7919) % count));
-                std::memcpy(at(from_kind, n, n), expected.data() + n * block, block);
-=======
-            for (std::size_t n = 0; n < count; ++n) {  // every other block, in any order
-                const std::size_t other = (n * 7919) % count;
-                from.push_back(memory[from_kind] + 2 * n * block);
-                to.push_back(memory[to_kind] + 2 * (count % 7919 == 0 ? n : other) * block);
-                test::copy_bytes(memory[from_kind] + 2 * n * block, expected.data() + n * block,
-                                 block);
->>>>>>> Stashed changes
+                test::copy_bytes(at(from_kind, n, n), expected.data() + n * block, block);
             }
             const std::vector<std::size_t> sizes(count, block);
             copy_list(engine, list_of({to.data(), count}, {from.data(), count}, {sizes}),
