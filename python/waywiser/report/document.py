@@ -93,4 +93,6 @@ def _about(entry: Entry, named: bool) -> str:
         models = counted_models(machine.gpus, len(machine.gpus)) if machine.gpus else ""
         return " · ".join(filter(None, (entry.name, models, when(entry))))
     preset = f"{entry.preset} survey" if entry.preset else ""
-    return " · ".join(filter(None, (machine_line(machine, host=False), when(entry), preset)))
+    # With curves, the status says why there is no GPU.
+    line = machine_line(machine, host=False, reason=not entry.curves)
+    return " · ".join(filter(None, (line, when(entry), preset)))
