@@ -166,7 +166,7 @@ private:
         return {.name = "chunk",
                 .description = "bytes that are gathered or scattered at once",
                 .kind = ParameterKind::ordered,
-                .choices = {"4194304", "1048576", "2097152", "8388608"}};
+                .choices = {"8388608", "1048576", "2097152", "4194304"}};
     }
     static Parameter slots() {
         return {.name = "slots",
