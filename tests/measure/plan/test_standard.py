@@ -128,7 +128,7 @@ LITERATURE = {
     "scattered pieces, packed": r"pinned@numa:0 -> device@gpu:0 by pack as list\[.*\]",
     **{
         f"contiguous in host memory, {path} by {executor}": rf"{path} by {executor} as "
-        rf"list\[piece=(4096|131072),scattered={side}\]"
+        rf"list\[piece=(4096|28672|131072),scattered={side}\]"
         for path, side in (
             ("pinned@numa:0 -> device@gpu:0", "destination"),
             ("device@gpu:0 -> pinned@numa:0", "source"),

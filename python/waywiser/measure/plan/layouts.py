@@ -39,12 +39,12 @@ it."""
 SHORT_RUN = 28 * _KIB
 """The longest piece of short lists: a standard survey has no time for more of them."""
 
-HOST_CONTIGUOUS = (LAYOUTS[0], LAYOUTS[2])
+HOST_CONTIGUOUS = LAYOUTS[:3]
 """The lists that a standard survey also measures contiguous in host memory and scattered on a GPU,
-by the executors that the transfer library moves them by, up to `BANDWIDTH_SIZE`. It has no time for
-more of them."""
+by the executors that the transfer library moves them by, up to `BANDWIDTH_SIZE`; the first one also
+of `FEW_PIECES`. It has no time for more of them."""
 
-MOST_CALLS = 512
+MOST_CALLS = 128
 """Pieces of these lists up to which it measures those who make a copy for each piece. More pieces
 take a time in proportion, and much of it."""
 
@@ -149,7 +149,8 @@ def _curves_of(
             return
         is_kernel = catalogue.executors[path.executor].traits.is_kernel
         most = BANDWIDTH_SIZE if is_kernel else min(BANDWIDTH_SIZE, MOST_CALLS * layout.run)
-        sizes = tuple(size for size in usual_sizes(layout) if size <= most)
+        few = 0 if layout == HOST_CONTIGUOUS[0] else FEW_PIECES * SHORT_RUN
+        sizes = tuple(size for size in usual_sizes(layout) if few < size <= most)
     depth = Depth.SINGLE if usual and everything else Depth.DEFAULTS
     for settings in combinations(catalogue.parameters(Transfer(path, layout=served)), depth):
         transfer = Transfer(path, parameters=settings, layout=served)
