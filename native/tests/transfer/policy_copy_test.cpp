@@ -318,7 +318,7 @@ TEST_F(PolicyCopies, ListsThatAreContiguousInHostMemoryFollowTheirRows) {
     EXPECT_EQ(pipeline.blocks, 8U) << "no more than fill a chunk";
     EXPECT_EQ(chosen(100, 4096, usual).method, ListMethod::copies) << "a short list";
     ListLimits part = usual;
-    part.list_bytes = 1000 * 4096;
+    part.list_bytes = std::size_t{1000} * 4096;
     EXPECT_EQ(chosen(100, 4096, part).method, ListMethod::pipeline) << "a part of a long list";
     EXPECT_EQ(chosen(1000, 1 << 20, usual).method, ListMethod::batch);
     EXPECT_EQ(chosen(1000, 4096, {.multiprocessors = 132}).method, ListMethod::kernel)
