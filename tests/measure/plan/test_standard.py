@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -37,14 +38,19 @@ def h200(gpus: int) -> Machine:
     return msgspec.structs.replace(machine, gpus=kept, files=FILES)
 
 
+@cache
+def usual(gpus: int) -> Plan:
+    return make_plan(h200(gpus), Request())
+
+
 @pytest.fixture(scope="module")
 def one() -> Plan:
-    return make_plan(h200(1), Request())
+    return usual(1)
 
 
 @pytest.fixture(scope="module")
 def eight() -> Plan:
-    return make_plan(h200(8), Request())
+    return usual(8)
 
 
 def curves(of: Plan) -> set[str]:
@@ -53,7 +59,7 @@ def curves(of: Plan) -> set[str]:
 
 @pytest.mark.parametrize(("gpus", "seconds"), [(1, 118), (2, 166), (4, 226), (8, 354)])
 def test_everything_is_expected_to_have_its_time(gpus: int, seconds: float) -> None:
-    found = make_plan(h200(gpus), Request())
+    found = usual(gpus)
     expected = outlook(found)
     assert expected.seconds <= found.deadline_seconds <= seconds
     assert not expected.skipped
@@ -207,7 +213,7 @@ def test_every_row_between_gpus_is_in_standard(row: str, eight: Plan) -> None:
 
 def test_every_executor_and_operation_has_its_part(one: Plan) -> None:
     texts = curves(one)
-    two, full = curves(make_plan(h200(2), Request())), curves(make_plan(h200(1), Request("full")))
+    two, full = curves(usual(2)), curves(make_plan(h200(1), Request("full")))
     for executor in list_executors():
         if executor.traits.route == "between ranks":
             assert not any(f" by {executor.name}" in text for text in texts | two | full)
