@@ -247,11 +247,30 @@ ListChoice choose(const Engine& engine, const ListTraits& traits, const ListLimi
     return choice;
 }
 
-// Whether a pipeline, if its first part has one, loads what all parts of a list need from the host:
-// the list is contiguous there.
-bool loads_early(const CopyList& list, const ListChoice& choice, ListPath path) {
+// Of a shorter list all blocks are checked first: that takes less time than to move a chunk.
+constexpr std::size_t kBlocksBeforeMoving = 32768;
+
+// Whether a pipeline, if a list's first part has one, loads what later parts need from the host
+// too. `together`: number of the list's first blocks that are known to be contiguous there.
+bool loads_early(const CopyList& list, const ListChoice& choice, ListPath path,
+                 std::size_t together) {
     return choice.method == ListMethod::pipeline && path == ListPath::from_host &&
-           list.block != 0 && list.from_blocks.pitch() == list.block;
+           list.block != 0 && together >= std::min(list.count(), kBlocksBeforeMoving);
+}
+
+// Whether it still does so for a part.
+bool loads_ahead(const CopyList& list, const ListPart& part, std::size_t together) {
+    return together >= std::min(list.count(), part.end() + kBlocksBeforeMoving);
+}
+
+// The number of the first blocks that are contiguous in the source.
+std::size_t first_together(const CopyList& list) {
+    const Blocks& from = list.from_blocks;
+    if (list.block == 0 || from.stride != list.block) return 0;
+    const auto jump = std::ranges::adjacent_find(
+        from.index, [](std::int64_t one, std::int64_t next) { return is_next(one, next) == 0; });
+    return jump == from.index.end() ? from.index.size()
+                                    : static_cast<std::size_t>(jump - from.index.begin()) + 1;
 }
 
 // Starts to load the blocks of the source that are known.
@@ -276,9 +295,6 @@ void load_ahead(ListMove& move, std::size_t end) {
     move.loading = end;
 }
 
-// Of a shorter list all blocks are checked first: that takes less time than to move a chunk.
-constexpr std::size_t kBlocksBeforeMoving = 32768;
-
 // Before a part is moved: checks its blocks at least, and those that are loaded ahead.
 void check_part(ListMove& move, const ListPart& part) {
     CopyList& list = move.group.list;
@@ -289,7 +305,9 @@ void check_part(ListMove& move, const ListPart& part) {
         const ListLimits limits = limits_of(move.engine, move.group, move.queue.device());
         const ListChoice choice =
             choose(move.engine, part.traits(path), limits, move.kernel_reaches);
-        if (loads_early(list, choice, path)) load_early(move, choice);
+        const Blocks& from = list.from_blocks;
+        const std::size_t together = from.pitch() == list.block ? from.known : 0;
+        if (loads_early(list, choice, path, together)) load_early(move, choice);
     }
     list.check_first(std::max(part.end(), first));
     load_ahead(move, std::min(list.count(), part.end() + kBlocksBeforeMoving));
@@ -482,7 +500,8 @@ void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
         list.check();
         return move_by_copies(list.part(0, list.count(), buffer), queue);
     }
-    bool started = false;
+    // Behind other work there is time to check all of it.
+    if (!list.checked && !queue.done()) list.check();
     try {
         ListMove move{.engine = engine,
                       .group = group,
@@ -490,15 +509,10 @@ void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
                       .stream = stream,
                       .kernel_reaches = group.same_addresses && gpu_of(group) == queue.device(),
                       .pipeline = {engine.lists(), queue, list.bytes()}};
-        for_each_part(list, [&](const ListPart& part) {
-            const bool by_pipeline = move_part(move, part);
-            started = true;
-            return by_pipeline;
-        });
+        for_each_part(list, [&](const ListPart& part) { return move_part(move, part); });
         move.pipeline.finish();
     } catch (const InvalidCopy&) {
-        // An entry of a later part: the caller may free the memory of the earlier ones.
-        if (started) queue.synchronize();
+        queue.synchronize();  // the caller may free the memory of earlier parts
         throw;
     }
 }
@@ -513,15 +527,17 @@ std::vector<DirectMove> plan_direct(Engine& engine, const PieceGroup& group) {
         return moves;
     }
     const ListLimits limits = limits_of(engine, group, gpu_of(group));
+    const std::size_t together = first_together(list);
     bool loads = false;
     const PolicyDecision* loaded_by = nullptr;
     for_each_part(list, [&](const ListPart& part) {
         const ListTraits traits = part.traits(path_of(group));
         ListChoice choice = choose(engine, traits, limits, group.same_addresses);
-        if (moves.empty() && loads_early(list, choice, traits.path)) {
+        if (moves.empty() && loads_early(list, choice, traits.path, together)) {
             loads = true;
             loaded_by = choice.policy;
         }
+        loads = loads && loads_ahead(list, part, together);
         if (loads) choice = pipeline_of(traits, limits, loaded_by);
         add_part(part, choice, traits.merged, moves);
         return choice.method == ListMethod::pipeline;

@@ -168,16 +168,17 @@ bool follows(const Piece& one, const Piece& next) {
     throw InvalidCopy(text);
 }
 
+constexpr std::size_t kMarksOfWord = 64;
+
 // Marks the blocks of the first `count` entries of the destination's index. False if one occurs
 // twice: then fewer bits are set than there are entries. A test of each bit before it is set takes
 // twice as long.
 bool mark_once(CopyList& list, std::size_t count) {
-    constexpr std::size_t kBits = 64;
     const Blocks& to = list.to_blocks;
-    if (list.marks.empty()) list.marks.resize(to.blocks / kBits + 1);
+    if (list.marks.empty()) list.marks.resize(to.blocks / kMarksOfWord + 1);
     for (const std::int64_t index : to.index.subspan(list.marked, count - list.marked)) {
         const auto at = static_cast<std::size_t>(index);
-        list.marks[at / kBits] |= std::uint64_t{1} << (at % kBits);
+        list.marks[at / kMarksOfWord] |= std::uint64_t{1} << (at % kMarksOfWord);
     }
     list.marked = count;
     std::size_t set = 0;
@@ -187,10 +188,7 @@ bool mark_once(CopyList& list, std::size_t count) {
 }
 
 // For fewer than one entry in so many blocks, sorting is faster than bits.
-bool has_few_entries(const Blocks& to) {
-    constexpr std::size_t kFew = 64;
-    return to.index.size() < to.blocks / kFew;
-}
+bool has_few_entries(const Blocks& to) { return to.index.size() < to.blocks / kMarksOfWord; }
 
 void check_blocks_once(CopyList& list) {
     const Blocks& to = list.to_blocks;
@@ -323,8 +321,10 @@ void CopyList::check_first(std::size_t blocks) {
     check_source(blocks);
     check_entries(to_blocks, blocks, "destination");
     if (blocks == to_blocks.index.size()) return check();
-    if (blocks == 0 || to_blocks.ascending) return;
-    if (has_few_entries(to_blocks) || !mark_once(*this, blocks)) check();
+    if (blocks <= marked || to_blocks.ascending) return;
+    // All marks are counted each time.
+    const bool many_marks = to_blocks.blocks / kMarksOfWord > blocks - marked;
+    if (many_marks || !mark_once(*this, blocks)) check();
 }
 
 void CopyList::check() {

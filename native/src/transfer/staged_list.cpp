@@ -34,6 +34,23 @@ std::vector<std::size_t> starts_of(const CopyList& list) {
     return starts;
 }
 
+// Copies the pieces of a part between GPU memory and a slot, where all neighbours are together.
+void copy_joined(const ListPart& part, ListSide on_gpu, std::byte* slot,
+                 const gpu::Stream& stream) {
+    std::vector<Piece> moves(part.pieces().begin(), part.pieces().end());
+    for (Piece& move : moves) {
+        if (on_gpu == ListSide::to) {
+            move.from = slot;
+        } else {
+            move.to = slot;
+        }
+        slot += move.bytes;
+    }
+    for (const Piece& move : merged(moves)) {
+        gpu::copy_async(move.to, move.from, move.bytes, stream);
+    }
+}
+
 void copy_from_slot(std::byte* to, const std::byte* from, std::size_t bytes) {
     if (bytes >= kStreamedFrom) {
         host::copy_streaming(to, from, bytes);
@@ -222,55 +239,44 @@ void StagedList::OnGpu::move(const ListPart& part, ListSide on_gpu, std::byte* s
                              std::size_t* table, const gpu::Stream& stream,
                              const gpu::Event* after) {
     const bool to_gpu = on_gpu == ListSide::to;
-    const auto copy = [&](std::byte* in_slot, std::byte* on_gpu, std::size_t bytes) {
-        gpu::copy_async(to_gpu ? on_gpu : in_slot, to_gpu ? in_slot : on_gpu, bytes, stream);
-    };
     ListTraits traits = part.traits(to_gpu ? ListPath::from_host : ListPath::to_host);
     const std::size_t pitch = to_gpu ? traits.to_pitch : traits.from_pitch;
     if (part.is_of_blocks() && pitch == traits.run) {
-        return copy(slot, part.base(on_gpu, pitch), traits.bytes);
+        std::byte* const memory = part.base(on_gpu, pitch);
+        return gpu::copy_async(to_gpu ? memory : slot, to_gpu ? slot : memory, traits.bytes,
+                               stream);
+    }
+    if (table == nullptr || !has_same_address(slot, gpu_)) {
+        return copy_joined(part, on_gpu, slot, stream);
     }
     traits.access = traits.gpu_access;
     traits.host_contiguous = true;  // in the slot
     (to_gpu ? traits.from_pitch : traits.to_pitch) = traits.run;
-    const ListChoice choice = choose_list_method(traits, limits_, ListCosts{});
-    const bool by_kernel =
-        choice.method == ListMethod::kernel || choice.method == ListMethod::pipeline;
-    if (table == nullptr || !by_kernel || !has_same_address(slot, gpu_)) {
-        // Neighbours are joined, as they are in the slot.
-        std::vector<Piece> moves(part.pieces().begin(), part.pieces().end());
-        std::byte* at = slot;
-        for (Piece& move : moves) {
-            if (to_gpu) {
-                move.from = at;
-            } else {
-                move.to = at;
-            }
-            at += move.bytes;
-        }
-        for (const Piece& move : merged(moves)) {
-            gpu::copy_async(move.to, move.from, move.bytes, stream);
-        }
-        return;
-    }
+    ListLimits limits = limits_;
+    ListChoice choice = choose_list_method(traits, limits, ListCosts{});
     const Runs listed = runs_of(part, traits, on_gpu, table);
-    if (pitch == 0) part.write_offsets(traits.run, on_gpu, listed.data, table);
-    if (choice.method == ListMethod::pipeline &&
-        move_by_pipeline(listed, slot, on_gpu, choice, stream, after)) {
-        return;
+    if (choice.method != ListMethod::batch && choice.method != ListMethod::copies && pitch == 0) {
+        part.write_offsets(traits.run, on_gpu, listed.data, table);
     }
+    if (choice.method == ListMethod::pipeline) {
+        if (move_by_pipeline(listed, slot, on_gpu, choice, stream, after)) return;
+        limits.of_pipeline = 0;
+        choice = choose_list_method(traits, limits, ListCosts{});
+    }
+    if (choice.method != ListMethod::kernel) return copy_joined(part, on_gpu, slot, stream);
     const Runs together = Runs::together(slot, traits.bytes);
-    const unsigned blocks = std::min(choice.blocks, limits_.most_over_link);
-    launch_list(stream, blocks, to_gpu ? listed : together, to_gpu ? together : listed);
+    launch_list(stream, choice.blocks, to_gpu ? listed : together, to_gpu ? together : listed);
 }
 
 bool StagedList::OnGpu::move_by_pipeline(const Runs& listed, std::byte* slot, ListSide on_gpu,
                                          const ListChoice& choice, const gpu::Stream& stream,
                                          const gpu::Event* after) {
     const std::lock_guard lock(mutex_);
+    if (has_none_) return false;
     if (!pipeline_) {
         pipeline_ = lists_.take_pipeline(stream);
-        if (!pipeline_) return false;
+        has_none_ = pipeline_ == nullptr;
+        if (has_none_) return false;
         (*pipeline_)->start_after(stream, limits_.list_bytes);
     }
     ListPipeline& pipeline = **pipeline_;

@@ -46,7 +46,7 @@ private:
     StagedList(Engine& engine, const End& to, const End& from, CopyList&& list,
                std::size_t slot_bytes, const Cut& cut);
 
-    // Kernels and copies of one GPU, through its staging memory. Used by one thread at a time.
+    // Kernels and copies of one GPU, through its staging memory. Thread safe.
     class OnGpu {
     public:
         OnGpu(Engine& engine, int gpu, std::size_t list_bytes);
@@ -68,8 +68,9 @@ private:
         ListStaging& lists_;
         const int gpu_;
         const ListLimits limits_;
-        std::mutex mutex_;  // guards the pipeline
+        std::mutex mutex_;  // guards the following
         std::unique_ptr<OwnPipeline> pipeline_;
+        bool has_none_ = false;  // none was free, or there was no memory for one
     };
 
     // `table`: the number of the table for the side on the GPU.
