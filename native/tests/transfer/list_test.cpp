@@ -734,6 +734,63 @@ TEST_F(Lists, EndWithTheFirstBlocksIfALaterIndexIsWrong) {
     }
 }
 
+// Behind work that does not end the call still ends.
+TEST_F(Lists, AreCheckedBeforeTheyAreMovedBehindOtherWork) {
+    constexpr std::size_t kBlocks = 40000;
+    constexpr std::size_t kBlock = 64;
+    const gpu::HostBuffer host(kBlocks * kBlock, gpu::HostUse::portable, 0);
+    const gpu::DeviceBuffer device(0, kBlocks * kBlock);
+    const gpu::Stream stream(0);
+    std::vector<std::int64_t> ascending(kBlocks);
+    std::iota(ascending.begin(), ascending.end(), std::int64_t{0});
+    std::vector<std::int64_t> wrong = ascending;
+    wrong.back() = static_cast<std::int64_t>(kBlocks);
+    waywiser::Context context({.threads = 2, .policy = "off"});
+    fake::configure("hang=copy@1");
+    gpu::copy_async(device.data(), host.data(), kBlock, stream);
+    EXPECT_EQ(waywiser_copy_blocks(context.get(), host.data(), kBlock, kBlocks, device.data(),
+                                   kBlock, kBlocks, kBlock, ascending.data(), wrong.data(), kBlocks,
+                                   stream.handle(), nullptr),
+              WAYWISER_INVALID);
+    EXPECT_FALSE(stream.done());
+    fake::reset();
+    stream.synchronize();
+}
+
+// The source is contiguous up to a block, and so is what is loaded before its index is known.
+TEST_F(Lists, LoadNoFurtherThanTheSourceIsContiguous) {
+    constexpr std::size_t kBlocks = 70000;
+    constexpr std::size_t kBlock = 256;
+    const gpu::HostBuffer host(2 * kBlocks * kBlock, gpu::HostUse::portable, 0);
+    const gpu::DeviceBuffer device(0, kBlocks * kBlock);
+    const gpu::Stream stream(0);
+    std::minstd_rand random(4);
+    for (std::size_t i = 0; i < host.bytes(); i += sizeof(std::uint32_t)) {
+        const auto word = static_cast<std::uint32_t>(random());
+        std::memcpy(host.data() + i, &word, sizeof word);
+    }
+    std::vector<std::int64_t> to(kBlocks);
+    std::iota(to.begin(), to.end(), std::int64_t{0});
+    std::swap(to[1], to[4]);
+    waywiser::Context context({.threads = 2, .policy = "off"});
+    for (const std::size_t jump : {1, 2048, 32767, 32768, 34815, 39999, 63488, 69999, 70000}) {
+        std::vector<std::int64_t> from(kBlocks);
+        std::iota(from.begin(), from.end(), std::int64_t{7});
+        for (std::size_t i = jump; i < kBlocks; ++i) from[i] += 5;
+        std::memset(device.data(), 0, device.bytes());
+        waywiser::detail::check_transfer(waywiser_copy_blocks(
+            context.get(), device.data(), kBlock, kBlocks, host.data(), kBlock, 2 * kBlocks, kBlock,
+            to.data(), from.data(), kBlocks, stream.handle(), nullptr));
+        stream.synchronize();
+        for (std::size_t i = 0; i < kBlocks; ++i) {
+            ASSERT_EQ(std::memcmp(device.data() + static_cast<std::size_t>(to[i]) * kBlock,
+                                  host.data() + static_cast<std::size_t>(from[i]) * kBlock, kBlock),
+                      0)
+                << "block " << i << ", jump at " << jump;
+        }
+    }
+}
+
 // More pieces than are prepared at once.
 TEST_F(Lists, OfVeryManyPieces) {
     constexpr std::size_t kPieces = 100000;
