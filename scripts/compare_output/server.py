@@ -62,7 +62,7 @@ def import_all() -> None:
             continue
         with contextlib.suppress(ImportError):
             importlib.import_module(found.name)
-    for name in ("matplotlib.backends.backend_svg", "pyarrow"):
+    for name in ("matplotlib.backends.backend_svg", "scipy.optimize", "scipy.stats", "pyarrow"):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     gc.collect()

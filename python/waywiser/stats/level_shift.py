@@ -34,7 +34,7 @@ QUANTILES = (
     4.54337, 4.52038, 4.49990, 4.48156, 4.46509, 4.45025, 4.43685, 4.42470,
 )  # fmt: skip
 """Quantiles of Student's t for `FEWEST` to `MOST` values, with three fewer degrees of freedom, at
-one minus `ALMOST` over their number."""
+one minus `ALMOST` over their number: profiles are opened without scipy."""
 
 LEAST_SHIFT = 0.015
 """Shifts of less than half of the usual threshold explain no finding, and are not looked for."""

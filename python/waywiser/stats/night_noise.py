@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from waywiser.stats.distributions import normal_tail
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -51,8 +49,10 @@ class NightNoise(NamedTuple):
     def chance(self, size: float, share: float) -> float:
         """The chance that noise alone makes a difference as large as ``size``, whose variance is
         ``share`` of that of a night."""
-        tails = [normal_tail(size / (each * share**0.5)) for each in DEVIATIONS.tolist()]
-        return 2 * float(self.weights @ np.array(tails))
+        from scipy.special import ndtr
+
+        tails = ndtr(-abs(size) / (DEVIATIONS * share**0.5))
+        return 2 * float(self.weights @ tails)
 
     def least_size(self, chance: float, share: float) -> float:
         """The difference that noise alone makes with this chance."""

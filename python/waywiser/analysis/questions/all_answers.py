@@ -10,7 +10,7 @@ from waywiser.curves.subject import Subject
 
 def answers(subject: Subject) -> Iterator[Answer]:
     """The answer to every question about one profile, in order."""
-    # imported when they are asked for: that takes a while
+    # imported when they are asked for: some need scipy
     from waywiser.analysis.questions import (
         affinity,
         anisotropy,
