@@ -32,7 +32,7 @@ FAULTS = {
 }
 """A crash, wrong bytes, and a node that hangs."""
 
-LIMIT_SECONDS = "10"
+LIMIT_SECONDS = "20"
 """A test of the node that hangs takes so long."""
 
 pytestmark = pytest.mark.slow
