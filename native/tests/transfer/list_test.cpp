@@ -773,7 +773,7 @@ TEST_F(Lists, LoadNoFurtherThanTheSourceIsContiguous) {
     std::iota(to.begin(), to.end(), std::int64_t{0});
     std::swap(to[1], to[4]);
     waywiser::Context context({.threads = 2, .policy = "off"});
-    for (const std::size_t jump : {1, 2048, 32767, 32768, 34815, 39999, 63488, 69999, 70000}) {
+    for (const std::size_t jump : {1, 32768, 39999, 70000}) {
         std::vector<std::int64_t> from(kBlocks);
         std::iota(from.begin(), from.end(), std::int64_t{7});
         for (std::size_t i = jump; i < kBlocks; ++i) from[i] += 5;
