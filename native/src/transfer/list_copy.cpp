@@ -86,7 +86,8 @@ std::vector<PieceGroup> grouped(CopyList list) {
             if (last == groups.size()) groups.push_back({.to = out, .from = in, .list = {}});
         }
         Piece& mine = groups[last].list.pieces.emplace_back(piece);
-        mine.begins = to.begins(piece.to) || from.begins(piece.from);
+        mine.to_begins = to.begins(piece.to);
+        mine.from_begins = from.begins(piece.from);
     }
     return groups;
 }

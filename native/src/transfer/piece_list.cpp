@@ -153,7 +153,8 @@ std::byte* address_of(const Piece& piece, ListSide side) {
 }
 
 bool follows(const Piece& one, const Piece& next) {
-    return !next.begins && one.to + one.bytes == next.to && one.from + one.bytes == next.from;
+    return !next.to_begins && !next.from_begins && one.to + one.bytes == next.to &&
+           one.from + one.bytes == next.from;
 }
 
 [[noreturn]] void reject_overlap_of_sides() {
@@ -385,7 +386,8 @@ std::byte* lowest(std::span<const Piece> pieces, ListSide side) {
 bool is_contiguous(std::span<const Piece> pieces, ListSide side) {
     for (std::size_t i = 1; i < pieces.size(); ++i) {
         const std::byte* const end = address_of(pieces[i - 1], side) + pieces[i - 1].bytes;
-        if (pieces[i].begins || end != address_of(pieces[i], side)) return false;
+        const bool begins = side == ListSide::to ? pieces[i].to_begins : pieces[i].from_begins;
+        if (begins || end != address_of(pieces[i], side)) return false;
     }
     return !pieces.empty();
 }

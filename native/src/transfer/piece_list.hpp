@@ -15,7 +15,8 @@ struct Piece {
     std::size_t bytes = 0;
     // Whether a side begins an allocation or a registration: the runtime rejects a copy from before
     // it, even if the memory before it is another allocation that ends there.
-    bool begins = false;
+    bool to_begins = false;
+    bool from_begins = false;
 };
 
 // Blocks of an array selected by an index.

@@ -30,7 +30,7 @@ Sides sides_of(CopyList& list) {
     Sides all;
     bool first = true;
     for (Piece& piece : list.pieces) {
-        piece.begins = gpu::pointer_info(piece.from).start == piece.from;
+        piece.from_begins = gpu::pointer_info(piece.from).start == piece.from;
         const Side from = side_of(const_cast<std::byte*>(piece.from), piece.bytes);
         const Side to = side_of(piece.to, piece.bytes);
         if (from.end.kind != End::Kind::device || from.managed) {

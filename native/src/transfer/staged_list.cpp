@@ -150,7 +150,8 @@ std::vector<Piece> StagedList::parts(const Chunk& chunk) const {
     cut = {.to = cut.to + skip,
            .from = cut.from + skip,
            .bytes = cut.bytes - skip,
-           .begins = skip == 0 && cut.begins};
+           .to_begins = skip == 0 && cut.to_begins,
+           .from_begins = skip == 0 && cut.from_begins};
     return found;
 }
 

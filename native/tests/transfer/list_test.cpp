@@ -259,6 +259,19 @@ TEST(ListMethods, ReadTheTraitsOfPieces) {
     EXPECT_EQ(traits_of(odd, ListPath::from_host).access, 1U);
 }
 
+// An allocation of the GPU may begin at any piece of a list that is contiguous in host memory.
+TEST(ListMethods, SeeRegistrationsOfTheHostAlone) {
+    std::vector<Piece> pieces;
+    for (std::size_t i = 0; i < 8; ++i) {
+        pieces.push_back({at(0x10000 + i * kKiB), at(0x90000 + (i * 5 + 5) % 8 * 2 * kKiB), kKiB});
+    }
+    EXPECT_TRUE(traits_of(pieces, ListPath::to_host).host_contiguous);
+    pieces[3].from_begins = true;
+    EXPECT_TRUE(traits_of(pieces, ListPath::to_host).host_contiguous);
+    pieces[4].to_begins = true;
+    EXPECT_FALSE(traits_of(pieces, ListPath::to_host).host_contiguous);
+}
+
 TEST(ListMethods, DetectEquallySpacedPieces) {
     std::vector<Piece> pieces;
     for (std::size_t i = 0; i < 5; ++i)

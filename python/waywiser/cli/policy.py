@@ -76,9 +76,13 @@ def _written(
     from waywiser.words.number_format import count
 
     classes = found.classes
-    rows = count(sum(len(each.rows) for each in classes), "row")
+    number = sum(len(each.rows) + len(each.host_contiguous) for each in classes)
+    rows = count(number, "row")
     yield Words(f"{output}: {rows} for {count(len(classes), 'kind')} of copies")
-    yield Words(_install(output))
+    if number:
+        yield Words(_install(output))
+    else:
+        yield Words("It decides nothing: programs with it keep the library's defaults.")
     yield from hidden_parts(tables)
 
 
