@@ -217,7 +217,9 @@ def find_table(
 
 def _require_host_side(ends: Sequence[Memory], count: int) -> None:
     if count < 2:
-        raise PolicyError("one copy is contiguous on both sides", remedy="give the number of pieces (count)")
+        raise PolicyError(
+            "one copy is contiguous on both sides", remedy="give the number of pieces (count)"
+        )
     if sorted(memory.place.kind for memory in ends) != ["gpu", "numa"]:
         raise PolicyError(
             f"{ends[0]} -> {ends[1]} is not between a GPU and host memory",
