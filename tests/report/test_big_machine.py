@@ -11,7 +11,7 @@ from report import machines
 from waywiser.cli import run
 
 VARIANTS = 122
-"""Besides the copies between all places: together 300 curves of 10 sizes."""
+"""Curves that are added to the copies between all places: 300 curves of 10 sizes in all."""
 
 MOST_CALLS = 15_000_000
 """10 million take some four seconds."""

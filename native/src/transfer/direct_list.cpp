@@ -32,12 +32,6 @@ constexpr std::size_t kPipelineWindow = 2 * kWindow;
 // The tables of all windows have one size, so that later windows can reuse them.
 constexpr std::size_t kWindowTable = 2 * kWindow * sizeof(std::size_t);
 
-void move_by_copies(std::span<const Piece> pieces, const gpu::Stream& stream) {
-    for (const Piece& piece : merged(pieces)) {
-        gpu::copy_async(piece.to, piece.from, piece.bytes, stream);
-    }
-}
-
 void move_by_batches(std::span<const Piece> pieces, const gpu::Stream& stream) {
     const std::vector<Piece> joined = merged(pieces);
     std::vector<void*> to;
@@ -291,7 +285,7 @@ void load_ahead(ListMove& move, std::size_t end) {
     if (!move.pipeline.loads() || end <= move.loading) return;
     list.check_source(end);
     if (list.from_blocks.pitch() != list.block) return move.pipeline.unload();
-    (*move.pipeline.get()).load_further((end - move.loading) * list.block);
+    move.pipeline.get()->load_further((end - move.loading) * list.block);
     move.loading = end;
 }
 
@@ -478,6 +472,12 @@ bool has_same_address(std::byte* host, int device) {
     } catch (const gpu::Error& error) {
         if (error.kind() == gpu::Failure::sticky) throw;
         return false;
+    }
+}
+
+void move_by_copies(std::span<const Piece> pieces, const gpu::Stream& stream) {
+    for (const Piece& piece : merged(pieces)) {
+        gpu::copy_async(piece.to, piece.from, piece.bytes, stream);
     }
 }
 

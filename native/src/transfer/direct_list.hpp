@@ -60,6 +60,9 @@ private:
 Runs runs_of(const ListPart& part, const ListTraits& traits, ListSide side,
              const std::size_t* offsets);
 
+// Enqueues a copy of the runtime for each piece, after neighbours are joined.
+void move_by_copies(std::span<const Piece> pieces, const gpu::Stream& stream);
+
 // Enqueues the moves of all pieces; both sides are device or pinned memory. Does not block. While
 // the stream is captured, plain copies are recorded. Checks the indexes of blocks before it moves
 // them, but of more than 32,768 not all before it moves the first ones. Throws InvalidCopy like

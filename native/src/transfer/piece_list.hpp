@@ -33,10 +33,6 @@ struct Blocks {
 
     // Bytes from block to block in memory if the step is known; else 0.
     [[nodiscard]] std::size_t pitch() const { return step * stride; }
-    // Whether all blocks of the index are known to follow each other in memory.
-    [[nodiscard]] bool together(std::size_t block) const {
-        return known == index.size() && pitch() == block;
-    }
 };
 
 // The memory that contains all pieces of one side; no bytes if unknown.

@@ -46,9 +46,7 @@ void copy_joined(const ListPart& part, ListSide on_gpu, std::byte* slot,
         }
         slot += move.bytes;
     }
-    for (const Piece& move : merged(moves)) {
-        gpu::copy_async(move.to, move.from, move.bytes, stream);
-    }
+    move_by_copies(moves, stream);
 }
 
 void copy_from_slot(std::byte* to, const std::byte* from, std::size_t bytes) {

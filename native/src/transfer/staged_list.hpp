@@ -51,7 +51,7 @@ private:
     public:
         OnGpu(Engine& engine, int gpu, std::size_t list_bytes);
         // Moves the bytes of a part of a list between GPU memory (the side `on_gpu`) and a slot in
-        // pinned memory, where they are together. Later work of the stream follows. `table`: room
+        // pinned memory, where they are together. Later work of the stream follows. `table`: memory
         // for an offset of each run, in pinned memory; nullptr: by copies only. `after`: fills the
         // slot, and the stream waits for it; nullptr if the slot is ready.
         void move(const ListPart& part, ListSide on_gpu, std::byte* slot, std::size_t* table,

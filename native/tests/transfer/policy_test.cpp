@@ -36,6 +36,14 @@ std::string replaced(std::string text, const std::string& part, const std::strin
     return text.replace(at, part.size(), by);
 }
 
+// Expects each change, of a part by another text, to be damage.
+void expect_damage(const std::string& whole,
+                   const std::vector<std::pair<const char*, const char*>>& changes) {
+    for (const auto& [part, by] : changes) {
+        EXPECT_NE(damage(replaced(whole, part, by)), "") << part << " -> " << by;
+    }
+}
+
 ClassText pageable_to_device() {
     return {.from = "pageable",
             .to = "device",
@@ -238,9 +246,7 @@ TEST(PolicyReader, DamageInAnyFieldIsFound) {
         {"\"0.1.0\"", "truely"},
         {"\"0.1.0\"", "nul"},
     };
-    for (const auto& [part, by] : changes) {
-        EXPECT_NE(damage(replaced(whole, part, by)), "") << part << " -> " << by;
-    }
+    expect_damage(whole, changes);
     EXPECT_NE(damage("\xef\xbb\xbf" + whole), "") << "a byte order mark";
     EXPECT_NE(damage(std::string(10, '\0')), "");
     EXPECT_NE(damage("[]"), "");
@@ -278,9 +284,7 @@ TEST(PolicyReader, DamageInRowsOfContiguousListsIsFound) {
         {"\"from\": \"pinned\"", "\"from\": \"file\""},
         {"\"to\": \"device\"", "\"to\": \"pinned\""},
     };
-    for (const auto& [part, by] : changes) {
-        EXPECT_NE(damage(replaced(whole, part, by)), "") << part << " -> " << by;
-    }
+    expect_damage(whole, changes);
     ClassText within = one;
     within.from = "device";
     within.relation = "same";

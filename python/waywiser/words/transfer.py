@@ -97,7 +97,7 @@ class Layout(Value, frozen=True, omit_defaults=True):
     @property
     def scattered(self) -> Literal["", "source", "destination"]:
         """The side with the scattered pieces of a list whose other side is contiguous; empty if
-        both sides are alike."""
+        both sides are scattered or regular."""
         found = self.settings.get("scattered", "")
         return found if found in ("source", "destination") else ""  # type: ignore[return-value]
 
