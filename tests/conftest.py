@@ -27,6 +27,17 @@ for name in [name for name in os.environ if name.startswith("WAYWISER_")]:
     del os.environ[name]
 os.environ["WAYWISER_POLICY"] = "off"  # not a policy of whoever runs the tests
 
+# A rank of MPI that waits would take a CPU from other ranks, and from tests that run beside it: let
+# it sleep between two looks. The first is of MPICH, the others are of Open MPI.
+os.environ.update(
+    {
+        "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+        "OMPI_MCA_threads_pthreads_yield_strategy": "nanosleep",
+        "OMPI_MCA_threads_pthreads_nanosleep_time": "50000",
+    }
+)
+
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # threads that nothing here needs take 0.04 s to start
 
 if list(FAKE_FOLDER.glob("waywiser_fake/_transfer.*.so")):

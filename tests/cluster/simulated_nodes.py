@@ -27,7 +27,7 @@ USER = ("--user", "--map-root-user")
 RATE = "100mbit"
 BURST = "16kb"
 """With a larger one, short messages pass a slow interface at full speed."""
-HTB = f"burst {BURST} quantum 3000"
+UNLIMITED = "10gbit"
 SECONDS = 60.0
 """Only what hangs takes so long."""
 
@@ -184,12 +184,15 @@ class SimulatedNodes:
             self._tc(self.head, _tbf(f"v-{name}", receiving))
 
     def limit_pair(self, sender: str, receiver: str, rate: str) -> None:
-        """Makes a node slow to one other."""
+        """Makes a node slow to one other. What limits it to all others is of the same kind as
+        before: another kind can be a few percent slower."""
         self._tc(
             sender,
             "qdisc replace dev eth0 root handle 1: htb default 1",
-            f"class add dev eth0 parent 1: classid 1:1 htb rate {self.rate} {HTB}",
-            f"class add dev eth0 parent 1: classid 1:2 htb rate {rate} {HTB}",
+            f"class add dev eth0 parent 1: classid 1:1 htb rate {UNLIMITED}",
+            f"class add dev eth0 parent 1: classid 1:2 htb rate {UNLIMITED}",
+            _tbf("eth0", self.rate, "parent 1:1"),
+            _tbf("eth0", rate, "parent 1:2"),
             "filter add dev eth0 protocol ip parent 1: u32 match ip dst "
             f"{self.address(receiver)} flowid 1:2",
         )
@@ -228,8 +231,8 @@ class SimulatedNodes:
         assert process.returncode == 0, f"{name}: tc: {lines}"
 
 
-def _tbf(device: str, rate: str) -> str:
-    return f"qdisc replace dev {device} root tbf rate {rate} burst {BURST} latency 60ms"
+def _tbf(device: str, rate: str, parent: str = "root") -> str:
+    return f"qdisc replace dev {device} {parent} tbf rate {rate} burst {BURST} latency 60ms"
 
 
 def _seen_from_here(pid: int, world: int) -> int:

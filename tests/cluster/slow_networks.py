@@ -19,14 +19,14 @@ ALL = tuple(f"n{number}" for number in range(1, len(GROUPS) + 1))
 SHORT = ("--no-check", "--size", "32KiB")
 """The simulated networks are slow: a test of larger messages takes seconds."""
 
-RATES = (64, 16, 4)
+RATES = (128, 32, 8)
 """Mbit/s of all interfaces, one after the other, until a run finds what is planted. Processes that
 wait for a CPU are late by the same time on all of them."""
 
 PLANTED = 3
 """What is planted takes so many times as long as usual."""
 
-LARGEST_FOUND = 2.0
+LARGEST_FOUND = 2.5
 """A run that finds no smaller slowness is repeated with slower interfaces."""
 
 Survey = Callable[[SurveyedCluster], tuple[int, str]]

@@ -97,7 +97,7 @@ def transport(places: None, tmp_path: Path) -> Make:
 
 def agents_of(rails: tuple[Rail, ...] = HOST_RAILS) -> AnsweringAgents:
     agents = AnsweringAgents([ClusterNode(name, rails=rails) for name in NAMES])
-    if rails == GPU_RAILS:
+    if rails[0].gpu >= 0:
         gpus = machine(gpus=2).gpus
         own = [replace(gpu, uuid=f"fake {gpu.index}") for gpu in gpus]
         for name in NAMES:
@@ -184,15 +184,16 @@ def test_memory_of_gpus_is_used_only_if_its_bytes_are_right(
     transport: Make, tmp_path: Path
 ) -> None:
     """The fake GPU has memory that every library takes; a bridge whose bytes are wrong does not."""
-    takes = transport("openmpi", agents_of(GPU_RAILS))
-    nodes = [ClusterNode(name, rails=GPU_RAILS) for name in NAMES]
+    rails = GPU_RAILS[1:]
+    takes = transport("openmpi", agents_of(rails))
+    nodes = [ClusterNode(name, rails=rails) for name in NAMES]
     assert takes.choose_memory(nodes, SIZE) == ("gpu", "")
     of_gpus = DECLARED.reference_memory("gpu", "gpu")
     for test in (*pairs("n1", "n2"), PlannedTest("collective", 4, NAMES[:2])):
         transfers = [each for part in takes._parts(test) for each in part.workload.transfers]
         used = {memory.kind for t in transfers for memory in (t.path.source, t.path.destination)}
         assert used == {of_gpus}, "a collective is compared with pairs"
-    wrong = transport("openmpi", agents_of(GPU_RAILS), wrong_bridge(mpicc_of("openmpi"), tmp_path))
+    wrong = transport("openmpi", agents_of(rails), wrong_bridge(mpicc_of("openmpi"), tmp_path))
     nodes = [*nodes[2:], *nodes[:2]]
     memory, reason = wrong.choose_memory(nodes[:2], SIZE)
     assert (memory, reason) == ("host", "no pair of nodes could try it")

@@ -9,6 +9,7 @@ from waywiser.cluster.rank_orders import (
     collective_part,
     least_sent_bytes,
     memory_kind,
+    most_memory,
     order_of,
     pair_parts,
     placed_rails,
@@ -111,3 +112,10 @@ def test_what_a_rail_sent_is_counted_by_the_messages_of_its_samples() -> None:
     assert least_sent_bytes(part) == 600
     exchange = collective_part([node("a"), node("b")], 100, "alltoall")
     assert sent_bytes(exchange, Samples(span=(1.0,))) == least_sent_bytes(exchange) == 0
+
+
+def test_a_rank_has_memory_for_its_messages_and_not_much_more() -> None:
+    """With 1 GiB or more a worker makes each buffer of 64 MiB, however small a message is."""
+    assert {most_memory(size) for size in (1, 2**15, 2**24)} == {2**28}
+    assert most_memory(2**25 + 7) == 16 * (2**25 + 7)
+    assert most_memory(2**31) == 2**32

@@ -163,7 +163,7 @@ class MpiTransport:
         ranks = sum(len(test.nodes) * self._rails(test) for test in batch)
         limit = start_limit(self._start_seconds, ranks, self._launches)
         self._world = world = self._make_world(
-            batch, self._nodes, self._able.machines, seconds=limit
+            batch, self._nodes, self._able.machines, size=self._size, seconds=limit
         )
         try:
             if self._is_closed:  # before it could be hung up

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from msgspec.structs import replace
 
 from waywiser.cluster.launcher_output import hosts_named_first, hosts_that_failed
-from waywiser.cluster.rank_orders import placed_rails, rails_of
+from waywiser.cluster.rank_orders import most_memory, placed_rails, rails_of
 from waywiser.machine.machine import Machine
 from waywiser.measure.probe.group import WorkerGroup
 from waywiser.measure.probe.member import MemberLost
@@ -57,11 +57,14 @@ class MpiWorld(Closeable):
         nodes: Mapping[str, ClusterNode],
         machines: Mapping[str, Machine],
         *,
+        size: int,
         address: str,
         template: str = "",
         seconds: float = 60.0,
     ) -> None:
-        """``seconds`` is the time for ranks to connect, and again that for MPI to start."""
+        """``size`` is that of the messages, in bytes. ``seconds`` is the time for ranks to connect,
+        and again that for MPI to start."""
+        self._size = size
         self._seconds = seconds
         self._is_hung_up = False
         self._resources = ExitStack()
@@ -211,7 +214,7 @@ class MpiWorld(Closeable):
         return Hello(
             self._machine_of(rank),
             Process(),
-            options.memory_bytes,
+            most_memory(self._size),
             options.watchdog_seconds,
             rank,
             self._hosts.ranks,

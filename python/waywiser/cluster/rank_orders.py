@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from waywiser.cluster.message_size import MOST_BYTES
 from waywiser.machine.machine import Machine, PlacedRank
 from waywiser.machine.ranks import STREAM, TEST, WINDOW
 from waywiser.machine.traits import DECLARED
+from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.ranks.placement import place_ranks
 from waywiser.profile.block import counted
 from waywiser.stats.order import median, median_interval
@@ -29,6 +31,10 @@ STREAM_OF_MPI = {TEST: STREAM, WINDOW: "4"}
 sent in little time."""
 
 STREAM_OF_NCCL = {TEST: STREAM}
+
+
+_BUFFERS = 16
+"""The buffers of a rank have the size of a message, and are fewer than this."""
 
 
 class RankOrderError(WaywiserError):
@@ -106,6 +112,12 @@ def collective_part(
     memory = Memory(kind or memory_kind(nodes), Place("rank", 0, last=ranks - 1))
     transfer = Transfer(Path(memory, memory, executor), size, dict(settings or {}))
     return TestPart("", Workload((transfer,)))
+
+
+def most_memory(size: int) -> int:
+    """The most bytes that a rank may use for buffers. A worker that may use much more than a
+    message has makes its buffers larger, for other sizes: a rank measures only one."""
+    return min(_BUFFERS * max(size, MOST_BYTES), ProbeOptions().memory_bytes)
 
 
 def order_of(part: TestPart, seed: int, seconds: float) -> Order:

@@ -1,5 +1,7 @@
 """The procedure on small simulated clusters: what is planted is found, and nothing else."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -100,11 +102,24 @@ def test_slow_pairs_of_a_node_that_is_fast_alone() -> None:
     assert found == {("slow pair", ("n0", "n1")), ("slow pair", ("n0", "n3"))}
 
 
-def test_a_slow_group() -> None:
-    done = surveyed(8, group_size=5, slow_groups={1: 0.5}, crossing=0.0)
+@pytest.mark.parametrize("late", [0.0, 0.1, 1.0])
+def test_a_slow_group(late: float) -> None:
+    """Also if its nodes are slow in the tests among themselves: the rounds have tests of them."""
+    done = surveyed(8, group_size=5, slow_groups={1: 0.5}, crossing=0.0, load={"among": late})
     assert standings(done) == dict.fromkeys(("n5", "n6", "n7"), "slow")
     (finding,) = done.verdict.findings
     assert (finding.kind, finding.nodes) == ("slow group", ("n5", "n6", "n7"))
+
+
+def test_a_slow_group_of_which_most_pairs_are_tested_once() -> None:
+    """A test that is a little late, and not by as much as its nodes are slow, shows a fast pair."""
+    slow = {"group_size": 16, "shuffled": True, "slow_groups": {1: 0.5}, "crossing": 0.0}
+    done = surveyed(20, seed=3, **slow, load={"among": 0.1})
+    tested = Counter(frozenset(each.test.nodes) for each in done.finished)
+    among = {frozenset(t.nodes) for r in done.rounds if r.phase == "among" for t in r.tests}
+    assert sum(tested[each] == 1 for each in among) > len(among) / 2
+    (finding,) = done.verdict.findings
+    assert (finding.kind, len(finding.nodes)) == ("slow group", 4)
 
 
 def test_of_two_halves_neither_is_blamed() -> None:

@@ -84,7 +84,9 @@ def order(text: str, block: int = 0, timeout_seconds: float = PATIENCE_SECONDS) 
 
 def measured(name: str, ranks: int, orders: Iterable[Order], **other: Any) -> list[Visit]:
     visits: list[Visit] = []
-    options = ProbeOptions(startup_seconds=PATIENCE_SECONDS, ending_seconds=PATIENCE_SECONDS)
+    options = ProbeOptions(
+        startup_seconds=PATIENCE_SECONDS, ending_seconds=PATIENCE_SECONDS, memory_bytes=2**28
+    )
     run_orders(
         orders,
         with_ranks(ranks),

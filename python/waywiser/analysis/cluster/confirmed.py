@@ -181,25 +181,32 @@ def among_tested(state: ClusterState) -> set[Pair]:
 
 
 def _among_ratios(state: ClusterState) -> dict[Pair, Floats]:
-    """Returns by pair, the lower index first: rail, direction from the lower index first."""
-    tests = state.rounds.beside_usual(state.all_tests.of("among"))
+    """Returns by pair tested among suspects, the lower index first: rail, direction from the lower
+    index first. The fastest test counts, of the rounds too: something else may delay a test."""
     ratios: dict[Pair, Floats] = {}
-    for n, (a, b) in enumerate(zip(tests.a.tolist(), tests.b.tolist(), strict=True)):
-        ratios[min(a, b), max(a, b)] = tests.y[n] if a < b else tests.y[n][:, ::-1]
+    for phase in ("among", "pairs"):
+        tests = state.rounds.beside_usual(state.all_tests.of(phase))
+        for n, (a, b) in enumerate(zip(tests.a.tolist(), tests.b.tolist(), strict=True)):
+            pair, y = (min(a, b), max(a, b)), tests.y[n] if a < b else tests.y[n][:, ::-1]
+            if phase == "among" or pair in ratios:
+                ratios[pair] = np.fmin(y, ratios.get(pair, y))
     return ratios
 
 
 @lru_cache(maxsize=1)
 def shared_of_channel(state: ClusterState) -> dict[Channel, list[list[int]]]:
     """Returns, by rail and direction, the sets of confirmed suspects that are fast among
-    themselves: most pairs of a set that were tested are fast."""
+    themselves: most pairs of a set that were tested are fast. Few tests of a pair may all be late a
+    little: it is fast too if it is nearer to the usual time than to that by which both nodes are
+    slow."""
     ratios = _among_ratios(state)
     limit = np.maximum(THRESHOLD, state.rounds.noise)
+    level = state.rounds.levels.level
     result: dict[Channel, list[list[int]]] = {}
     for (rail, way), nodes in confirmed_nodes(state).items():
         inside = set(nodes)
         edges = {
-            pair: bool(np.all(y[rail] < limit[rail]))
+            pair: bool(np.all(y[rail] < max(limit[rail], level[list(pair), rail, way].min() / 2)))
             for pair, y in ratios.items()
             if inside.issuperset(pair)
         }
