@@ -8,32 +8,33 @@
 #include <ranges>
 #include <vector>
 
+#include "support/sanitizer.hpp"
+
 namespace waywiser::test {
 
 // Races depend on which threads meet, not on the number and place of bytes: under the thread
 // sanitizer, which is ten times slower, tests use few sizes.
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool kManySizes = false;
-#else
-inline constexpr bool kManySizes = true;
-#endif
+inline bool many_sizes() { return sanitizer() != Sanitizer::thread; }
 
-// Under a sanitizer a test of very many similar cases runs one in `kCaseStride`, else all of them.
-#if defined(__SANITIZE_THREAD__)
-inline constexpr std::size_t kCaseStride = 25;
-#elif defined(__SANITIZE_ADDRESS__)
-inline constexpr std::size_t kCaseStride = 9;
-#else
-inline constexpr std::size_t kCaseStride = 1;
-#endif
+// Under a sanitizer a test of very many similar cases runs one in `case_stride()`, else all of
+// them.
+inline std::size_t case_stride() {
+    switch (sanitizer()) {
+        case Sanitizer::thread: return 25;
+        case Sanitizer::address: return 9;
+        case Sanitizer::none: return 1;
+    }
+    return 1;
+}
 
-// One in `kCaseStride` of the cases, in order, the same ones in each run.
+// One in `case_stride()` of the cases, in order, the same ones in each run.
 template <class Case>
 std::vector<Case> some_of(const std::vector<Case>& cases) {
     std::vector<Case> kept;
-    std::ranges::sample(cases, std::back_inserter(kept),
-                        static_cast<std::ptrdiff_t>((cases.size() + kCaseStride - 1) / kCaseStride),
-                        std::minstd_rand(5));
+    std::ranges::sample(
+        cases, std::back_inserter(kept),
+        static_cast<std::ptrdiff_t>((cases.size() + case_stride() - 1) / case_stride()),
+        std::minstd_rand(5));
     return kept;
 }
 
@@ -44,7 +45,7 @@ auto few_of(const Cases& cases) {
     std::vector<std::ranges::range_value_t<Cases>> kept;
     std::size_t number = 0;
     for (const auto& each : cases) {
-        if (kManySizes || number % 4 == 0) kept.push_back(each);
+        if (many_sizes() || number % 4 == 0) kept.push_back(each);
         ++number;
     }
     return kept;

@@ -28,12 +28,13 @@ constexpr std::size_t kSizes[] = {1,    3,    7,    8,     63,    64,    65,    
 constexpr std::size_t kBlock = 4096;
 
 // Enough for variants other than the path's default. Races depend on neither the number nor the
-// place of bytes (kManySizes).
-const std::vector<std::size_t> kFewSizes =
-    kManySizes ? std::vector<std::size_t>{1, 65, 4097, 65537} : std::vector<std::size_t>{65, 65537};
+// place of bytes (many_sizes()).
+const std::vector<std::size_t> kFewSizes = many_sizes()
+                                               ? std::vector<std::size_t>{1, 65, 4097, 65537}
+                                               : std::vector<std::size_t>{65, 65537};
 const std::vector<Offsets> kOffsets =
-    kManySizes ? std::vector<Offsets>{{0, 0}, {1, 0}, {0, 1}, {3, 61}, {64, 64}, {4095, 8}}
-               : std::vector<Offsets>{{0, 0}, {3, 61}};
+    many_sizes() ? std::vector<Offsets>{{0, 0}, {1, 0}, {0, 1}, {3, 61}, {64, 64}, {4095, 8}}
+                 : std::vector<Offsets>{{0, 0}, {3, 61}};
 
 const Machine& machine() {
     static const Machine known = this_machine();
@@ -152,7 +153,7 @@ TEST_P(Conformance, BringsTheRightBytesAndNoOthers) {
     for (const std::size_t bytes : kSizes) {
         for (const Transfer& transfer : runnable(bytes)) {
             // Memory that starts only at granules is slow to allocate, and has no odd addresses.
-            const bool plain = kManySizes && transfer.parameters.empty() &&
+            const bool plain = many_sizes() && transfer.parameters.empty() &&
                                transfer.path == GetParam() && starts_anywhere(transfer, machine());
             if (!plain && std::ranges::find(kFewSizes, bytes) == kFewSizes.end()) continue;
             ASSERT_NO_FATAL_FAILURE(moves_at_all_offsets(transfer));
@@ -220,14 +221,14 @@ TEST_P(Conformance, DeviceTimedStartsReturnBehindAClosedGate) {
     const auto by_device = [](const Transfer& transfer) {
         return Caller(transfer, machine()).timing() == TimingMode::device;
     };
-    for (const Transfer& transfer : runnable_in_all_layouts(kManySizes ? kMiB : 64 * kKiB)) {
+    for (const Transfer& transfer : runnable_in_all_layouts(many_sizes() ? kMiB : 64 * kKiB)) {
         if (by_device(transfer)) expect_to_wait_behind_a_gate(transfer);
     }
     // Runtimes change methods with the size, the fake above 1 MiB.
     const std::size_t large = gpu::backend() == "fake" ? 2 * kMiB : 64 * kMiB;
     for (const std::size_t bytes : {std::size_t{8}, large}) {
         for (const Transfer& transfer : runnable(bytes)) {
-            if (!kManySizes && !transfer.parameters.empty()) continue;
+            if (!many_sizes() && !transfer.parameters.empty()) continue;
             if (by_device(transfer)) expect_to_wait_behind_a_gate(transfer);
         }
     }
@@ -284,7 +285,7 @@ std::string test_name(const ::testing::TestParamInfo<Path>& info) {
     return name + "_" + std::to_string(info.index);
 }
 
-// One in `kCaseStride` paths of each executor, at least one of those that it supports.
+// One in `case_stride()` paths of each executor, at least one of those that it supports.
 std::vector<Path> some_paths() {
     std::map<std::string, std::vector<Path>> supported, others;
     for (const Path& path : paths(machine())) {

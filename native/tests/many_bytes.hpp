@@ -8,27 +8,17 @@
 #include <cstring>
 #include <vector>
 
-#if defined(__SANITIZE_THREAD__)
-extern "C" {
-void __tsan_read1(void* address);
-void __tsan_write1(void* address);
-void __tsan_ignore_thread_begin();
-void __tsan_ignore_thread_end();
-}
-#endif
-
 namespace waywiser::test {
+
+// Between the two calls the thread sanitizer records no access of this thread.
+void stop_recording();
+void resume_recording();
 
 // While it lives, the thread sanitizer records no access of this thread.
 class NotRecorded {
 public:
-#if defined(__SANITIZE_THREAD__)
-    NotRecorded() { __tsan_ignore_thread_begin(); }
-    ~NotRecorded() { __tsan_ignore_thread_end(); }
-#else
-    NotRecorded() {}
-    ~NotRecorded() {}
-#endif
+    NotRecorded() { stop_recording(); }
+    ~NotRecorded() { resume_recording(); }
     NotRecorded(const NotRecorded&) = delete;
     NotRecorded& operator=(const NotRecorded&) = delete;
 };
@@ -37,61 +27,9 @@ public:
 // long as the copy. Of a large range these functions record the first and the last byte and the
 // first byte of each page. That finds the same races: chunks and slots of large copies have at
 // least a page, and all recorded pages have the same alignment.
-#if defined(__SANITIZE_THREAD__)
-
-inline constexpr std::size_t kRecordedFully = std::size_t{32} << 10;
-
-inline void record(const void* start, std::size_t bytes, void (*access)(void*)) {
-    constexpr std::uintptr_t kPage = 4096;
-    const auto first = reinterpret_cast<std::uintptr_t>(start);
-    const std::uintptr_t last = first + bytes - 1;
-    access(reinterpret_cast<void*>(first));
-    for (std::uintptr_t at = (first / kPage + 1) * kPage; at < last; at += kPage) {
-        access(reinterpret_cast<void*>(at));
-    }
-    access(reinterpret_cast<void*>(last));
-}
-
-inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
-    if (bytes <= kRecordedFully) {
-        std::memcpy(to, from, bytes);
-        return;
-    }
-    record(from, bytes, __tsan_read1);
-    record(to, bytes, __tsan_write1);
-    const NotRecorded large;
-    std::memcpy(to, from, bytes);
-}
-
-inline void fill_bytes(void* to, int value, std::size_t bytes) {
-    if (bytes <= kRecordedFully) {
-        std::memset(to, value, bytes);
-        return;
-    }
-    record(to, bytes, __tsan_write1);
-    const NotRecorded large;
-    std::memset(to, value, bytes);
-}
-
-inline bool same_bytes(const void* one, const void* other, std::size_t bytes) {
-    if (bytes <= kRecordedFully) return std::memcmp(one, other, bytes) == 0;
-    record(one, bytes, __tsan_read1);
-    record(other, bytes, __tsan_read1);
-    const NotRecorded large;
-    return std::memcmp(one, other, bytes) == 0;
-}
-
-#else
-
-inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
-    std::memcpy(to, from, bytes);
-}
-inline void fill_bytes(void* to, int value, std::size_t bytes) { std::memset(to, value, bytes); }
-inline bool same_bytes(const void* one, const void* other, std::size_t bytes) {
-    return std::memcmp(one, other, bytes) == 0;
-}
-
-#endif
+void copy_bytes(void* to, const void* from, std::size_t bytes);
+void fill_bytes(void* to, int value, std::size_t bytes);
+bool same_bytes(const void* one, const void* other, std::size_t bytes);
 
 inline bool same_bytes(const std::vector<std::byte>& one, const std::vector<std::byte>& other) {
     return one.size() == other.size() && same_bytes(one.data(), other.data(), one.size());

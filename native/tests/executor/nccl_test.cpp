@@ -19,9 +19,9 @@ namespace {
 
 const std::vector<std::string> kNcclCollectives{"allreduce", "allgather", "reduce-scatter",
                                                 "broadcast", "alltoall"};
-// Three chunks of the fake NCCL. Races depend on the calls, not on their bytes (kManySizes).
-constexpr std::size_t kMany = test::kManySizes ? 192 << 10 : 32 << 10;
-const std::vector<std::size_t> kSizes = test::kManySizes
+// Three chunks of the fake NCCL. Races depend on the calls, not on their bytes (many_sizes()).
+const std::size_t kMany = test::many_sizes() ? 192 << 10 : 32 << 10;
+const std::vector<std::size_t> kSizes = test::many_sizes()
                                             ? std::vector<std::size_t>{1, 7, 10007, 256 << 10}
                                             : std::vector<std::size_t>{1, 10007};
 
@@ -109,7 +109,7 @@ TEST_F(NcclTest, MeasuresSeveralTogether) {
 
 // Each thread starts its own: of two collectives of the same GPUs no GPU begins another one first.
 TEST_F(NcclTest, MeasuresCollectivesTogetherInAnyOrder) {
-    constexpr std::size_t kBytes = kMany / 16;
+    const std::size_t kBytes = kMany / 16;
     const std::vector<Transfer> all{
         among(kBytes).transfers.front(),
         among(kBytes, {{"collective", "allgather"}}).transfers.front(),
@@ -127,7 +127,8 @@ TEST_F(NcclTest, MeasuresCollectivesTogetherInAnyOrder) {
 }
 
 TEST_F(NcclTest, FindsWhatACopyTakesFromACollective) {
-    if (!test::kManySizes) GTEST_SKIP() << "the thread sanitizer takes longer than the collective";
+    if (!test::many_sizes())
+        GTEST_SKIP() << "the thread sanitizer takes longer than the collective";
     test::configure_fake_nccl("rate=0.2;busy=20");
     Request set = among(64 << 10);
     set.transfers.push_back(from_gpu(16 * kMiB).transfers.front());

@@ -109,7 +109,7 @@ protected:
 
 // Every pair of remainders modulo the widest access, at sizes around it.
 TEST_F(SmOnFake, CopiesWhateverTheAlignmentOfEitherSide) {
-    constexpr std::size_t kStep = test::kManySizes ? 1 : 5;
+    const std::size_t kStep = test::many_sizes() ? 1 : 5;
     for (const char* grid : {"tuned", "paper"}) {
         for (std::size_t from = 0; from < 16; from += kStep) {
             for (std::size_t to = 0; to < 16; to += kStep) {

@@ -178,7 +178,7 @@ TEST_F(PatternInRuns, FindsAnyByteThatIsWrongWhereverItLies) {
             moved[arrangement.offset(n / arrangement.run) + n % arrangement.run] = true;
         }
         const std::size_t step =
-            std::max<std::size_t>(arrangement.extent * test::kCaseStride / 11, 1);
+            std::max<std::size_t>(arrangement.extent * test::case_stride() / 11, 1);
         for (std::size_t offset = 0; offset < arrangement.extent; offset += step) {
             turn(view, offset);
             const Mismatch wrong = check(view, 5, machine);

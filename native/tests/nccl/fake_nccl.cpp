@@ -12,13 +12,13 @@ namespace {
 
 // Before the tests ask which paths there are.
 const bool named = [] {
-    nccl::use_file(WAYWISER_FAKE_NCCL_FILE);
+    nccl::use_file(fake_nccl_file());
     return true;
 }();
 
 template <class Signature>
 Signature* function(const char* name) {
-    void* library = dlopen(WAYWISER_FAKE_NCCL_FILE, RTLD_NOW | RTLD_LOCAL);
+    void* library = dlopen(fake_nccl_file(), RTLD_NOW | RTLD_LOCAL);
     void* found = library == nullptr ? nullptr : dlsym(library, name);
     if (found == nullptr) throw std::runtime_error(dlerror());
     return reinterpret_cast<Signature*>(found);

@@ -342,7 +342,7 @@ TEST_F(Gathered, EndsWithAnErrorWhateverFails) {
          {"fail=copy", "fail=event", "lost=copy", "sticky=query", "fail=call", "sticky=call"}) {
         for (int which = 0; which < 4; ++which) {
             for (const int when : {1, 2, 3, 4, 6, 9, 14}) {
-                if (number++ % test::kCaseStride != 0) continue;
+                if (number++ % test::case_stride() != 0) continue;
                 const bool relayed = which >= 2;
                 const std::string text = std::string(";") + fault + "@" + std::to_string(when);
                 configure(text);
@@ -370,7 +370,7 @@ TEST_F(Gathered, EndsWithAnErrorWhateverFails) {
             }
         }
     }
-    EXPECT_GT(failures, 100 / test::kCaseStride);
+    EXPECT_GT(failures, 100 / test::case_stride());
 }
 
 TEST_F(Gathered, CompletesWhatTheCallerLeavesAndWhatIsStopped) {

@@ -269,8 +269,8 @@ protected:
                                      Fault{"oom_at=", &fake::Counts::allocations, true},
                                      Fault{"lost=copy@", &fake::Counts::copies, false},
                                      Fault{"lost=event@", &fake::Counts::events, false}};
-        constexpr std::size_t kFewer = test::kManySizes ? 1 : 5;
-        constexpr std::size_t kStep = test::kManySizes ? test::kCaseStride : 17;
+        const std::size_t kFewer = test::many_sizes() ? 1 : 5;
+        const std::size_t kStep = test::many_sizes() ? test::case_stride() : 17;
         for (const Operation& operation : operations) {
             for (const Fault& fault : kFaults) {
                 const std::size_t most = times(operation, fault.point);

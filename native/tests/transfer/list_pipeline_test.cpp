@@ -120,7 +120,7 @@ TEST_F(PipelinesOnFake, BringEveryByteAndTouchNoOther) {
     const gpu::DeviceBuffer device(0, kBytes);
     const gpu::DeviceBuffer table(0, kBytes * sizeof(std::size_t));
     const gpu::HostBuffer host(kBytes, gpu::HostUse::portable, 0);
-    for (std::size_t number = 0; number < 200 / test::kCaseStride; ++number) {
+    for (std::size_t number = 0; number < 200 / test::case_stride(); ++number) {
         const std::size_t run = pick(3) == 0 ? 1 + pick(100) : 16 * (1 + pick(100));
         const std::size_t shift = pick(2) * pick(17);
         const std::size_t slots = (kBytes - shift) / run;

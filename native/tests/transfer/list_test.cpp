@@ -396,7 +396,8 @@ TEST_F(Lists, BringEveryByteAndTouchNoOther) {
                         lacks);
         Arena arena(kBufferBytes);
         const gpu::Stream streams[2] = {gpu::Stream(0), gpu::Stream(1)};
-        for (int number = 0; number < static_cast<int>(kCases / 3 / test::kCaseStride); ++number) {
+        for (int number = 0; number < static_cast<int>(kCases / 3 / test::case_stride());
+             ++number) {
             static const std::vector<std::byte> source = [] {
                 std::vector<std::byte> made(kBufferBytes);
                 std::minstd_rand bytes(5);

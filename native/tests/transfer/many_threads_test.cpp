@@ -73,7 +73,7 @@ TEST_F(ManyThreads, NeverMissAWakeUp) {
     constexpr std::size_t kBytes = kMiB;
     std::vector<std::byte> from(2 * kBytes, std::byte{7});
     std::vector<std::byte> to(2 * kBytes);
-    for (int round = 0; round < (test::kManySizes ? 100 : 30); ++round) {
+    for (int round = 0; round < (test::many_sizes() ? 100 : 30); ++round) {
         std::vector<std::thread> feeders;
         for (std::size_t n = 0; n < 2; ++n) {
             feeders.emplace_back([&, n] {

@@ -461,7 +461,7 @@ struct Memories {
 TEST_F(PolicyCopies, BytesArriveWhateverAPolicySays) {
     std::minstd_rand random(11);
     std::size_t by_policy = 0;
-    constexpr std::size_t kPolicies = test::kManySizes ? 24 : 6;
+    const std::size_t kPolicies = test::many_sizes() ? 24 : 6;
     for (std::size_t policy = 0; policy < kPolicies; ++policy) {
         SCOPED_TRACE("policy " + std::to_string(policy));
         fake::configure(policy % 3 == 0 ? "h2d=60;d2h=60;d2d=90;peer=90;staged=50;no_peers=all"
@@ -519,7 +519,7 @@ TEST_F(PolicyCopies, BytesArriveWhateverAPolicySays) {
 TEST_F(PolicyCopies, ListsArriveWhateverAPolicySays) {
     fake::configure("h2d=60;d2h=60;d2d=90;peer=90;staged=50");
     std::minstd_rand random(5);
-    constexpr std::size_t kPolicies = 30 / test::kCaseStride;
+    const std::size_t kPolicies = 30 / test::case_stride();
     for (std::size_t policy = 0; policy < kPolicies; ++policy) {
         Engine engine(discover_machine(), {.threads = 2, .pinned_bytes = 8 * kMiB},
                       policy_of(random_classes(random)));
