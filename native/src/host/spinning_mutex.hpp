@@ -5,10 +5,12 @@
 
 #include <mutex>
 
+#include "host/relax.hpp"
+
 namespace waywiser::host {
 
-// Spins for about a microsecond before sleeping, since waking a thread takes 50 us on a virtual
-// machine. A plain std::mutex if the C library does not support that.
+// Spins for some microseconds before sleeping, since waking a thread takes 5 to 50 us on a virtual
+// machine. A condition variable that waits with it spins for about one, if the C library does that.
 class SpinningMutex : public std::mutex {
 public:
     SpinningMutex() {
@@ -19,6 +21,15 @@ public:
         pthread_mutex_init(native_handle(), &kind);
         pthread_mutexattr_destroy(&kind);
 #endif
+    }
+
+    void lock() {
+        constexpr unsigned kMostPauses = 64;
+        for (unsigned pauses = 1; pauses <= kMostPauses; pauses *= 2) {
+            if (try_lock()) return;
+            for (unsigned i = 0; i < pauses; ++i) relax();
+        }
+        std::mutex::lock();
     }
 };
 

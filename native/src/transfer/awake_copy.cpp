@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <exception>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -35,6 +36,7 @@ std::shared_ptr<AwakeCopy> AwakeCopy::make(Engine& engine, const End& to, const 
     auto job =
         std::shared_ptr<AwakeCopy>(new AwakeCopy(engine, to, from, bytes, shape, std::move(*slot)));
     job->node_ = node;
+    if (!job->to_gpu_) job->submit_first();
     return job;
 }
 
@@ -59,6 +61,13 @@ AwakeCopy::AwakeCopy(Engine& engine, const End& to, const End& from, std::size_t
     for (std::size_t i = 0; i < events; ++i) events_.push_back(pool_.take(device_));
 }
 
+// What the caller has submitted may run, although no thread could begin.
+AwakeCopy::~AwakeCopy() {
+    if (!slot_ || submitted_ == 0) return;
+    settle();
+    clear();
+}
+
 std::size_t AwakeCopy::bytes_of(std::size_t number, std::size_t each) const {
     return std::min(each, bytes() - number * each);
 }
@@ -68,8 +77,10 @@ void AwakeCopy::fill(Chunk& chunk) {
         if (to_gpu_) {
             fill_pieces();
         } else {
-            if (!submitting_.exchange(true)) submit_all();
-            drain_pieces();
+            if (!submitting_.exchange(true)) submit_rest();
+            chunk.ends_job = drain_pieces();
+            if (chunk.ends_job) add_moved(bytes());
+            chunk.bytes = 0;  // counted at once: other chunks may complete after the job has ended
         }
     } catch (...) {
         broken_ = true;
@@ -104,26 +115,44 @@ void AwakeCopy::submit_filled(std::size_t submission) {
     add_in_flight(events_.front());
 }
 
-void AwakeCopy::submit_all() {
-    for (std::size_t n = 0; n < submissions_; ++n) {
-        const std::size_t at = n * submission_;
-        gpu::copy_async(slot_.data() + at, from_ + at, bytes_of(n, submission_), stream_);
-        events_[n].record(stream_);
-        if (n + 1 == submissions_) {
-            add_in_flight(events_.back());
-            set_submitted();
-        }
-        submitted_.store(n + 1, std::memory_order_release);
+// By the caller, while other threads learn of the copy. What it throws is what the copy fails with.
+void AwakeCopy::submit_first() {
+    try {
+        submit(0);
+    } catch (...) {
+        broken_ = true;
+        settle();
+        fail(std::current_exception());
     }
 }
 
-void AwakeCopy::drain_pieces() {
+void AwakeCopy::submit_rest() {
+    while (submitted_ < submissions_) submit(submitted_);
+}
+
+// The next submission from the GPU.
+void AwakeCopy::submit(std::size_t number) {
+    const std::size_t at = number * submission_;
+    gpu::copy_async(slot_.data() + at, from_ + at, bytes_of(number, submission_), stream_);
+    events_[number].record(stream_);
+    if (number + 1 == submissions_) {
+        add_in_flight(events_.back());
+        set_submitted();
+    }
+    submitted_.store(number + 1, std::memory_order_release);
+}
+
+// Whether this thread has drained the last piece. Then no other one uses the staging memory or the
+// events any more: a thread that waits for a submission has a piece to drain.
+bool AwakeCopy::drain_pieces() {
+    bool last = false;
     for (;;) {
         const std::size_t piece = next_.fetch_add(1);
-        if (piece >= pieces_) return;
+        if (piece >= pieces_) return last;
         const std::size_t at = piece * piece_;
-        if (!wait_for([&] { return has_arrived(at / submission_); })) return;
+        if (!wait_for([&] { return has_arrived(at / submission_); })) return false;
         copy_to_fresh(to_ + at, slot_.data() + at, bytes_of(piece, piece_), true);
+        last = drained_.fetch_add(1) + 1 == pieces_;
     }
 }
 
@@ -131,7 +160,8 @@ void AwakeCopy::drain_pieces() {
 bool AwakeCopy::has_arrived(std::size_t submission) {
     const std::size_t arrived = arrived_.load(std::memory_order_acquire);
     if (arrived > submission) return true;
-    if (submitted_.load(std::memory_order_acquire) <= arrived || querying_.exchange(true)) {
+    if (submitted_.load(std::memory_order_acquire) <= arrived ||
+        querying_.load(std::memory_order_relaxed) || querying_.exchange(true)) {
         return false;
     }
     try {

@@ -28,6 +28,10 @@ public:
     static std::shared_ptr<AwakeCopy> make(Engine& engine, const End& to, const End& from,
                                            std::size_t bytes, const CopyShape& shape);
 
+    ~AwakeCopy() override;
+    AwakeCopy(const AwakeCopy&) = delete;
+    AwakeCopy& operator=(const AwakeCopy&) = delete;
+
     void fill(Chunk& chunk) override;
     [[nodiscard]] bool drains() const override { return !to_gpu_; }
     void finish() override;
@@ -41,8 +45,10 @@ private:
     [[nodiscard]] std::size_t bytes_of(std::size_t number, std::size_t each) const;
     void fill_pieces();
     void submit_filled(std::size_t submission);
-    void submit_all();
-    void drain_pieces();
+    void submit_first();
+    void submit_rest();
+    void submit(std::size_t number);
+    [[nodiscard]] bool drain_pieces();
     [[nodiscard]] bool has_arrived(std::size_t submission);
     template <class Condition>
     bool wait_for(const Condition& condition) const;
@@ -62,13 +68,17 @@ private:
     std::vector<gpu::Event> events_;
     std::vector<std::atomic<std::size_t>> filled_;  // bytes of each submission to a GPU
 
-    std::atomic<bool> submitting_{false};     // a thread submits what goes to the host
-    std::atomic<std::size_t> submitted_{0};   // number of submissions
-    std::atomic<bool> querying_{false};       // a thread asks whether one has ended
-    std::atomic<std::size_t> arrived_{0};     // number of submissions that have ended
-    std::atomic<std::size_t> next_{0};        // piece that no CPU has copied
-    std::atomic<bool> broken_{false};         // a thread has failed
-    std::atomic<bool> may_be_in_use_{false};  // the staging memory, by a lost context
+    // Threads that wait look at some of these all the time. Each has a cache line of its own, so
+    // that they do not slow down who changes the others.
+    alignas(64) std::atomic<bool> submitting_{false};    // a thread submits what goes to the host
+    alignas(64) std::atomic<std::size_t> submitted_{0};  // number of submissions
+    alignas(64) std::atomic<bool> querying_{false};      // a thread asks whether one has ended
+    alignas(64) std::atomic<std::size_t> arrived_{0};    // number of submissions that have ended
+    alignas(64) std::atomic<std::size_t> next_{0};       // piece that no CPU has copied
+    alignas(64) std::atomic<std::size_t> drained_{
+        0};                                        // number of pieces that are in the host's memory
+    alignas(64) std::atomic<bool> broken_{false};  // a thread has failed
+    alignas(64) std::atomic<bool> may_be_in_use_{false};  // the staging memory, by a lost context
 };
 
 }  // namespace waywiser::transfer

@@ -39,13 +39,16 @@ constexpr std::size_t kThreadsPerLink = 10;
 // Of an AwakeCopy (measured on H100 with 16 CPUs, docs/results/2026-11-27-awake): more threads, or
 // more copies of the GPU, wait longer for the driver than they gain.
 constexpr std::size_t kAwakeThreads = 4;
+constexpr std::size_t kDrainingAwakeThreads = 5;
 constexpr std::size_t kMostAwakeThreads = 6;
 constexpr std::size_t kMoreDrainFrom = std::size_t{16} << 20;
-constexpr std::size_t kAwakeSubmissions = 16;
+constexpr std::size_t kAwakeSubmissions = 8;
 constexpr std::size_t kSmallestSubmission = std::size_t{512} << 10;
 constexpr std::size_t kLargestSubmission = std::size_t{1} << 20;
-constexpr std::size_t kAwakePieces = 128;
-constexpr std::size_t kSmallestPiece = std::size_t{32} << 10;
+constexpr std::size_t kFilledPieces = 128;
+constexpr std::size_t kDrainedPieces = 512;
+constexpr std::size_t kSmallestFilledPiece = std::size_t{32} << 10;
+constexpr std::size_t kSmallestDrainedPiece = std::size_t{16} << 10;
 constexpr std::size_t kLargestPiece = std::size_t{128} << 10;
 constexpr std::size_t kMostFilledAwake = std::size_t{32} << 20;
 constexpr std::size_t kMostDrainedAwake = std::size_t{64} << 20;
@@ -139,11 +142,15 @@ CopyShape slot_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
 // Of an AwakeCopy.
 CopyShape awake_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     CopyShape shape;
-    shape.threads = std::clamp<std::size_t>(
-        threads, 1, from_gpu && bytes >= kMoreDrainFrom ? kMostAwakeThreads : kAwakeThreads);
+    const std::size_t draining =
+        bytes >= kMoreDrainFrom ? kMostAwakeThreads : kDrainingAwakeThreads;
+    shape.threads = std::clamp<std::size_t>(threads, 1, from_gpu ? draining : kAwakeThreads);
     shape.chunk = std::clamp(std::bit_floor(bytes / kAwakeSubmissions), kSmallestSubmission,
                              kLargestSubmission);
-    shape.least = std::clamp(std::bit_floor(bytes / kAwakePieces), kSmallestPiece, kLargestPiece);
+    shape.least = from_gpu ? std::clamp(std::bit_floor(bytes / kDrainedPieces),
+                                        kSmallestDrainedPiece, kLargestPiece)
+                           : std::clamp(std::bit_floor(bytes / kFilledPieces), kSmallestFilledPiece,
+                                        kLargestPiece);
     return shape;
 }
 

@@ -191,9 +191,15 @@ bool Schedule::exhausted(const Job& job) const {
 
 // --- threads ---------------------------------------------------------------------------------
 
+// Of the changes that matter to the thread.
+std::uint64_t Schedule::generation(const WorkerState& self) const {
+    const std::uint64_t work = generation_.load(std::memory_order_acquire);
+    return self.caller ? work + caller_generation_.load(std::memory_order_acquire) : work;
+}
+
 Schedule::View Schedule::view(const WorkerState& self, const Job* only) const {
     const std::lock_guard lock(mutex_);
-    return {.generation = generation_,
+    return {.generation = generation(self),
             .starts = !waiting_.empty(),
             .last = only != nullptr && only->supply().exhausted(),
             .ends = stopping_ && !helping_ && !self.holds_chunks() && orphans_.empty() &&
@@ -202,7 +208,7 @@ Schedule::View Schedule::view(const WorkerState& self, const Job* only) const {
 
 // Looks for a change until it is time to sleep. False if there was none. If jobs wait for their
 // start, the one thread that polls for them returns after a few looks, to poll again.
-bool Schedule::spin(const WorkerState& self, std::uint64_t generation) {
+bool Schedule::spin(const WorkerState& self, std::uint64_t generation, const Job* only) {
     constexpr int kLooksPerClock = 64;
     const auto is_over = [&] {
         return std::chrono::steady_clock::now() - self.last_chunk >= awake_;
@@ -211,7 +217,7 @@ bool Schedule::spin(const WorkerState& self, std::uint64_t generation) {
     bool polls = false;
     {
         const std::lock_guard lock(mutex_);
-        if (generation_ != generation) return true;
+        if (this->generation(self) != generation) return true;
         polls = starts_unwatched();
         polling_ = polling_ || polls;
     }
@@ -219,7 +225,7 @@ bool Schedule::spin(const WorkerState& self, std::uint64_t generation) {
     bool changed = false;
     do {
         for (int i = 0; i < kLooksPerClock && !changed; ++i) {
-            changed = generation_.load(std::memory_order_acquire) != generation;
+            changed = this->generation(self) != generation || (only != nullptr && only->done());
             if (!changed) host::relax();
         }
         // With fewer CPUs than threads another one must run.
@@ -233,10 +239,10 @@ bool Schedule::spin(const WorkerState& self, std::uint64_t generation) {
     return changed || polls;
 }
 
-void Schedule::sleep(const WorkerState& self, std::uint64_t generation) {
-    if (keeps_awake() && spin(self, generation)) return;
+void Schedule::sleep(const WorkerState& self, std::uint64_t generation, const Job* only) {
+    if (keeps_awake() && spin(self, generation, only)) return;
     std::unique_lock<std::mutex> lock(mutex_);
-    if (generation_ != generation) return;
+    if (this->generation(self) != generation) return;
     std::condition_variable& change = self.caller ? help_ : work_;
     if (!self.caller) ++sleeping_;
     // Who sleeps looks for work after every wake-up: it may have been meant for another thread.
@@ -304,8 +310,9 @@ void Schedule::notify_callers() {
     bool stopping = false;
     {
         const std::lock_guard lock(mutex_);
-        ++generation_;
+        ++caller_generation_;
         stopping = stopping_;
+        if (stopping) ++generation_;
     }
     help_.notify_all();
     if (stopping) work_.notify_all();  // they may end now

@@ -76,7 +76,8 @@ public:
     // Whether threads spin for a while before they sleep.
     [[nodiscard]] bool keeps_awake() const { return awake_ > std::chrono::nanoseconds(0); }
     // Sleeps until there may be work, unless that was so since the view.
-    void sleep(const WorkerState& self, std::uint64_t generation);
+    // A calling thread that works on `only` returns when that has ended, too.
+    void sleep(const WorkerState& self, std::uint64_t generation, const Job* only);
     // A calling thread may work too, if no other does and the threads are too few.
     bool begin_help();
     // It leaves: other threads take over its chunks and the polling of starts.
@@ -90,7 +91,8 @@ public:
     void notify_callers();
 
 private:
-    bool spin(const WorkerState& self, std::uint64_t generation);
+    bool spin(const WorkerState& self, std::uint64_t generation, const Job* only);
+    [[nodiscard]] std::uint64_t generation(const WorkerState& self) const;
     [[nodiscard]] bool may_take(const WorkerState& self, const Job& job) const;
     std::unique_ptr<HeldChunk> take(WorkerState& self, const std::shared_ptr<Job>& job);
     static void leave_jobs(WorkerState& self, bool all);
@@ -110,6 +112,7 @@ private:
     std::condition_variable help_;  // a calling thread waits on it
     // Counts changes of the available work. Written with the lock held; who spins reads it without.
     std::atomic<std::uint64_t> generation_{0};
+    std::atomic<std::uint64_t> caller_generation_{0};  // of what only a calling thread waits for
     std::atomic<std::size_t> spinning_{0};  // threads that look for work without sleeping
     std::size_t sleeping_ = 0;
     std::size_t woken_ = 0;                            // sleeping threads that are being woken

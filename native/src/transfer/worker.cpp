@@ -37,7 +37,7 @@ void Worker::work_until(const Job* only, Job::Until until) {
         if (state_.holds_chunks()) {
             nap(now.last);
         } else {
-            parts_.schedule.sleep(state_, now.generation);
+            parts_.schedule.sleep(state_, now.generation, only);
         }
     }
 }
@@ -88,6 +88,7 @@ bool Worker::process(std::unique_ptr<HeldChunk> held) {
         job.fail(std::current_exception());
         arrived = false;
     }
+    if (arrived && held->chunk.ends_job) complete(parts_.schedule, job);
     if (!arrived || held->route().device < 0 || held->chunk.bytes == 0) {
         pass_on(std::move(held), arrived);
     } else if (job.gathers() && !parts_.submission.one_by_one()) {
@@ -175,7 +176,7 @@ void Worker::finish(std::unique_ptr<HeldChunk> held, bool arrived) {
     if (arrived) job->add_moved(held->chunk.bytes);
     const Schedule::Next next = parts_.schedule.completed(state_, *held);
     held.reset();  // free its staging before waiters are notified
-    if (next == Schedule::Next::complete_job) complete(parts_.schedule, *job);
+    if (next == Schedule::Next::complete_job && !job->done()) complete(parts_.schedule, *job);
     if (next == Schedule::Next::wake_all) parts_.schedule.wake_all();
 }
 
