@@ -37,7 +37,8 @@ constexpr std::size_t kSmallestBetweenGpus = std::size_t{2} << 20;
 // Threads for one link: more do not help, and another GPU's link may need them.
 constexpr std::size_t kThreadsPerLink = 10;
 // Of an AwakeCopy (measured on H100 with 16 CPUs, docs/results/2026-11-27-awake): more threads, or
-// more copies of the GPU, wait longer for the driver than they gain.
+// more copies of the GPU, wait longer for the driver and for locks than they gain. Pieces that the
+// GPU has just written are smaller, since the last of them are drained after the link's work.
 constexpr std::size_t kAwakeThreads = 4;
 constexpr std::size_t kDrainingAwakeThreads = 5;
 constexpr std::size_t kMostAwakeThreads = 6;
