@@ -61,11 +61,11 @@ AwakeCopy::AwakeCopy(Engine& engine, const End& to, const End& from, std::size_t
     for (std::size_t i = 0; i < events; ++i) events_.push_back(pool_.take(device_));
 }
 
-// What the caller has submitted may run, although no thread could begin.
+// What the caller has submitted may still run if the copy could not start.
 AwakeCopy::~AwakeCopy() {
-    if (!slot_ || submitted_ == 0) return;
+    if (!slot_) return;
     settle();
-    clear();
+    AwakeCopy::clear();
 }
 
 std::size_t AwakeCopy::bytes_of(std::size_t number, std::size_t each) const {
