@@ -21,7 +21,6 @@ from waywiser.cli import run
 from waywiser.cli.show import show
 from waywiser.curves.headline import GROUPS
 from waywiser.exchange.exports.samples import write_csv
-from waywiser.notebook.curve_figure import NothingToPlot
 from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.optional_package import MissingPackage
 from waywiser.notebook.profile_view import NoSuchPath, ProfileView
@@ -218,6 +217,8 @@ def test_what_is_no_text_is_no_path(view: ProfileView) -> None:
 def test_a_path_that_was_not_measured_is_answered_with_the_reason(
     tmp_path: Path, flawed: ProfileView
 ) -> None:
+    from waywiser.notebook.curve_figure import NothingToPlot
+
     file = tmp_path / "a.wwp"
     gone = profiles.visit(profiles.WHAT, 0, failure=Failure("crash", "the worker died of SIGSEGV"))
     write_profile(file, profiles.machine(), {}, [gone])
@@ -321,6 +322,8 @@ def test_a_figure_without_paths_has_headline_paths(view: ProfileView) -> None:
 
 
 def test_what_has_no_size_cannot_be_plotted(flawed: ProfileView) -> None:
+    from waywiser.notebook.curve_figure import NothingToPlot
+
     operation = next(row.path for row in flawed.series if "->" not in row.path and row.samples)
     with pytest.raises(NothingToPlot, match="has no bandwidth over size"):
         flawed.plot(operation)

@@ -10,15 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FETCHED = ROOT / ".deps" / "chromium"
 SYSTEM = ("chromium", "chromium-headless-shell", "google-chrome")
 
-FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
-"""Those that come with Matplotlib."""
 FAMILIES = {
     "sans-serif": "DejaVu Sans",
     "system-ui": "DejaVu Sans",
@@ -94,13 +91,16 @@ def _environment(folder: Path, found: Path) -> dict[str, str | float | bool]:
 
 
 def _fonts(folder: Path) -> Path:
-    """A configuration with the fonts in `FAMILIES` and no other."""
+    """A configuration with the fonts in `FAMILIES`, which come with Matplotlib, and no other."""
+    import matplotlib
+
+    known = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
     fonts = folder / "fonts"
     fonts.mkdir()
     for file in (
-        FONTS / "DejaVuSans.ttf",
-        FONTS / "DejaVuSerif.ttf",
-        *FONTS.glob("DejaVuSans[-M]*.ttf"),
+        known / "DejaVuSans.ttf",
+        known / "DejaVuSerif.ttf",
+        *known.glob("DejaVuSans[-M]*.ttf"),
     ):
         (fonts / file.name).symlink_to(file)
     names = "".join(
@@ -108,7 +108,7 @@ def _fonts(folder: Path) -> Path:
         for name, family in FAMILIES.items()
     )
     head = '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">'
-    known = f"<dir>{fonts}</dir><cachedir>{folder}</cachedir>{names}"
+    folders = f"<dir>{fonts}</dir><cachedir>{folder}</cachedir>{names}"
     configuration = folder / "fonts.conf"
-    configuration.write_text(f"{head}<fontconfig>{known}</fontconfig>")
+    configuration.write_text(f"{head}<fontconfig>{folders}</fontconfig>")
     return configuration

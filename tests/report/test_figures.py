@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import pytest
-from matplotlib.image import imread
 
 from analysis.questions.subjects import Seconds, curve, postal, subject
 from waywiser.curves.point import Point
@@ -121,6 +120,8 @@ def test_a_pdf_has_the_size_of_the_figure_and_keeps_signs_as_they_are() -> None:
 
 
 def test_a_png_has_the_figure_with_a_margin_and_its_title_in_sharp_pixels() -> None:
+    from matplotlib.image import imread
+
     picture = a_picture()
     drawn = picture.draw().with_text_below()
     pixels = imread(io.BytesIO(png_file(picture)), format="png")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import TextPath, TextToPath
 
 from waywiser.report.figures.render import FONT
 from waywiser.report.figures.text_width import BOLD, WIDER, folded, shortened, text_width
@@ -20,6 +18,9 @@ TEXTS = (
 @pytest.mark.parametrize("bold", [False, True])
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_text_takes_no_more_than_is_kept_in_a_wider_font(text: str, bold: bool) -> None:
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath, TextToPath
+
     font = FontProperties(family=FONT, size=100, weight="bold" if bold else "normal")
     width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
     wider = BOLD if bold else 1
@@ -30,6 +31,9 @@ def test_a_text_takes_no_more_than_is_kept_in_a_wider_font(text: str, bold: bool
 @pytest.mark.parametrize("family", ["DejaVu Sans Mono", "DejaVu Serif", "STIXGeneral"])
 @pytest.mark.parametrize("text", (*TEXTS, "file, direct-io", "512 MiB", "bound 63.02 GB/s"))
 def test_the_font_does_not_matter(text: str, family: str) -> None:
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextToPath
+
     font = FontProperties(family=family, size=100)
     width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
     assert width <= text_width(text, 100)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from scipy import stats as scipy_stats
 
 from waywiser.stats.order import lower_rank
 
@@ -11,6 +10,8 @@ native = pytest.importorskip("waywiser._native")
 
 
 def test_ranks_are_those_of_the_binomial_distribution() -> None:
+    from scipy import stats as scipy_stats
+
     for count in (*range(6, 301), 999, 1074, 1075, 2000, 5000):
         median, low, high = native.median_interval([float(i) for i in range(1, count + 1)])
         assert median == (count + 1) / 2

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from waywiser.stats.night_noise import UNKNOWN_NOISE, own_noise, usual_noise
 
 
 @pytest.mark.parametrize(("freedom", "t"), [(5.0, 3.0), (9.0, 6.0), (40.0, 5.0)])
 def test_a_lone_series_has_students_t(freedom: float, t: float) -> None:
+    from scipy import stats
+
     noise = own_noise(UNKNOWN_NOISE, freedom * 0.02**2, freedom)
     assert noise.deviation == pytest.approx(0.02, rel=0.01)
     expected = 2 * stats.t.sf(t, freedom)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats as scipy_stats
 
 from waywiser.stats.order import (
     CONFIDENCE,
@@ -62,7 +61,9 @@ def test_quantiles_grow_with_the_probability(
 
 
 def test_rank_is_the_greatest_whose_exact_confidence_is_enough() -> None:
-    below = scipy_stats.binom.cdf
+    from scipy.stats import binom
+
+    below = binom.cdf
     allowed = (1 - CONFIDENCE) / 2
     for count in (*range(1, 200), 999, 5000, 100_001):
         rank = lower_rank(count)
@@ -112,6 +113,8 @@ def test_under_six_samples_have_no_interval(values: list[float]) -> None:
 @pytest.mark.parametrize("count", [6, 10, 23, 60])
 @pytest.mark.parametrize("shape", ["normal", "exponential", "two humps"])
 def test_interval_covers_the_true_median_as_often_as_it_says(count: int, shape: str) -> None:
+    from scipy.stats import binom
+
     rng = np.random.default_rng(20261120)
     rounds = 3000
     if shape == "normal":
@@ -128,7 +131,7 @@ def test_interval_covers_the_true_median_as_often_as_it_says(count: int, shape: 
         hits += interval.low <= true <= interval.high
     rank = lower_rank(count)
     assert rank is not None
-    exact = 1 - 2 * scipy_stats.binom.cdf(rank - 1, count, 0.5)
+    exact = 1 - 2 * binom.cdf(rank - 1, count, 0.5)
     assert exact >= 0.95
     assert hits / rounds == pytest.approx(exact, abs=4 * (0.05 * 0.95 / rounds) ** 0.5)
 

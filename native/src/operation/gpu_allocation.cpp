@@ -68,7 +68,7 @@ private:
     int gpu_;
 };
 
-struct Call {
+struct AllocationCall {
     Phase phase;
     const char* name;
     const char* description;
@@ -78,7 +78,7 @@ struct Call {
 template <class Made>
 class GpuAllocation final : public Operation {
 public:
-    explicit GpuAllocation(const Call& call)
+    explicit GpuAllocation(const AllocationCall& call)
         : phase_(call.phase),
           info_{.name = call.name,
                 .description = call.description,
@@ -106,7 +106,7 @@ constexpr const char* kManaged = "Comm|Scope 0.12 (cudaMallocManaged)";
 
 const bool registered = [] {
     auto& operations = Operations::instance();
-    const auto add = [&]<class Made>(std::in_place_type_t<Made>, const Call& call) {
+    const auto add = [&]<class Made>(std::in_place_type_t<Made>, const AllocationCall& call) {
         operations.add(std::make_unique<GpuAllocation<Made>>(call));
     };
     constexpr std::in_place_type_t<DeviceTrial> at_once;

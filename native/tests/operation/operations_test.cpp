@@ -12,15 +12,15 @@
 namespace waywiser {
 namespace {
 
-constexpr StopRule kQuick{.target = 0.9,
-                          .wanted = 0.9,
-                          .minimum = 6,
-                          .slow_minimum = 6,
-                          .slow_seconds = 0.020,
-                          .maximum = 20,
-                          .minimum_seconds = 0,
-                          .soft_seconds = 0.001,
-                          .hard_seconds = 0.02};
+constexpr StopRule kQuickOperation{.target = 0.9,
+                                   .wanted = 0.9,
+                                   .minimum = 6,
+                                   .slow_minimum = 6,
+                                   .slow_seconds = 0.020,
+                                   .maximum = 20,
+                                   .minimum_seconds = 0,
+                                   .soft_seconds = 0.001,
+                                   .hard_seconds = 0.02};
 
 class OperationsTest : public test::OnFake {
 protected:
@@ -42,10 +42,10 @@ TEST_F(OperationsTest, AreRejectedWithAReasonWhereTheyCannotBe) {
     EXPECT_EQ(reason("kernel-launch", "gpu:9"), "this machine has no gpu:9");
     EXPECT_NE(reason("malloc", "numa:0", {{"bytes", "7"}}), "");
     EXPECT_NE(reason("malloc", "numa:0", {{"weight", "7"}}), "");
-    EXPECT_THROW(
-        session->measure(
-            {.operation = OperationCall{"malloc", Place::parse("gpu:0"), {}}, .rule = kQuick}, {}),
-        NotSupported);
+    EXPECT_THROW(session->measure({.operation = OperationCall{"malloc", Place::parse("gpu:0"), {}},
+                                   .rule = kQuickOperation},
+                                  {}),
+                 NotSupported);
 }
 
 TEST_F(OperationsTest, ALockedPageNeedsAGpu) {
@@ -85,7 +85,8 @@ TEST_F(OperationsTest, LoadsReadWhatTheRuntimeAllocatesOnTheHost) {
     };
     const OperationCall allocated = call("host-alloc:" + std::to_string(node().index));
     EXPECT_EQ(unsupported_reason(allocated, machine), std::nullopt);
-    EXPECT_GT(session->measure({.operation = allocated, .rule = kQuick}, {}).samples.size(), 0);
+    EXPECT_GT(
+        session->measure({.operation = allocated, .rule = kQuickOperation}, {}).samples.size(), 0);
     EXPECT_NE(unsupported_reason(call("host-alloc:x"), machine), std::nullopt);
     EXPECT_NE(unsupported_reason(call("host-alloc:99"), machine), std::nullopt);
 }
@@ -95,15 +96,16 @@ TEST_F(OperationsTest, AProcessWithoutPeerAccessStaysSo) {
     const OperationCall local{"sm-latency", Place::parse("gpu:0"), {{"bytes", "16384"}}};
     OperationCall remote = local;
     remote.parameters["memory"] = "gpu:1";
-    EXPECT_NO_THROW(session->measure({.operation = local, .rule = kQuick}, {}));
-    EXPECT_THROW(session->measure({.operation = remote, .rule = kQuick}, {}), NotSupported);
+    EXPECT_NO_THROW(session->measure({.operation = local, .rule = kQuickOperation}, {}));
+    EXPECT_THROW(session->measure({.operation = remote, .rule = kQuickOperation}, {}),
+                 NotSupported);
 }
 
 TEST_F(OperationsTest, ErrorsOfTheDeviceAreReported) {
     fake::configure("oom_at=/1");
     EXPECT_THROW(
         session->measure({.operation = OperationCall{"device-malloc", Place::parse("gpu:0"), {}},
-                          .rule = kQuick},
+                          .rule = kQuickOperation},
                          {}),
         gpu::Error);
     fake::reset();
@@ -122,7 +124,7 @@ OperationCall fastest(const Operation& operation, const Place& place) {
 
 TEST_F(OperationsTest, AnErrorOfAnyCallIsSurfacedAndLeaksNothing) {
     const auto measure = [&](const OperationCall& call) {
-        session->measure({.operation = call, .rule = kQuick}, {});
+        session->measure({.operation = call, .rule = kQuickOperation}, {});
     };
     for (const auto& operation : Operations::instance().entries()) {
         if (operation->place_kinds().front() != Place::Kind::gpu) continue;
@@ -159,7 +161,7 @@ TEST_F(OperationsTest, ALostContextIsReported) {
         const OperationCall call =
             fastest(*Operations::instance().find(name), Place::parse("gpu:0"));
         try {
-            session->measure({.operation = call, .rule = kQuick}, {});
+            session->measure({.operation = call, .rule = kQuickOperation}, {});
             ADD_FAILURE() << name << " did not notice";
         } catch (const gpu::Error& error) {
             EXPECT_EQ(error.kind(), gpu::Failure::sticky) << name;
@@ -172,14 +174,14 @@ TEST_F(OperationsTest, ALostContextIsReported) {
 TEST_F(OperationsTest, AddsThatGetLostAreRejected) {
     fake::configure("drop=copy@1");  // the copied result differs from the count
     const OperationCall call{"system-atomic", Place::parse("gpu:0"), {}};
-    EXPECT_THROW(session->measure({.operation = call, .rule = kQuick}, {}), NotSupported);
+    EXPECT_THROW(session->measure({.operation = call, .rule = kQuickOperation}, {}), NotSupported);
     fake::reset();
 }
 
 TEST_F(OperationsTest, PagesAreSentBackBeforeEachWalk) {
     const OperationCall call{"page-fault-latency", Place::parse("gpu:0"), {{"from", "gpu:1"}}};
     fake::configure("");
-    const Outcome outcome = session->measure({.operation = call, .rule = kQuick}, {});
+    const Outcome outcome = session->measure({.operation = call, .rule = kQuickOperation}, {});
     // The shorter walk, the longer one, and the application's single execution.
     EXPECT_GE(fake::counts().copies, 3 * outcome.samples.size());
     EXPECT_GE(outcome.samples.front().repetitions, 16u);
@@ -190,7 +192,8 @@ TEST_F(OperationsTest, AListOfPagesHasToFitTheGpu) {
     for (const char* place : {"gpu:0", "numa:0"}) {
         OperationCall call{"page-fault-latency", Place::parse(place), {}};
         if (call.place.kind == Place::Kind::numa) call.place = node();
-        EXPECT_THROW(session->measure({.operation = call, .rule = kQuick}, {}), NotSupported);
+        EXPECT_THROW(session->measure({.operation = call, .rule = kQuickOperation}, {}),
+                     NotSupported);
     }
     fake::reset();
 }
@@ -224,7 +227,7 @@ TEST_F(OperationsTest, TwoCoresAreNeededToHandALineOver) {
 TEST_F(OperationsTest, ACacheAnswersSoonerThanMemory) {
     const auto median_of = [&](const char* bytes) {
         const OperationCall call{"core-latency", node(), {{"bytes", bytes}}};
-        StopRule rule = kQuick;
+        StopRule rule = kQuickOperation;
         rule.hard_seconds = 0.2;
         const Outcome outcome = session->measure({.operation = call, .rule = rule}, {});
         std::vector<double> spans;

@@ -41,11 +41,11 @@ extern "C" int sched_getaffinity(pid_t process, std::size_t bytes, cpu_set_t* se
 namespace waywiser::transfer {
 namespace {
 
-constexpr std::size_t kThreads = 8;
+constexpr std::size_t kManyThreads = 8;
 
 class ManyThreads : public test::OnFake {
 protected:
-    ManyThreads() { pretended_cpus = kThreads; }
+    ManyThreads() { pretended_cpus = kManyThreads; }
     ~ManyThreads() override { pretended_cpus = 0; }
 
 public:
@@ -64,12 +64,12 @@ protected:
 };
 
 TEST_F(ManyThreads, NeverMissAWakeUp) {
-    ASSERT_GE(host::allowed_cpus().size(), kThreads);
-    if (thread_limit() < kThreads) {
-        GTEST_SKIP() << "the control group allows fewer than " << kThreads << " CPUs";
+    ASSERT_GE(host::allowed_cpus().size(), kManyThreads);
+    if (thread_limit() < kManyThreads) {
+        GTEST_SKIP() << "the control group allows fewer than " << kManyThreads << " CPUs";
     }
-    Engine own(machine, {.threads = kThreads, .pinned_bytes = 4 * kMiB});
-    ASSERT_EQ(own.options().threads, kThreads);
+    Engine own(machine, {.threads = kManyThreads, .pinned_bytes = 4 * kMiB});
+    ASSERT_EQ(own.options().threads, kManyThreads);
     constexpr std::size_t kBytes = kMiB;
     std::vector<std::byte> from(2 * kBytes, std::byte{7});
     std::vector<std::byte> to(2 * kBytes);
