@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.slow_networks import SHORT, SlowNetworks, slow_networks
 from tests.cluster.surveyed_cluster import findings, standings
 
-pytestmark = [pytest.mark.slow, pytest.mark.quiet]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from tests.cluster.slow_networks import ALL, SHORT, SlowNetworks, slow_networks
 from tests.cluster.surveyed_cluster import SurveyedCluster, findings, finish, standings
 
-pytestmark = [pytest.mark.slow, pytest.mark.quiet]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

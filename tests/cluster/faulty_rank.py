@@ -27,7 +27,7 @@ FAULTS: dict[str, Callable[[], object]] = {
 }
 
 
-def main() -> None:
+def main() -> int:
     node, fault, *command = sys.argv[1:]
     if socket.gethostname() == node:
         if fault == "start":
@@ -44,8 +44,8 @@ def main() -> None:
                 FAULTS[fault]()
 
             NativeMeasurer.measure = measure  # type: ignore[method-assign]
-    rank_worker.run(command[command.index("-m") + 2 :])
+    return rank_worker.main(command[command.index("-m") + 2 :])
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -21,11 +21,15 @@ def brief_unless_lasting(arguments: Sequence[str], *, exits: bool = False) -> It
     """Around a command line: without the garbage collector and without threads of numpy's, unless
     its verb is one of `LASTING`.
 
-    If the process ``exits`` afterwards, nothing is set back: the collector would look through
-    everything once more, for a tenth of the whole time.
+    If the process ``exits`` afterwards, whatever the verb, nothing is set back: the collector would
+    look through everything once more, for a tenth of the whole time.
     """
     if {*arguments[:1], " ".join(arguments[:2])} & {*LASTING}:
-        yield
+        try:
+            yield
+        finally:
+            if exits:
+                gc.freeze()
         return
     collects, ours = gc.isenabled(), THREADS_VARIABLE not in os.environ
     gc.disable()

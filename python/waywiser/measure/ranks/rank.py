@@ -15,11 +15,10 @@ import resource
 import select
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
 from waywiser.measure.ranks.greeting import NODE_VARIABLE, VARIABLE, Greeting, Joined, to_line
 from waywiser.measure.ranks.leftovers import (
@@ -135,17 +134,6 @@ def end_now() -> None:
     remove(mapped_files())
     remove_folders(os.environ.get("TMPDIR", ""))
     os._exit(1)
-
-
-def exit_after_mpi() -> NoReturn:
-    """Ends this process, in which MPI has ended, with 0. What is registered to run at its end runs;
-    modules are not taken apart, which would take a tenth of the CPU time of a rank that has sent
-    few messages."""
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # whoever reads it is gone, or it is closed
-            stream.flush()
-    os._exit(0)
 
 
 def _end_by_signals() -> None:

@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
 from waywiser.machine import native
 from waywiser.machine.native_words import native_machine, native_memory
@@ -21,7 +21,7 @@ from waywiser.measure.probe.protocol import Hello, Ready
 from waywiser.measure.probe.serve import converse
 from waywiser.measure.probe.worker import NativeMeasurer, order_failed, ready_of
 from waywiser.measure.ranks.bridge_file import bridge_here
-from waywiser.measure.ranks.rank import RankError, connect_back, end_now, exit_after_mpi
+from waywiser.measure.ranks.rank import RankError, connect_back, end_now
 from waywiser.words import Memory, Place
 
 
@@ -44,7 +44,7 @@ def joined(hello: Hello, bridge: Any) -> Any:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measures until the supervisor says stop. Returns the exit code; 0 if MPI has ended."""
+    """The command."""
     try:
         connection = connect_back()
     except RankError as error:
@@ -66,12 +66,5 @@ def main(arguments: Sequence[str]) -> int:
     return 1
 
 
-def run(arguments: Sequence[str]) -> NoReturn:
-    """The command, and the end of the process."""
-    if (code := main(arguments)) == 0:
-        exit_after_mpi()
-    sys.exit(code)
-
-
 if __name__ == "__main__":
-    run(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))
