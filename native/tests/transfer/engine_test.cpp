@@ -173,6 +173,20 @@ TEST_F(OnEngine, StopCancelsWhatHasNotStarted) {
     gate.open();
 }
 
+// The caller has submitted the first part of the copy when the engine refuses it.
+TEST_F(OnEngine, WaitsForWhatARefusedCopyHasSubmitted) {
+    fake::configure("d2h=0.5");
+    auto own = engine({.pinned_bytes = 8 * kMiB, .awake_seconds = 1e-3});
+    const gpu::DeviceBuffer device(0, 2 * kMiB);
+    std::vector<std::byte> host(2 * kMiB);
+    own->stop();
+    for (int again = 0; again < 2; ++again) {
+        EXPECT_THROW(copy(*own, host.data(), device.data(), host.size(), CallerStream{}),
+                     Cancelled);
+    }
+    own.reset();  // with the memory that the first part was copied to
+}
+
 TEST_F(OnEngine, CompletesTransfersInFlightWhenItIsStopped) {
     fake::configure("staged=0.5;h2d=0.5");
     auto own = engine();
