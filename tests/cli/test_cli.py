@@ -139,6 +139,7 @@ def test_no_arguments_help(capsys: Output) -> None:
         (["survey", "--memory", "9999999TiB"], "is more than any machine has"),
         (["survey", "-o", "."], ".: is a directory (name a file in it)"),
         (["survey", "-o", "none/x.wwp"], "cannot be written: No such file or directory"),
+        (["survey", "--dry-run", "-o", "none/x.wwp"], "cannot be written: No such file or"),
         (["survey", "--resume"], "name it with -o FILE"),
         (["survey", "--resume", "-o", "none.wwp", "--dry-run"], "say opposite things"),
     ],

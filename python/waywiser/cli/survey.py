@@ -67,7 +67,7 @@ def run_survey(options: SurveyOptions, *, dry_run: bool, json: bool) -> None:
             resume(file, watching, command=("waywiser", *sys.argv[1:]))
         _show(file, json=json)
         return
-    if file is not None and not dry_run:
+    if file is not None:
         _require_new(file)
     request, selection = request_of(options), selection_of(options)
     survey = prepare(request, selection, expect_gpus=options.expect_gpus)
