@@ -121,16 +121,17 @@ def series_row(workload: Workload) -> SeriesRow:
     )
 
 
-def visit_row(number: int, visit: Visit, run: int) -> VisitRow:
-    """Raises `ProfileError` for columns of unequal length, for a time that is not a finite number,
-    and for more samples than a row holds: what measured them has a defect, and such samples must
-    not reach a file."""
+def visit_row(number: int, visit: Visit, run: int, *, in_memory: bool = False) -> VisitRow:
+    """The row of a visit; the columns of one that stays ``in_memory`` are not compressed. Raises
+    `ProfileError` for columns of unequal length, for a time that is not a finite number, and for
+    more samples than a row holds: what measured them has a defect, and such samples must not reach
+    a file."""
     failure, samples = visit.failure, visit.samples
     try:
         columns: dict[str, Any] = {
-            name: _packed(samples, name, kind) for name, kind in SAMPLE_COLUMNS.items()
+            name: _packed(samples, name, kind, in_memory) for name, kind in SAMPLE_COLUMNS.items()
         }
-        width, transfers = _packed_transfers(samples)
+        width, transfers = _packed_transfers(samples, in_memory)
     except BadColumn as error:
         raise ProfileError(f"samples cannot be stored: {error}") from error
     columns |= {name: getattr(visit, name) for name in ALIKE}
@@ -151,7 +152,7 @@ def visit_row(number: int, visit: Visit, run: int) -> VisitRow:
     )
 
 
-def _packed(samples: Samples, name: str, kind: Kind) -> bytes | None:
+def _packed(samples: Samples, name: str, kind: Kind, in_memory: bool) -> bytes | None:
     """None for a column that was not taken."""
     column: Sequence[float] = getattr(samples, name)
     if len(column) not in (0, len(samples)):
@@ -162,10 +163,10 @@ def _packed(samples: Samples, name: str, kind: Kind) -> bytes | None:
         raise BadColumn("a time is not a finite number")
     if not column or (kind == "d" and all(map(math.isnan, column))):
         return None
-    return packed(column, kind)
+    return packed(column, kind, in_memory=in_memory)
 
 
-def _packed_transfers(samples: Samples) -> tuple[int, bytes | None]:
+def _packed_transfers(samples: Samples, in_memory: bool) -> tuple[int, bytes | None]:
     """The number of times per sample, and the column."""
     transfers = samples.transfers
     widths = {len(times) for times in transfers}
@@ -176,7 +177,7 @@ def _packed_transfers(samples: Samples) -> tuple[int, bytes | None]:
     width = widths.pop()
     if width == 1 and transfers == tuple(zip(samples.span, strict=True)):
         return 1, None
-    return width, packed(tuple(chain.from_iterable(transfers)), "d")
+    return width, packed(tuple(chain.from_iterable(transfers)), "d", in_memory=in_memory)
 
 
 class LanesRow(NamedTuple):

@@ -119,7 +119,7 @@ class SeriesFrame(SampleColumns):
         series = tuple(series)
         found = (
             (each.workload, series_row(each.workload),
-             [visit_row(n, visit, 0) for n, visit in enumerate(each.visits, 1)])
+             [visit_row(n, visit, 0, in_memory=True) for n, visit in enumerate(each.visits, 1)])
             for each in series
         )  # fmt: skip
         alone = {
