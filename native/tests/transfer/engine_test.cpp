@@ -173,7 +173,7 @@ TEST_F(OnEngine, StopCancelsWhatHasNotStarted) {
     gate.open();
 }
 
-// The caller has submitted the first part of the copy when the engine refuses it.
+// The caller has submitted the first part of the copy when the engine throws.
 TEST_F(OnEngine, WaitsForWhatARefusedCopyHasSubmitted) {
     fake::configure("d2h=0.5");
     auto own = engine({.pinned_bytes = 8 * kMiB, .awake_seconds = 1e-3});
