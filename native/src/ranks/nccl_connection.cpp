@@ -16,8 +16,9 @@ namespace {
 
 // Seconds between two questions whether NCCL has an error.
 constexpr double kLook = 1e-3;
-// A wait that is longer sleeps between two looks, each of a thousandth of the wait at most.
+// A wait that is longer sleeps between two looks, each time for a thousandth of the wait so far.
 constexpr double kSpin = 0.05;
+constexpr double kLongestNap = 5e-3;
 constexpr auto kNap = std::chrono::microseconds(50);
 // The longest that leaving takes: others may be gone.
 constexpr double kLeave = 5;
@@ -121,7 +122,8 @@ void NcclConnection::wait(const std::function<bool()>& done) {
             }
         }
         if (now - began > kSpin) {
-            std::this_thread::sleep_for(kNap);
+            const double nap = std::min((now - began) / 1000, kLongestNap);
+            std::this_thread::sleep_for(std::chrono::duration<double>(nap));
         } else {
             std::this_thread::yield();
         }

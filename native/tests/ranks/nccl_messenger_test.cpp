@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -36,6 +37,13 @@ protected:
     }
     ~NcclRanks() override { test::configure_fake_nccl(""); }
 };
+
+// How often threads of this process have slept.
+long sleeps() {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return used.ru_nvcsw;
+}
 
 std::string what_ended(const auto& work) {
     try {
@@ -109,9 +117,12 @@ TEST_F(NcclRanks, AreKnownByTheirPlaceInAGroup) {
 }
 
 TEST_F(NcclRanks, DoNotWaitLongerThanTheyMayForOnesThatDoNotJoin) {
+    const long before = sleeps();
     const std::string error =
-        what_ended([] { test::run_nccl_ranks(2, 5, 0.2, [](const Connection&) {}, 1); });
-    EXPECT_EQ(error, "NCCL, joining of ranks, call 1: took longer than 0.2 s");
+        what_ended([] { test::run_nccl_ranks(2, 5, 0.6, [](const Connection&) {}, 1); });
+    EXPECT_EQ(error, "NCCL, joining of ranks, call 1: took longer than 0.6 s");
+    // A thousandth of the wait at a time, from 0.05 s on: 1000 * ln(0.6 / 0.05) times at most.
+    EXPECT_LT(sleeps() - before, 3500);
 }
 
 TEST_F(NcclRanks, DoNotWaitLongerThanTheyMayForAMessage) {
