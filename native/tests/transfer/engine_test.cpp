@@ -174,7 +174,7 @@ TEST_F(OnEngine, StopCancelsWhatHasNotStarted) {
 }
 
 // The caller has submitted the first part of the copy when the engine throws.
-TEST_F(OnEngine, WaitsForWhatARefusedCopyHasSubmitted) {
+TEST_F(OnEngine, WaitsForWhatAFailedCopyHasSubmitted) {
     fake::configure("d2h=0.5");
     auto own = engine({.pinned_bytes = 8 * kMiB, .awake_seconds = 1e-3});
     const gpu::DeviceBuffer device(0, 2 * kMiB);
