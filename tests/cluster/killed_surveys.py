@@ -13,9 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.measure.ranks.watching import PATIENCE_SECONDS, is_running, wait_until
-
-from waywiser.cluster.node_processes import descendants
+from tests.measure.ranks.watching import PATIENCE_SECONDS, descendants, is_running, wait_until
 
 WAYWISER = (sys.executable, "-m", "waywiser", "cluster")
 JOINING = ("--join-seconds", "60")
