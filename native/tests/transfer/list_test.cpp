@@ -524,13 +524,12 @@ TEST_F(Lists, AreExplainedAsTheyAreCopied) {
 
 // Chunks cut pieces, and slots are larger than lists, and smaller.
 TEST_F(Lists, ThroughSlotsOfAnySize) {
-    std::minstd_rand random(11);
     Engine engine(discover_machine(), {.threads = 2, .pinned_bytes = 4 * kMiB});
     for (const std::size_t run : {std::size_t{16}, std::size_t{48}, kKiB, 20 * kKiB, 700 * kKiB}) {
         for (const std::size_t slot : {128 * kKiB, 256 * kKiB}) {
-            const std::size_t count = 2 * kMiB / run;
-            std::vector<std::byte> host(2 * count * run);
-            for (std::byte& byte : host) byte = static_cast<std::byte>(random() >> 7);
+            const std::size_t count = kMiB / run;
+            const auto seed = static_cast<unsigned>(run + slot);
+            std::vector<std::byte> host = test::sequence(2 * count * run, seed);
             const gpu::DeviceBuffer device(0, host.size());
             const gpu::DeviceBuffer other(1, host.size());
             std::vector<std::byte> back(host.size());
