@@ -108,33 +108,35 @@ def _returned(rows: Array, least: int) -> Array:
     import numpy as np
 
     count = rows.shape[1]
-    start, stop = _stretches(count, least)
-    sizes = start, stop - start, count - stop
-    rows = rows - rows.mean(axis=1, keepdims=True)
-    sums = np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows, axis=1)], axis=1)
-    ends = (0 * start, start, stop, 0 * stop + count)
-    before, level, after = (
-        (sums[:, last] - sums[:, first]) / size
-        for first, last, size in zip(ends, ends[1:], sizes, strict=False)
-    )
-    squares = (rows**2).sum(axis=1, keepdims=True)
+    start, stop, sizes, widths = _stretches(count, least)
+    rows = rows - np.add.reduce(rows, axis=1, keepdims=True) / count
+    sums = np.zeros((len(rows), count + 1))
+    np.cumsum(rows, axis=1, out=sums[:, 1:])
+    at_start, at_stop = sums.take(start, axis=1), sums.take(stop, axis=1)
+    before = at_start / sizes[0]
+    level = (at_stop - at_start) / sizes[1]
+    after = (sums[:, count:] - at_stop) / sizes[2]
+    squares = np.add.reduce(rows**2, axis=1, keepdims=True)
     for mean, size in zip((before, level, after), sizes, strict=True):
         squares = squares - size * mean**2
     error = np.maximum(np.sqrt(np.maximum(squares, 0) / (count - 3)), LEAST_ERROR)
     sure = QUANTILES[count - FEWEST] * error
     apart = level - before, level - after
     is_shift = apart[0] * apart[1] > 0
-    for difference, size in zip(apart, (sizes[0], sizes[2]), strict=True):
-        is_shift &= np.abs(difference) > sure * np.sqrt(1 / sizes[1] + 1 / size)
+    for difference, width in zip(apart, widths, strict=True):
+        is_shift &= np.abs(difference) > sure * width
     found: Array = np.where(is_shift, np.minimum(*map(np.abs, apart)), 0.0).max(axis=1)
     return found
 
 
 @lru_cache(maxsize=64)
-def _stretches(count: int, least: int) -> tuple[Array, Array]:
-    """The first value of each stretch that has values on both sides, and the one after its last."""
+def _stretches(count: int, least: int) -> tuple[Array, Array, Sequence[Array], Sequence[Array]]:
+    """The first value of each stretch that has values on both sides, and the one after its last;
+    the numbers of values before it, in it and after it; the standard errors of its mean less that
+    before it and after it, for values with a standard deviation of 1."""
     import numpy as np
 
     pairs = [(i, j) for i in range(1, count) for j in range(i + least, count)]
     start, stop = np.array(pairs).T
-    return start, stop
+    sizes = start / 1, (stop - start) / 1, (count - stop) / 1
+    return start, stop, sizes, [np.sqrt(1 / sizes[1] + 1 / size) for size in (sizes[0], sizes[2])]
