@@ -27,7 +27,7 @@ USER = ("--user", "--map-root-user")
 RATE = "100mbit"
 BURST = "16kb"
 """With a larger one, short messages pass a slow interface at full speed."""
-UNLIMITED = "10gbit quantum 3000"  # with a quantum of its own: tc warns of that for so high a rate
+UNLIMITED = "10gbit quantum 3000"  # tc warns of so high a rate without a quantum
 SECONDS = 60.0
 """Only what hangs takes so long."""
 
