@@ -148,19 +148,48 @@ Started start(const std::shared_ptr<Engine>& engine, const Prepared& ready, std:
     return {engine, std::move(job)};
 }
 
+HostUse host_use(const Prepared& ready) {
+    if (ready.to.managed || ready.from.managed) return {.gpus = true};
+    const bool to_gpu = ready.to.end.gpu >= 0;
+    if (to_gpu && ready.from.end.gpu >= 0) return {};
+    if (!to_gpu && ready.from.end.gpu < 0) return {.cpus = true};
+    const Side& host = to_gpu ? ready.from : ready.to;
+    const bool in_parts = ready.choice.method == Choice::Method::plain && !host.uniform;
+    const bool cpus = !host.end.pinned && !in_parts;  // some of the parts may be pinned
+    return {.cpus = cpus, .gpus = !cpus};
+}
+
+Waited make_and_wait(const std::shared_ptr<Engine>& engine, const Prepared& ready,
+                     std::size_t bytes, const CallerStream& stream, double seconds) {
+    if (ready.choice.awake && !ready.order.capturing && !after_a_look(ready.order, stream)) {
+        engine->run(job_of(*engine, ready, bytes, true), Engine::Until::done);
+        return {};
+    }
+    const HostUse host = host_use(ready);
+    const bool to_gpu = ready.to.end.gpu >= 0;
+    // When the stream has been waited for, CPUs need none.
+    const bool on_host = !to_gpu && ready.from.end.gpu < 0 && host.cpus;
+    const Ordering no_stream;
+    const Ordering& order = on_host && !ready.order.capturing ? no_stream : ready.order;
+    return wait_for_host({.bytes = bytes,
+                          .order = ready.order,
+                          .host = host,
+                          .to_gpu = to_gpu,
+                          .run = [&] { run(*engine, ready, bytes, order, stream); },
+                          .start = [&] { return start(engine, ready, bytes, stream); }},
+                         stream, seconds);
+}
+
 // Finding out what the memory is would take longer than to wait for the whole copy.
-Waited copy_small_and_wait(Engine& engine, void* to, const void* from, std::size_t bytes,
-                           const CallerStream& stream, double seconds) {
+Waited copy_small_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void* from,
+                           std::size_t bytes, const CallerStream& stream, double seconds) {
     std::optional<Sides> known;
-    const bool is_fast = copy_small(engine, to, from, bytes, stream, known);
+    const bool is_fast = copy_small(*engine, to, from, bytes, stream, known);
     const gpu::CallerState keep;
     if (!is_fast) {
-        const Prepared ready = prepare(engine, to, from, bytes, stream, known);
+        const Prepared ready = prepare(*engine, to, from, bytes, stream, known);
         if (ready.choice.method == Choice::Method::chunked) {
-            std::optional<gpu::Event> event = after_a_look(ready.order, stream);
-            const auto job = job_of(engine, ready, bytes, !event);
-            engine.run(job, Engine::Until::done, std::move(event));
-            return {};
+            return make_and_wait(engine, ready, bytes, stream, seconds);
         }
         plain_copy(ready.to, ready.from, bytes, ready.order);
     }
@@ -171,23 +200,12 @@ Waited copy_small_and_wait(Engine& engine, void* to, const void* from, std::size
             if (gpu::is_idle(stream.handle)) return {};
             std::this_thread::yield();
         }
-        auto marked = mark(engine, used, bytes);
+        auto marked = mark(*engine, used, bytes);
         return marked ? wait_for_end(std::move(*marked), seconds) : Waited{};
     } catch (const gpu::Error&) {
-        drain(engine, used);
+        drain(*engine, used);
         throw;
     }
-}
-
-HostUse host_use(const Prepared& ready) {
-    if (ready.to.managed || ready.from.managed) return {.gpus = true};
-    const bool to_gpu = ready.to.end.gpu >= 0;
-    if (to_gpu && ready.from.end.gpu >= 0) return {};
-    if (!to_gpu && ready.from.end.gpu < 0) return {.cpus = true};
-    const Side& host = to_gpu ? ready.from : ready.to;
-    const bool in_parts = ready.choice.method == Choice::Method::plain && !host.uniform;
-    const bool cpus = !host.end.pinned && !in_parts;  // some of the parts may be pinned
-    return {.cpus = cpus, .gpus = !cpus};
 }
 
 }  // namespace
@@ -207,27 +225,11 @@ Waited copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void
     engine->check_process();
     if (bytes == 0) return {};
     if (bytes < kPlainBelow) {
-        return copy_small_and_wait(*engine, to, from, bytes, stream, seconds);
+        return copy_small_and_wait(engine, to, from, bytes, stream, seconds);
     }
     const gpu::CallerState keep;
     const Prepared ready = prepare(*engine, to, from, bytes, stream);
-    if (ready.choice.awake && !ready.order.capturing && !after_a_look(ready.order, stream)) {
-        engine->run(job_of(*engine, ready, bytes, true), Engine::Until::done);
-        return {};
-    }
-    const HostUse host = host_use(ready);
-    const bool to_gpu = ready.to.end.gpu >= 0;
-    // When the stream has been waited for, CPUs need none.
-    const bool on_host = !to_gpu && ready.from.end.gpu < 0 && host.cpus;
-    const Ordering no_stream;
-    const Ordering& order = on_host && !ready.order.capturing ? no_stream : ready.order;
-    return wait_for_host({.bytes = bytes,
-                          .order = ready.order,
-                          .host = host,
-                          .to_gpu = to_gpu,
-                          .run = [&] { run(*engine, ready, bytes, order, stream); },
-                          .start = [&] { return start(engine, ready, bytes, stream); }},
-                         stream, seconds);
+    return make_and_wait(engine, ready, bytes, stream, seconds);
 }
 
 Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,

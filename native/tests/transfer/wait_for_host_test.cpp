@@ -137,6 +137,26 @@ TEST_F(WaitForHost, ReturnsAHandleWhenTheTimeIsTooShort) {
     }
 }
 
+// Of copies that are too small for chunks otherwise.
+TEST_F(WaitForHost, HasALimitForCopiesByAwakeThreads) {
+    constexpr std::size_t kFew = 2 * kMiB;
+    Context awake{{.threads = 2, .pinned_bytes = 8 * kMiB, .policy = "off", .awake_seconds = 1e-3}};
+    for (const bool to_host : {false, true}) {
+        std::byte* const to = to_host ? pageable.data() : device.data();
+        std::byte* const from = to_host ? device.data() : pageable.data();
+        test::fill_bytes(from, to_host ? 7 : 6, kFew);
+        gate.close(stream);
+        const TransferHandle left = awake.copy_and_wait(to, from, kFew, stream.handle(), kShort);
+        ASSERT_TRUE(left);
+        EXPECT_FALSE(left.done());
+        gate.open();
+        EXPECT_EQ(left.result(), kFew);
+        EXPECT_TRUE(test::same_bytes(to, from, kFew));
+        EXPECT_FALSE(awake.copy_and_wait(to, from, kFew, stream.handle(), kLong));
+        stream.synchronize();
+    }
+}
+
 TEST_F(WaitForHost, WaitsForTheStreamBeforeTheCallingThreadCopies) {
     for (const Form& form : forms()) {
         for (std::byte* const host : hosts()) {
