@@ -48,4 +48,5 @@ def fake_transfer_environment() -> dict[str, str]:
         pytest.skip(f"the transfer library over the fake GPU is not built in {FAKE_FOLDER}")
     tests = Path(__file__).resolve().parent
     paths = [str(tests.parents[1] / "python"), str(FAKE_FOLDER), str(tests)]
+    paths += filter(None, [os.environ.get("PYTHONPATH")])  # packages may be installed there
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
