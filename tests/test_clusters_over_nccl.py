@@ -21,7 +21,7 @@ LIBRARY = FAKE_FOLDER / "waywiser_fake" / "nccl" / "libnccl.so.2"
 SECONDS = 900.0
 """Only what hangs takes so long, on however busy a machine."""
 
-RATE = "rate=0.01"
+RATE = "rate=0.002"
 """Messages are slow, so that processes that wait for a CPU matter little."""
 
 NAMES = ("n1", "n2", "n3", "n4", "n5", "n6")

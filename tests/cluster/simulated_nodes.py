@@ -72,6 +72,11 @@ def _namespace_of(pid: str | int) -> str:
         return ""
 
 
+_IF_STARTER_LIVES = ("sh", "-c", '[ "$PPID" = 0 ] && exec "$@"', "sh")
+"""Runs the rest, unless the process that started it has ended before its end could be noticed. It
+is outside of the node, so that its number is 0 there; 1 is the node's own first process."""
+
+
 class SimulatedNodes:
     """The nodes of one world, ``n1`` to ``nN``, and ``head``, which has no fault."""
 
@@ -109,7 +114,8 @@ class SimulatedNodes:
         signal."""
         user = ("--user", "--preserve-credentials") if self.is_user else ()
         where = ("--target", str(self._first[name]), *user, *NAMESPACES)
-        inside = ("setpriv", "--pdeathsig", "KILL", "env", "-C", str(cwd or Path.cwd()))
+        dies_with = ("setpriv", "--pdeathsig", "KILL", *_IF_STARTER_LIVES)
+        inside = (*dies_with, "env", "-C", str(cwd or Path.cwd()))
         process = subprocess.Popen(
             ["nsenter", *where, "--", *inside, *map(str, command)],
             env=_environment(env or {}),

@@ -112,17 +112,26 @@ def test_a_node_without_its_cable_is_not_reached(nodes: SimulatedNodes) -> None:
         nodes.run(nodes.head, nodes.remote, "n2", "hostname")
 
 
+def sleeping(nodes: SimulatedNodes, name: str) -> int:
+    """The process of ``sleep 1000`` on a node, when nothing runs another program in it any more."""
+
+    def found() -> list[int]:
+        each = ((pid, Path(f"/proc/{pid}/cmdline").read_bytes()) for pid in nodes.processes(name))
+        return [pid for pid, command in each if command.startswith(b"sleep\0")]
+
+    assert wait_until(lambda: len(found()) == 1)
+    return found()[0]
+
+
 def test_to_kill_what_was_started_is_to_kill_the_command(nodes: SimulatedNodes) -> None:
     with nodes.start("n2", "sleep", "1000") as process:
-        assert wait_until(lambda: nodes.processes("n2") != [])
-        (command,) = nodes.processes("n2")
+        command = sleeping(nodes, "n2")
         assert nodes.pid_of(process) == command
         assert nodes.processes("n1", "n3") == []
         process.kill()
         assert wait_until(lambda: not is_running(command))
     with nodes.start("n3", "sleep", "1000") as process:
-        assert wait_until(lambda: nodes.processes("n3") != [])
-        os.kill(nodes.pid_of(process), signal.SIGTERM)
+        os.kill(sleeping(nodes, "n3"), signal.SIGTERM)
         assert process.wait() == -signal.SIGTERM
     assert nodes.processes() == []
 
@@ -131,7 +140,7 @@ def test_what_a_failed_test_leaves_is_ended(nodes: SimulatedNodes) -> None:
     """Streams that nobody closes would fail a later test."""
     left = nodes.start("n1", "sleep", "1000", stdout=subprocess.PIPE)
     ended = nodes.start("n2", "true", stdout=subprocess.PIPE)
-    assert wait_until(lambda: len(nodes.processes()) == 1)
+    assert wait_until(lambda: nodes.processes() == [sleeping(nodes, "n1")])
     nodes.end_started()
     for process in (left, ended):
         assert process.returncode is not None
@@ -142,7 +151,7 @@ def test_what_a_failed_test_leaves_is_ended(nodes: SimulatedNodes) -> None:
 def test_nothing_survives_the_nodes(tmp_path: Path) -> None:
     with simulated_nodes(tmp_path / "nodes", ("a",)) as nodes:
         process = nodes.start("n1", "sleep", "1000")
-        assert wait_until(lambda: nodes.processes("n1") != [])
+        assert sleeping(nodes, "n1")
         (command,) = nodes.processes("n1")
     assert wait_until(lambda: not is_running(command))
     process.wait()

@@ -102,13 +102,19 @@ TEST_F(NcclBetweenRanks, TimesEachRailOfAPair) {
 
 // The clock is the sender's: what the receiver still takes must be in its time.
 TEST_F(NcclBetweenRanks, WaitsForASlowReceiver) {
-    const double quick =
-        measure(2, {message(0, 1, 1 << 20, {{"test", "bw"}})}).outcomes[0].samples[0].transfers[0];
+    constexpr double kSlow = (1 << 20) / 0.1e9;
+    double quick = std::numeric_limits<double>::infinity();
+    // On a busy machine some take longer.
+    for (int tries = 0; tries < 20 && quick >= kSlow; ++tries) {
+        const Found found = measure(2, {message(0, 1, 1 << 20, {{"test", "bw"}})});
+        for (const Sample& sample : found.outcomes[0].samples) {
+            quick = std::min(quick, sample.transfers[0]);
+        }
+    }
+    EXPECT_LT(quick, kSlow);
     test::configure_fake_nccl("receive=0.1;least=4096");
-    const double slow =
-        measure(2, {message(0, 1, 1 << 20, {{"test", "bw"}})}).outcomes[0].samples[0].transfers[0];
-    EXPECT_GE(slow, (1 << 20) / 0.1e9);
-    EXPECT_LT(quick, slow);
+    const Found slow = measure(2, {message(0, 1, 1 << 20, {{"test", "bw"}})});
+    EXPECT_GE(slow.outcomes[0].samples[0].transfers[0], kSlow);
 }
 
 TEST_F(NcclBetweenRanks, MovesTheBytesOfEveryCollective) {
