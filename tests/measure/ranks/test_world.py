@@ -224,7 +224,9 @@ def test_a_kill_at_any_boundary_costs_what_it_did_and_one_launch_measures_all_th
     assert len(launches) == len(BOUNDARIES)
     for visit in visits[:4]:
         assert visit.failure is not None and visit.failure.kind == "crash"
-        assert visit.failure.reason.startswith("rank 1 ended, while "), visit.failure.reason
+        # MPICH then kills the others, which a busy machine may see at the same time.
+        reason = visit.failure.reason
+        assert reason.startswith(("rank 0 ended, while ", "rank 1 ended, while ")), reason
         assert "\n" not in visit.failure.reason
     require_right(visits[4:-3])
     wrong, large, after = visits[-3:]
