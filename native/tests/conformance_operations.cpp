@@ -8,21 +8,14 @@
 
 #include "case_stride.hpp"
 #include "conformance.hpp"
+#include "quick_operation.hpp"
 #include "waywiser/operation.hpp"
 #include "waywiser/session.hpp"
 
 namespace waywiser::test {
 namespace {
 
-constexpr StopRule kQuick{.target = 0.9,
-                          .wanted = 0.9,
-                          .minimum = 6,
-                          .slow_minimum = 6,
-                          .slow_seconds = 0.020,
-                          .maximum = 20,
-                          .minimum_seconds = 0,
-                          .soft_seconds = 0.001,
-                          .hard_seconds = 0.05};
+constexpr StopRule kQuick = quick_operation(0.05);
 constexpr std::size_t kLargestRange = std::size_t{16} << 20;  // bytes; larger ones only take longer
 constexpr double kLongest = 1.0;  // seconds of one operation; more means that something hangs
 

@@ -77,7 +77,9 @@ void AwakeCopy::fill(Chunk& chunk) {
         if (to_gpu_) {
             fill_pieces();
         } else {
-            if (!submitting_.exchange(true)) submit_rest();
+            if (!submitting_.exchange(true)) {
+                while (submitted_ < submissions_) submit_next();
+            }
             chunk.ends_job = drain_pieces();
             if (chunk.ends_job) add_moved(bytes());
             chunk.bytes = 0;  // counted at once: other chunks may complete after the job has ended
@@ -118,7 +120,7 @@ void AwakeCopy::submit_filled(std::size_t submission) {
 // By the caller, while other threads learn of the copy. What it throws is what the copy fails with.
 void AwakeCopy::submit_first() {
     try {
-        submit(0);
+        submit_next();
     } catch (...) {
         broken_ = true;
         settle();
@@ -126,12 +128,9 @@ void AwakeCopy::submit_first() {
     }
 }
 
-void AwakeCopy::submit_rest() {
-    while (submitted_ < submissions_) submit(submitted_);
-}
-
-// The next submission from the GPU.
-void AwakeCopy::submit(std::size_t number) {
+// By one thread at a time, from the GPU.
+void AwakeCopy::submit_next() {
+    const std::size_t number = submitted_.load(std::memory_order_relaxed);
     const std::size_t at = number * submission_;
     gpu::copy_async(slot_.data() + at, from_ + at, bytes_of(number, submission_), stream_);
     events_[number].record(stream_);

@@ -46,8 +46,7 @@ private:
     void fill_pieces();
     void submit_filled(std::size_t submission);
     void submit_first();
-    void submit_rest();
-    void submit(std::size_t number);
+    void submit_next();
     [[nodiscard]] bool drain_pieces();
     [[nodiscard]] bool has_arrived(std::size_t submission);
     template <class Condition>
@@ -70,14 +69,13 @@ private:
 
     // Threads that wait look at some of these all the time. Each has a cache line of its own, so
     // that they do not slow down who changes the others.
-    alignas(64) std::atomic<bool> submitting_{false};    // a thread submits what goes to the host
-    alignas(64) std::atomic<std::size_t> submitted_{0};  // number of submissions
-    alignas(64) std::atomic<bool> querying_{false};      // a thread asks whether one has ended
-    alignas(64) std::atomic<std::size_t> arrived_{0};    // number of submissions that have ended
-    alignas(64) std::atomic<std::size_t> next_{0};       // piece that no CPU has copied
-    alignas(64) std::atomic<std::size_t> drained_{
-        0};                                        // number of pieces that are in the host's memory
-    alignas(64) std::atomic<bool> broken_{false};  // a thread has failed
+    alignas(64) std::atomic<bool> submitting_{false};     // a thread submits what goes to the host
+    alignas(64) std::atomic<std::size_t> submitted_{0};   // number of submissions
+    alignas(64) std::atomic<bool> querying_{false};       // a thread asks whether one has ended
+    alignas(64) std::atomic<std::size_t> arrived_{0};     // number of submissions that have ended
+    alignas(64) std::atomic<std::size_t> next_{0};        // piece that no CPU has copied
+    alignas(64) std::atomic<std::size_t> drained_{0};     // number of pieces at the destination
+    alignas(64) std::atomic<bool> broken_{false};         // a thread has failed
     alignas(64) std::atomic<bool> may_be_in_use_{false};  // the staging memory, by a lost context
 };
 

@@ -49,7 +49,8 @@ public:
     virtual void drain(Chunk&) {}
     // Whether drain() has work to do: the host must then wait for the whole transfer.
     [[nodiscard]] virtual bool drains() const { return false; }
-    // Called once when all chunks are done, before waiters are notified. May throw.
+    // Called once when all chunks are done, or fill() has set `ends_job` of one, before waiters are
+    // notified. May throw.
     virtual void finish() {}
     // Called once after that, also if the job has failed or was cancelled: frees what it holds.
     virtual void clear() noexcept {}

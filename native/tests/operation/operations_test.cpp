@@ -7,20 +7,13 @@
 
 #include "conformance.hpp"
 #include "fake/fixture.hpp"
+#include "quick_operation.hpp"
 #include "waywiser/session.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr StopRule kQuickOperation{.target = 0.9,
-                                   .wanted = 0.9,
-                                   .minimum = 6,
-                                   .slow_minimum = 6,
-                                   .slow_seconds = 0.020,
-                                   .maximum = 20,
-                                   .minimum_seconds = 0,
-                                   .soft_seconds = 0.001,
-                                   .hard_seconds = 0.02};
+constexpr StopRule kQuickOperation = test::quick_operation(0.02);
 
 class OperationsTest : public test::OnFake {
 protected:
