@@ -6,8 +6,11 @@ Each process measures all methods in turn, with memory that was touched before: 
 pinned and of pageable memory, and contexts with `plain`, with the defaults, and with
 `awake_seconds`. `to torch` is the time of PyTorch's pageable copy in the same process, divided by
 that of the method. The figure is the median over the processes, with their smallest and largest.
-`CPUs` is the CPU time of the process in its wall time, while copies follow each other. Needs torch
-and a GPU.
+`CPUs` is the CPU time of the process in its wall time, while copies follow each other.
+
+`without Python` is a program of C++ (`awake.cu`, compiled by nvcc) that runs after each process. It
+calls the library's C interface, and beside it a prototype in plain CUDA whose threads stay awake,
+in the shape that is fastest for each size. Needs torch, a GPU and nvcc.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +32,7 @@ from replicates import print_medians, replicates
 MIB = 1 << 20
 SIZES = (MIB // 2, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 32 * MIB, 64 * MIB)
 AWAKE_SECONDS = 0.002
+ROOT = Path(__file__).parents[1]
 Figures = dict[str, float]
 # Threads of OpenMP, which torch copies between host memories with, would spin on all CPUs.
 QUIET = {**os.environ, "OMP_WAIT_POLICY": "passive", "WAYWISER_POLICY": "off"}
@@ -43,12 +49,40 @@ def main() -> int:
         json.dump(replicate(), sys.stdout)
         return 0
     runs: list[Figures] = []
-    for figures in replicates(__file__, [], asked.processes, asked.within, QUIET):
-        runs.append(figures)
-        if asked.json:
-            asked.json.write_text(json.dumps(runs, indent=1) + "\n")
+    with tempfile.TemporaryDirectory() as folder:
+        program = compiled(Path(folder))
+        for figures in replicates(__file__, [], asked.processes, asked.within, QUIET):
+            runs.append({**figures, **without_python(program)})
+            if asked.json:
+                asked.json.write_text(json.dumps(runs, indent=1) + "\n")
     print_medians(runs)
     return 0
+
+
+def compiled(folder: Path) -> Path:
+    import waywiser
+
+    library = Path(waywiser.__file__).parent / "lib"
+    program = folder / "awake"
+    include = ROOT / "native" / "include"
+    command: list[str | Path] = ["nvcc", "-O3", "-std=c++20", "-I", include, "-L", library]
+    command += ["-Xlinker", f"-rpath={library}", "-o", program, ROOT / "benchmarks" / "awake.cu"]
+    subprocess.run([*command, "-lwaywiser_transfer"], check=True)
+    return program
+
+
+def without_python(program: Path) -> Figures:
+    command = [str(program), str(AWAKE_SECONDS)]
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    found: Figures = {}
+    for line in output.splitlines():
+        row = json.loads(line)
+        label = f"{row.pop('copy')}, without Python"
+        found |= {f"{label}, {name}": value for name, value in row.items()}
+        found[f"{label}, plain to awake"] = row["plain, us"] / row["awake, us"]
+        found[f"{label}, plain to prototype"] = row["plain, us"] / row["prototype, us"]
+        found[f"{label}, prototype to awake"] = row["prototype, us"] / row["awake, us"]
+    return found
 
 
 def replicate() -> Figures:

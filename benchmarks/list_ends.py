@@ -18,7 +18,7 @@ from typing import Any
 
 KIB = 1024
 TOTAL = 256 * KIB**2
-BLOCKS = (4 * KIB, 28 * KIB, 128 * KIB)
+BLOCKS = (KIB, 4 * KIB, 28 * KIB, 128 * KIB)
 WARM_UP = 5
 Step = Callable[[Any], object]
 

@@ -39,11 +39,10 @@ constexpr std::size_t kThreadsPerLink = 10;
 // Of an AwakeCopy (measured on H100 with 16 CPUs, docs/results/2026-11-27-awake): more threads, or
 // more copies of the GPU, wait longer for the driver and for locks than they gain. Pieces that the
 // GPU has just written are smaller, since the last of them are drained after the link's work.
-constexpr std::size_t kAwakeThreads = 4;
-constexpr std::size_t kDrainingAwakeThreads = 5;
-constexpr std::size_t kMostAwakeThreads = 6;
-constexpr std::size_t kMoreDrainFrom = std::size_t{16} << 20;
-constexpr std::size_t kAwakeSubmissions = 8;
+constexpr std::size_t kFillingAwakeThreads = 4;
+constexpr std::size_t kDrainingAwakeThreads = 6;
+constexpr std::size_t kFilledSubmissions = 8;
+constexpr std::size_t kDrainedSubmissions = 2;
 constexpr std::size_t kSmallestSubmission = std::size_t{512} << 10;
 constexpr std::size_t kLargestSubmission = std::size_t{1} << 20;
 constexpr std::size_t kFilledPieces = 128;
@@ -143,11 +142,11 @@ CopyShape slot_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
 // Of an AwakeCopy.
 CopyShape awake_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     CopyShape shape;
-    const std::size_t draining =
-        bytes >= kMoreDrainFrom ? kMostAwakeThreads : kDrainingAwakeThreads;
-    shape.threads = std::clamp<std::size_t>(threads, 1, from_gpu ? draining : kAwakeThreads);
-    shape.chunk = std::clamp(std::bit_floor(bytes / kAwakeSubmissions), kSmallestSubmission,
-                             kLargestSubmission);
+    shape.threads = std::clamp<std::size_t>(
+        threads, 1, from_gpu ? kDrainingAwakeThreads : kFillingAwakeThreads);
+    shape.chunk =
+        std::clamp(std::bit_floor(bytes / (from_gpu ? kDrainedSubmissions : kFilledSubmissions)),
+                   kSmallestSubmission, kLargestSubmission);
     shape.least = from_gpu ? std::clamp(std::bit_floor(bytes / kDrainedPieces),
                                         kSmallestDrainedPiece, kLargestPiece)
                            : std::clamp(std::bit_floor(bytes / kFilledPieces), kSmallestFilledPiece,
