@@ -188,22 +188,48 @@ def test_nothing_is_left_when_the_process_that_launched_is_killed(
 ) -> None:
     """Whether or not a rank has connected, which could clean up itself."""
     rank = (
-        ["-m", "waywiser.measure.ranks.attempt"]
-        if connects
-        else ["-c", "import time; time.sleep(600)"]
+        [sys.executable, "-m", "waywiser.measure.ranks.attempt"] if connects else ["sleep", "600"]
     )
     code = f"""
 import sys, time
 from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.mpi_library import MpiLibrary, Mpicc
 library = MpiLibrary(Mpicc("/none/mpicc", "PATH"), "", "", "", was_cached=True)
-template = "sh -c 'env X={{ranks}} {{command}} & wait'"
-launch = Launch(library, [sys.executable, *{rank!r}], 1, template=template, seconds=600)
+launch = Launch(library, {rank!r}, 1, template={ONE_RANK!r}, seconds=600)
 time.sleep(600)
 """
     with subprocess.Popen([sys.executable, "-c", code]) as first:
-        assert wait_until(lambda: len(descendants(first.pid)) == 3), "keeper, shell and rank"
+        assert wait_until(lambda: len(descendants(first.pid)) == 2), "keeper and rank"
         pids = descendants(first.pid)
         assert files.left()
+        first.kill()
+    assert wait_until(lambda: not any(map(is_running, pids)))
+
+
+def test_nothing_is_left_when_a_process_ends_after_its_thread_that_launched(
+    files: OwnFiles,
+) -> None:
+    """As the threads of a process that is killed end one after the other."""
+    code = """
+import os, sys, threading, time
+from waywiser.measure.ranks.launch_start import start_launcher
+from waywiser.measure.ranks.leftovers import folders
+
+def launch():
+    start_launcher(["sleep", "600"], os.environ, temporary)
+    sys.stdin.readline()
+
+with folders("secret") as temporary:
+    threading.Thread(target=launch).start()
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as first:
+        assert wait_until(lambda: len(descendants(first.pid)) == 2), "keeper and launcher"
+        pids = descendants(first.pid)
+        assert files.left()
+        assert first.stdin is not None
+        first.stdin.write(b"\n")
+        first.stdin.flush()
+        assert wait_until(lambda: sum(map(is_running, pids)) <= 1), "the keeper at most"
         first.kill()
     assert wait_until(lambda: not any(map(is_running, pids)))

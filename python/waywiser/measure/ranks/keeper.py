@@ -2,8 +2,8 @@
 
     python -I -S keeper.py PARENT TEMPORARY SHARED COMMAND...
 
-It ends as the launcher ends. SIGTERM, which also comes when the parent dies, ends the launcher. It
-runs as a file and needs nothing of the package, so that it starts at once.
+It ends as the launcher ends. SIGTERM ends the launcher, and so does the end of the parent. It runs
+as a file and needs nothing of the package, so that it starts at once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,18 @@ KILL_SECONDS = 2.0
 CLEAN_SECONDS = 2.0
 """Seconds in which ranks end that the launcher has left, and may still make files."""
 
-SIGNALS = {signal.SIGTERM, signal.SIGCHLD}
+PARENT_SECONDS = 10.0
+"""Seconds in which the other threads of a parent end after the thread that has started this
+process. If they do not, the parent goes on, and cleans up itself."""
+
+PARENT_ENDED = signal.SIGUSR1
+"""Comes when the thread that has started this process ends. The parent itself sends SIGTERM."""
+
+SIGNALS = {signal.SIGTERM, signal.SIGCHLD, PARENT_ENDED}
 
 
-def end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+def ask_for_signal_at_end_of_parent(number: int) -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
 def start(command: list[str]) -> int:
@@ -36,7 +43,7 @@ def start(command: list[str]) -> int:
     if launcher:
         return launcher
     try:
-        end_with_parent()
+        ask_for_signal_at_end_of_parent(signal.SIGTERM)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)  # which Python ignores
@@ -45,21 +52,34 @@ def start(command: list[str]) -> int:
         os._exit(127)
 
 
-def wait(launcher: int) -> int:
-    """The status of the launcher when it has ended."""
+def wait(launcher: int) -> tuple[int, bool]:
+    """The status of the launcher when it has ended, and whether the parent has begun to end."""
     kill_at = float("inf")
+    parent_ended = False
     while True:
         seconds = max(min(kill_at - time.monotonic(), 3600.0), 0.0)
         came = signal.sigtimedwait(SIGNALS, seconds)
+        number = came.si_signo if came else 0
+        parent_ended |= number == PARENT_ENDED
         ended, status = os.waitpid(launcher, os.WNOHANG)
         if ended:
-            return status
-        if came and came.si_signo == signal.SIGTERM:
+            return status, parent_ended or PARENT_ENDED in signal.sigpending()
+        if number in (signal.SIGTERM, PARENT_ENDED):
             os.kill(launcher, signal.SIGTERM)
             kill_at = min(kill_at, time.monotonic() + KILL_SECONDS)
         elif time.monotonic() >= kill_at:
             os.kill(launcher, signal.SIGKILL)
             kill_at = float("inf")
+
+
+def is_gone(parent: int, seconds: float) -> bool:
+    """Whether the parent is gone, or is so within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while os.getppid() == parent:
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def clean(folders: list[str]) -> None:
@@ -74,9 +94,9 @@ def clean(folders: list[str]) -> None:
 def main(arguments: list[str]) -> None:
     parent, folders, command = int(arguments[0]), arguments[1:3], arguments[3:]
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    end_with_parent()
-    status = wait(start(command)) if os.getppid() == parent else 0
-    if os.getppid() != parent:
+    ask_for_signal_at_end_of_parent(PARENT_ENDED)
+    status, parent_ended = (0, True) if is_gone(parent, 0) else wait(start(command))
+    if is_gone(parent, PARENT_SECONDS if parent_ended else 0):
         clean(folders)
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
