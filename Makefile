@@ -15,9 +15,10 @@ SURVEY ?=
 export WAYWISER_CUDA
 
 ready := .venv/ready-cuda-$(WAYWISER_CUDA)
+ready_build := .venv/ready-build-cuda-$(WAYWISER_CUDA)
 set_up := scripts/set-up pyproject.toml $(wildcard build_backend/*.py)
 
-.PHONY: survey test lint format wheel release release-checks build clean help
+.PHONY: survey test lint format wheel release release-checks build compile clean help
 
 survey: $(ready)
 ifeq ($(WAYWISER_CUDA),OFF)
@@ -30,7 +31,9 @@ endif
 test: build .venv/ready-test .venv/ready-browser .venv/ready-mpi .venv/ready-slurm
 	@scripts/test
 
-build: $(ready)
+build: compile $(ready)
+
+compile: $(ready_build)
 	scripts/build dev
 
 lint: build .venv/ready-test .venv/ready-lint
@@ -46,15 +49,19 @@ wheel: $(ready) .venv/ready-wheel .venv/ready-release
 release: $(ready) .venv/ready-release
 	CUDACXX=$(CURDIR)/.deps/release/cuda/bin/nvcc scripts/build release
 
-# The same for CI, in build/release-checks/: the files without CUDA are those of "make build", which has
+# The same for CI, in build/release-checks/: the files without CUDA are those of the dev preset, which has
 # compiled them with the same options. On another system than Debian there is no such compiler, and
 # nothing is built.
-release-checks: build .venv/ready-release
+release-checks: compile .venv/ready-release
 	@if [ -e .venv/ready-release ]; then \
 	    CUDACXX=$(CURDIR)/.deps/release/cuda/bin/nvcc scripts/build release-checks && \
 	    PATH="$(CURDIR)/.venv/bin:$$PATH" ctest --preset release-checks; fi
 
-$(ready): $(set_up)
+$(ready_build): $(set_up)
+	$(PYTHON) scripts/set-up --build
+	@touch $@
+
+$(ready): $(ready_build)
 	$(PYTHON) scripts/set-up
 	@touch $@
 
