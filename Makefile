@@ -9,7 +9,8 @@
 PYTHON ?= python3
 # A survey alone compiles no GPU code on a machine without an NVIDIA device, unless an earlier build
 # did. All other goals compile it everywhere.
-nvidia := $(wildcard /dev/nvidiactl /proc/driver/nvidia /dev/dxg /dev/nvhost-gpu .venv/ready-cuda-ON)
+nvidia := $(wildcard /dev/nvidiactl /proc/driver/nvidia /dev/dxg /dev/nvhost-gpu \
+    .venv/ready-build-cuda-ON .venv/ready-cuda-ON)
 WAYWISER_CUDA ?= $(if $(filter-out survey,$(MAKECMDGOALS))$(nvidia),ON,OFF)
 SURVEY ?=
 export WAYWISER_CUDA
@@ -31,7 +32,7 @@ endif
 test: build .venv/ready-test .venv/ready-browser .venv/ready-mpi .venv/ready-slurm
 	@scripts/test
 
-build: compile $(ready)
+build: $(ready) compile
 
 compile: $(ready_build)
 	scripts/build dev

@@ -1,6 +1,6 @@
 // Copies of pageable memory in one program without Python: plain copies of the CUDA runtime, a
-// prototype in plain CUDA whose threads stay awake, and the library's contexts with and without
-// awake threads. `awake.py` compiles and runs it.
+// prototype in plain CUDA whose threads stay awake, and the library's contexts with `plain` and
+// with awake threads. `awake.py` compiles and runs it.
 //
 //     nvcc -O3 -std=c++20 awake.cu -I INCLUDE -L LIB -l waywiser_transfer -o awake
 //     ./awake AWAKE_SECONDS      one JSON object for each size and direction: medians, in us
@@ -38,6 +38,15 @@ void check(waywiser_status status) {
     if (status == WAYWISER_OK) return;
     std::fprintf(stderr, "%s\n", waywiser_last_error());
     std::exit(1);
+}
+
+// For a thread that looks at something all the time.
+void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
 }
 
 // The median time of a call, in us.
@@ -99,7 +108,7 @@ public:
             }
         }
         work();
-        while (working_ != 0) __builtin_ia32_pause();
+        while (working_ != 0) relax();
         if (sides.to_gpu) check(cudaStreamSynchronize(stream_), "wait");
     }
 
@@ -108,7 +117,7 @@ private:
         for (std::size_t done = 0;;) {
             while (number_ == done) {
                 if (ending_) return;
-                __builtin_ia32_pause();
+                relax();
             }
             ++done;
             work();
@@ -125,8 +134,8 @@ private:
                 std::memcpy(slot_ + at, sides_.from + at, bytes);
                 submit(i);
             } else {
-                while (submitted_ <= i) __builtin_ia32_pause();
-                while (cudaEventQuery(events_[i]) == cudaErrorNotReady) __builtin_ia32_pause();
+                while (submitted_ <= i) relax();
+                while (cudaEventQuery(events_[i]) == cudaErrorNotReady) relax();
                 std::memcpy(sides_.to + at, slot_ + at, bytes);
             }
         }
@@ -197,7 +206,8 @@ int main(int count, char** arguments) {
     cudaStream_t stream = nullptr;
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
     waywiser_context* plain = context(1, 0);
-    waywiser_context* awake = context(0, std::atof(arguments[1]));
+    const double awake_seconds = std::atof(arguments[1]);
+    waywiser_context* awake = context(0, awake_seconds);
 
     for (const std::size_t mib : {1, 2, 4, 8}) {
         for (const bool to_gpu : {true, false}) {
@@ -223,17 +233,18 @@ int main(int count, char** arguments) {
                     check(cudaStreamSynchronize(stream), "wait");
                 });
             };
-            const double fastest = runtime(pinned);
-            const double usual = runtime(pageable.data());
+            const double of_pinned = runtime(pinned);
+            const double of_pageable = runtime(pageable.data());
             const double by_plain = library(plain);
             const double by_awake = library(awake);
-            std::this_thread::sleep_for(std::chrono::milliseconds(10));  // its threads sleep now
+            // Its threads are not awake beside those of the prototype.
+            std::this_thread::sleep_for(std::chrono::duration<double>(2 * awake_seconds));
             const Shape shape = prototype(sides(pageable.data()), stream);
             std::printf(
                 "{\"copy\": \"%s %zu MiB\", \"pinned, us\": %.2f, \"runtime, us\": %.2f, "
                 "\"plain, us\": %.2f, \"awake, us\": %.2f, \"prototype, us\": %.2f, "
                 "\"prototype threads\": %zu, \"prototype KiB\": %zu}\n",
-                to_gpu ? "H2D" : "D2H", mib, fastest, usual, by_plain, by_awake, shape.us,
+                to_gpu ? "H2D" : "D2H", mib, of_pinned, of_pageable, by_plain, by_awake, shape.us,
                 shape.threads, shape.part / kKib);
             std::fflush(stdout);
         }

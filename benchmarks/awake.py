@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -65,7 +66,10 @@ def compiled(folder: Path) -> Path:
     library = Path(waywiser.__file__).parent / "lib"
     program = folder / "awake"
     include = ROOT / "native" / "include"
-    command: list[str | Path] = ["nvcc", "-O3", "-std=c++20", "-I", include, "-L", library]
+    compiler = os.environ.get("CUDACXX") or shutil.which("nvcc")
+    if compiler is None:
+        sys.exit("awake.py: no nvcc is on the path: name it by CUDACXX")
+    command: list[str | Path] = [compiler, "-O3", "-std=c++20", "-I", include, "-L", library]
     command += ["-Xlinker", f"-rpath={library}", "-o", program, ROOT / "benchmarks" / "awake.cu"]
     subprocess.run([*command, "-lwaywiser_transfer"], check=True)
     return program

@@ -41,6 +41,7 @@ constexpr std::size_t kThreadsPerLink = 10;
 // GPU has just written are smaller, since the last of them are drained after the link's work.
 constexpr std::size_t kFillingAwakeThreads = 4;
 constexpr std::size_t kDrainingAwakeThreads = 6;
+// Minimum numbers, of at most kLargestSubmission bytes each.
 constexpr std::size_t kFilledSubmissions = 8;
 constexpr std::size_t kDrainedSubmissions = 2;
 constexpr std::size_t kSmallestSubmission = std::size_t{512} << 10;

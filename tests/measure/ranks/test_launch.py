@@ -196,9 +196,13 @@ from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.mpi_library import MpiLibrary, Mpicc
 library = MpiLibrary(Mpicc("/none/mpicc", "PATH"), "", "", "", was_cached=True)
 launch = Launch(library, {rank!r}, 1, template={ONE_RANK!r}, seconds=600)
+print(flush=True)
 time.sleep(600)
 """
-    with subprocess.Popen([sys.executable, "-c", code]) as first:
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        if connects:
+            assert first.stdout.readline() == b"\n"
         assert wait_until(lambda: len(descendants(first.pid)) == 2), "keeper and rank"
         pids = descendants(first.pid)
         assert files.left()

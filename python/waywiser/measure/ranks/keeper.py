@@ -2,8 +2,8 @@
 
     python -I -S keeper.py PARENT TEMPORARY SHARED COMMAND...
 
-It ends as the launcher ends. SIGTERM ends the launcher, and so does the end of the parent. It runs
-as a file and needs nothing of the package, so that it starts at once.
+It ends as the launcher ends. SIGTERM ends the launcher, and so does the end of the thread that has
+started this process. It runs as a file and needs nothing of the package, so that it starts at once.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ KILL_SECONDS = 2.0
 CLEAN_SECONDS = 2.0
 """Seconds in which ranks end that the launcher has left, and may still make files."""
 
-PARENT_SECONDS = 10.0
+PARENT_SECONDS = 60.0
 """Seconds in which the other threads of a parent end after the thread that has started this
 process. If they do not, the parent goes on, and cleans up itself."""
 
-PARENT_ENDED = signal.SIGUSR1
-"""Comes when the thread that has started this process ends. The parent itself sends SIGTERM."""
+THREAD_ENDED = signal.SIGUSR1
+"""Comes when the thread that has started this process ends, and again when the thread of the parent
+ends that the kernel takes instead. The parent itself sends SIGTERM."""
 
-SIGNALS = {signal.SIGTERM, signal.SIGCHLD, PARENT_ENDED}
+SIGNALS = {signal.SIGTERM, signal.SIGCHLD, THREAD_ENDED}
 
 
-def ask_for_signal_at_end_of_parent(number: int) -> None:
+def ask_for_signal_at_end_of_thread(number: int) -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
@@ -43,7 +44,7 @@ def start(command: list[str]) -> int:
     if launcher:
         return launcher
     try:
-        ask_for_signal_at_end_of_parent(signal.SIGTERM)
+        ask_for_signal_at_end_of_thread(signal.SIGTERM)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)  # which Python ignores
@@ -53,18 +54,20 @@ def start(command: list[str]) -> int:
 
 
 def wait(launcher: int) -> tuple[int, bool]:
-    """The status of the launcher when it has ended, and whether the parent has begun to end."""
+    """The status of the launcher when it has ended, and whether the thread that has started this
+    process has ended."""
     kill_at = float("inf")
-    parent_ended = False
+    thread_ended = False
     while True:
         seconds = max(min(kill_at - time.monotonic(), 3600.0), 0.0)
         came = signal.sigtimedwait(SIGNALS, seconds)
         number = came.si_signo if came else 0
-        parent_ended |= number == PARENT_ENDED
+        ends = number == signal.SIGTERM or (number == THREAD_ENDED and not thread_ended)
+        thread_ended |= number == THREAD_ENDED
         ended, status = os.waitpid(launcher, os.WNOHANG)
         if ended:
-            return status, parent_ended or PARENT_ENDED in signal.sigpending()
-        if number in (signal.SIGTERM, PARENT_ENDED):
+            return status, thread_ended or THREAD_ENDED in signal.sigpending()
+        if ends:
             os.kill(launcher, signal.SIGTERM)
             kill_at = min(kill_at, time.monotonic() + KILL_SECONDS)
         elif time.monotonic() >= kill_at:
@@ -73,7 +76,7 @@ def wait(launcher: int) -> tuple[int, bool]:
 
 
 def is_gone(parent: int, seconds: float) -> bool:
-    """Whether the parent is gone, or is so within so many seconds."""
+    """Whether the parent is gone. Waits for it for at most so many seconds."""
     deadline = time.monotonic() + seconds
     while os.getppid() == parent:
         if time.monotonic() >= deadline:
@@ -94,15 +97,15 @@ def clean(folders: list[str]) -> None:
 def main(arguments: list[str]) -> None:
     parent, folders, command = int(arguments[0]), arguments[1:3], arguments[3:]
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    ask_for_signal_at_end_of_parent(PARENT_ENDED)
-    status, parent_ended = (0, True) if is_gone(parent, 0) else wait(start(command))
-    if is_gone(parent, PARENT_SECONDS if parent_ended else 0):
+    ask_for_signal_at_end_of_thread(THREAD_ENDED)
+    status, thread_ended = (0, True) if is_gone(parent, 0) else wait(start(command))
+    if is_gone(parent, PARENT_SECONDS if thread_ended else 0):
         clean(folders)
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         if -code != signal.SIGKILL:
             signal.signal(-code, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
         os.kill(os.getpid(), -code)
     sys.exit(code)
 
