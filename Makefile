@@ -95,6 +95,7 @@ clean:
 help:
 	@echo "make survey   measure this machine (quick)"
 	@echo "make test     build and run every test that this machine can run"
+	@echo "make build    build the product and the tests, with CUDA (WAYWISER_CUDA=OFF: without)"
 	@echo "make lint     formatters, linters, types, layers, vocabulary"
 	@echo "make format   let the formatters write"
 	@echo "make wheel    wheels for drivers from R525 and glibc from 2.28 on, and a source archive, in dist/"

@@ -12,6 +12,8 @@ import pytest
 from report.browser import FAMILIES, PATIENCE_MILLISECONDS, VISIBLE_WORDS
 from report.conftest import HOSTILE
 
+pytestmark = pytest.mark.slow
+
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 PAPER = {"width": 718, "height": 1035}

@@ -114,7 +114,8 @@ typedef struct waywiser_options {
     const char* policy;
     int quiet; /* 1: writes no warnings to stderr; see waywiser_context_warnings() */
     /* Seconds for which the threads of a copy spin after it, up to 1; 0: they sleep at once. Each
-     * uses a CPU meanwhile. Pageable copies of 1 to 64 MiB that follow are faster. */
+     * uses a CPU meanwhile. Copies of 1 to 64 MiB between pageable memory and a GPU that follow are
+     * faster. */
     double awake_seconds;
 } waywiser_options;
 

@@ -41,8 +41,8 @@ class Context(native.Context):
       are contiguous in host memory. Two that access host memory fill a PCIe 5.0 link, and slow down
       other kernels much more.
     - ``awake_seconds``: for how long the copying threads spin after a copy before they sleep, up to
-      1; None: not at all. Each of them uses a CPU meanwhile. Copies of 1 to 64 MiB of pageable
-      memory that follow each other are faster then.
+      1; None: not at all. Each of them uses a CPU meanwhile. Copies of 1 to 64 MiB between
+      pageable memory and a GPU that follow each other are faster then.
     - ``policy``: the file of a policy, or "off"; None: the one of ``WAYWISER_POLICY`` or of the
       configuration folders (docs/policy.md).
 
@@ -50,8 +50,8 @@ class Context(native.Context):
     block, cancels transfers whose threads wait for the stream and waits for those that have
     started. Copies that the GPU runtime makes are in their stream already and go on.
 
-    Raises `InvalidOperand` for what is no whole number, and `InvalidTransfer` for numbers below 1
-    and for relays that this machine does not have.
+    Raises `InvalidOperand` for a value of a wrong type, and `InvalidTransfer` for numbers out of
+    range and for relays that this machine does not have.
     """
 
     def __init__(
@@ -121,6 +121,8 @@ def _seconds(name: str, value: Any) -> float | None:
     if value is None:
         return None
     try:
+        if isinstance(value, bool | str | bytes):
+            raise TypeError
         seconds = float(value)
     except (TypeError, ValueError):
         raise _InvalidOperand(

@@ -46,6 +46,7 @@ def test_profiles_that_decide_advise_the_same_method(kind: str, tmp_path: Path) 
             notes = [note for note in found.notes if "does not decide" in note]
             assert all(f"{number}.wwp" in note for note in notes)
             if notes:
+                assert "by more than the noise" not in found.why
                 silent += 1
             else:
                 decided.setdefault(copy, set()).add(str(found.best.method))

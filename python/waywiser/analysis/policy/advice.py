@@ -129,6 +129,9 @@ class Advice(Value, frozen=True):
     table: DecisionTable
 
 
+FASTEST_HERE = "it was the fastest in these measurements, which do not decide it"
+
+
 def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
     """Raises `NotMeasured` for a copy of which there is no time, `PolicyError` for memory of which
     policies have no class, `SimulatedMachineError` for a simulated machine."""
@@ -139,7 +142,10 @@ def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
     if times is None:
         raise _not_in_range(table, request, subjects)
     found = _MethodsOfCopy(request, table, times, _measure(request, subjects)).advice(notes)
-    return msgspec.structs.replace(found, notes=(*_not_decided(found, subjects), *found.notes))
+    undecided = tuple(_not_decided(found, subjects))
+    slower = [each.margin >= 0 for each in found.alternatives if not each.excluded]
+    why = FASTEST_HERE if undecided and slower and all(slower) else found.why
+    return msgspec.structs.replace(found, why=why, notes=(*undecided, *found.notes))
 
 
 def _not_decided(found: Advice, subjects: Sequence[Subject]) -> Iterator[str]:

@@ -18,8 +18,9 @@ from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_
 from waywiser.words.sizes import size_text
 
 USES_POLICY = (
-    "waywiser.transfer chooses this method if a policy of this profile is installed (waywiser "
-    "policy FILE -o machine.json, then WAYWISER_POLICY=machine.json); else it uses its defaults."
+    "waywiser.transfer chooses this method if a policy of this profile is installed that decides "
+    "this copy (waywiser policy FILE -o machine.json, then WAYWISER_POLICY=machine.json); else it "
+    "uses its defaults. waywiser.transfer.explain says which."
 )
 
 REASONS = {
