@@ -357,8 +357,11 @@ def test_a_dry_run_says_how_many_how_much_and_how_long(capsys: Output) -> None:
     arguments = ["survey", "--dry-run", "--only", "pinned@numa:0 -> device@gpu:0 by copy-engin?"]
     assert cli.run(arguments) == 0
     text = capsys.readouterr().out
-    # Of 112 visits, 12 are of sizes at which the rate is expected to have saturated.
-    assert "standard: 28 series in 100 visits by 4 processes, up to 2 GiB of memory, about " in text
+    # 12 visits are of sizes at which the rate is expected to have saturated.
+    assert (
+        "standard: 28 series in 100 to 112 visits by 4 processes, up to 2 GiB of memory, about "
+        in text
+    )
     assert "deadline after 1 min 58 s: all is expected to fit; if time runs out, these " in text
     assert "pinned@numa:0 -> device@gpu:0 by copy-engine: 28 sizes, 8 B to 1 GiB" in text
     assert cli.run([*arguments, "--json", "--memory", "1GiB", "--seed", "5"]) == 0

@@ -93,6 +93,9 @@ def _shown(
     from waywiser.report.views.policy import policy_parts
 
     yield from policy_parts(found, tables)
+    if not found.classes:
+        yield Words("It would decide nothing: programs keep the library's defaults.")
+        return
     command = Code(f"waywiser policy {' '.join(files)} -o machine.json", indent=4)
     yield Section("", "", (Words("To use it:"), command, Words(_install("machine.json"))))
 

@@ -161,8 +161,12 @@ def _occupied(survey: Survey) -> Iterator[str]:
 def _total(survey: Survey) -> Iterator[str]:
     """How much is planned, how long it is expected to take, and what has no time."""
     plan, expected = survey.plan, survey.outlook
+    visits = str(expected.visits)
+    # Those of equal paths, and of sizes at which a rate has saturated, may not be needed.
+    if expected.visits < plan.visits and not expected.skipped:
+        visits += f" to {plan.visits}"
     yield (
-        f"{plan.preset.name}: {len(plan.points)} series in {expected.visits} visits by "
+        f"{plan.preset.name}: {len(plan.points)} series in {visits} visits by "
         f"{count(expected.processes, 'process')}, "
         f"up to {format_bytes(-(-plan.buffer_bytes // _MIB) * _MIB)} of memory, "
         f"about {format_seconds(expected.seconds)} (seed {plan.request.seed})"
