@@ -254,6 +254,16 @@ def test_a_test_that_takes_too_long_is_aborted(script: Script, make: MakeWorkers
     assert found.loss == RankLoss(Failure("timeout", reason), "others", -1, "sending from a")
 
 
+def test_a_test_whose_time_is_over_before_its_workers_are_there_is_aborted(
+    script: Script, make: MakeWorkers
+) -> None:
+    script.hangs = True
+    script.on_made = lambda group: time.sleep(0.3)
+    found = make().measure(replace(TEST, seconds=0.05))
+    reason = "not finished in 0.05 s: messages to 3 were stopped"
+    assert found.loss == RankLoss(Failure("timeout", reason), "others", -1, "sending from a")
+
+
 def test_workers_that_do_not_leave_are_killed(script: Script, make: MakeWorkers) -> None:
     script.hangs, script.ends_by_abort = True, False
     workers = make()

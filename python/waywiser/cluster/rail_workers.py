@@ -233,19 +233,24 @@ class RailWorkers(Closeable):
                 self._test = ""
 
     def _end_test(self, test: str, reason: str = "") -> None:
-        """Lets the workers leave the test; kills them if they do not."""
-        deadline = time.monotonic() + self._leave_seconds
+        """Lets the workers leave the test; kills them if they do not. With a reason, it waits for
+        workers that are not there yet."""
+        deadline = 0.0
         while True:
             with self._names:
-                if self._test != test or self._groups.group is None:
+                if self._test != test:
                     return
                 self._limit = self._limit or reason
-                if time.monotonic() > deadline:
-                    left = f"not left {self._leave_seconds:.3g} s after it was stopped"
-                    if not self._killed:  # the limit and the coordinator may both end it
-                        self._limit = f"{self._limit}, {left}" if self._limit else left
-                    self._killed = True
-                    self._groups.kill()
+                if self._groups.group is not None:
+                    deadline = deadline or time.monotonic() + self._leave_seconds
+                    if time.monotonic() > deadline:
+                        left = f"not left {self._leave_seconds:.3g} s after it was stopped"
+                        if not self._killed:  # the limit and the coordinator may both end it
+                            self._limit = f"{self._limit}, {left}" if self._limit else left
+                        self._killed = True
+                        self._groups.kill()
+                        return
+                    self._groups.abort()  # again: it may have come before they joined
+                elif not reason:
                     return
-                self._groups.abort()  # again: it may have come before they joined
             time.sleep(_ABORT_AGAIN_SECONDS)
