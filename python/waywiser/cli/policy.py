@@ -75,10 +75,9 @@ def _written(
     from waywiser.report.views.policy import hidden_parts
     from waywiser.words.number_format import count
 
-    classes = found.classes
-    number = sum(len(each.rows) + len(each.host_contiguous) for each in classes)
-    rows = count(number, "row")
-    yield Words(f"{output}: {rows} for {count(len(classes), 'kind')} of copies")
+    number = _number_of_rows(found)
+    kinds = count(len(found.classes), "kind")
+    yield Words(f"{output}: {count(number, 'row')} for {kinds} of copies")
     if number:
         yield Words(_install(output))
     else:
@@ -93,11 +92,15 @@ def _shown(
     from waywiser.report.views.policy import policy_parts
 
     yield from policy_parts(found, tables)
-    if not found.classes:
+    if not _number_of_rows(found):
         yield Words("It would decide nothing: programs keep the library's defaults.")
         return
     command = Code(f"waywiser policy {' '.join(files)} -o machine.json", indent=4)
     yield Section("", "", (Words("To use it:"), command, Words(_install("machine.json"))))
+
+
+def _number_of_rows(found: Policy) -> int:
+    return sum(len(each.rows) + len(each.host_contiguous) for each in found.classes)
 
 
 def _install(file: str) -> str:

@@ -213,7 +213,7 @@ time.sleep(600)
 def test_nothing_is_left_when_a_process_ends_after_its_thread_that_launched(
     files: OwnFiles,
 ) -> None:
-    """As the threads of a process that is killed end one after the other."""
+    """The threads of a process that is killed end one after the other."""
     code = """
 import os, sys, threading, time
 from waywiser.measure.ranks.launch_start import start_launcher
