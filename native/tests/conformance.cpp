@@ -75,7 +75,7 @@ std::vector<Place> places_of(const MemoryKind& memory, const Machine& machine) {
     return found;
 }
 
-// A temporary folder of the process, removed at its end.
+// A temporary folder of the process, removed at its end, but not at that of a child.
 class Folder {
 public:
     explicit Folder(const std::filesystem::path& in)
@@ -84,7 +84,9 @@ public:
         std::filesystem::create_directory(path_, failed);
         made_ = !failed;
     }
-    ~Folder() { remove(); }
+    ~Folder() {
+        if (::getpid() == owner_) remove();
+    }
     Folder(const Folder&) = delete;
     Folder& operator=(const Folder&) = delete;
     [[nodiscard]] bool made() const { return made_; }
@@ -96,6 +98,7 @@ public:
 
 private:
     std::filesystem::path path_;
+    const pid_t owner_ = ::getpid();
     bool made_ = false;
 };
 
@@ -223,7 +226,7 @@ Caller::Caller(const Transfer& transfer, const Machine& machine)
     : transfer_(transfer),
       machine_(machine),
       executor_(Executors::instance().find(transfer.path.executor)),
-      engine_(std::make_unique<transfer::Engine>(
+      engine_(transfer::Engine::make(
           machine, transfer::EngineOptions{.pinned_bytes = kStaging, .relay_bytes = kStaging})) {
     for (const int device : executor_->lanes(transfer, machine)) {
         streams_.push_back(std::make_unique<gpu::Stream>(device));

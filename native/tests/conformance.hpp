@@ -66,7 +66,7 @@ private:
     const Executor* executor_;
     std::vector<std::unique_ptr<gpu::Stream>> streams_;
     std::vector<gpu::Stream*> lanes_;
-    std::unique_ptr<transfer::Engine> engine_;
+    std::shared_ptr<transfer::Engine> engine_;
 };
 
 // Moves the bytes once, at these offsets from their earliest start; returns what is wrong, or an

@@ -72,7 +72,10 @@ typedef enum waywiser_status {
     WAYWISER_TIMEOUT = 7,       /* the transfer still runs */
     WAYWISER_CANCELLED = 8,     /* its context was released before the transfer started */
     WAYWISER_FORKED = 9,        /* a child process uses a context of its parent */
-    WAYWISER_INTERNAL = 10
+    WAYWISER_INTERNAL = 10,
+    /* A GPU does not answer. It may use the memory of both sides at any time: neither may be freed
+     * or used again. */
+    WAYWISER_IN_USE = 11
 } waywiser_status;
 
 /* The message of the last call of this thread that failed; never NULL. The library owns the text,
@@ -98,7 +101,9 @@ typedef struct waywiser_options {
     size_t pinned_bytes; /* maximum of pinned staging; 0: 16 MiB per thread, capped by limits */
     const int* relays;   /* numbers of GPUs whose links may help copies of other GPUs */
     size_t relay_count;  /* entries of `relays` */
-    size_t relay_bytes;  /* maximum of staging memory on each relay; 0: 64 MiB */
+    /* Maximum of staging memory on each GPU, for relays and lists; 0: 64 MiB. A relay whose chunk is
+     * larger has one of them. */
+    size_t relay_bytes;
     /* Maximum of bytes queued at once on a GPU's copy engine per direction; 0: no limit. */
     size_t polite_bytes;
     int plain;          /* 1: only plain copies of the GPU runtime; one thread for a file */
@@ -123,7 +128,9 @@ typedef struct waywiser_options {
 WAYWISER_API waywiser_status waywiser_context_create(const waywiser_options* options,
                                                      waywiser_context** context);
 /* Cancels transfers whose threads wait for the stream, waits for those that have started, and stops
- * the threads. Copies made by the GPU runtime (pinned memory, lists, small copies) are already in
+ * the threads; exit() does the same. If no GPU completes anything for 5 seconds, the transfers fail
+ * with WAYWISER_IN_USE, and the context keeps their staging memory, streams and threads for ever. A
+ * call of the GPU runtime that does not return, also in exit(), is not ended. Copies made by the GPU runtime (pinned memory, lists, small copies) are already in
  * the stream and continue: synchronise it before their memory is freed. Does nothing in a forked
  * child, and for NULL. Handles of its transfers stay valid, and are released on their own. Memory
  * of waywiser_pinned_alloc outlives the context. */
@@ -134,6 +141,8 @@ typedef struct waywiser_usage {
     size_t threads, most_threads;           /* copying threads */
     size_t pinned_bytes, most_pinned_bytes; /* staging memory on the host */
     size_t transfers;                       /* queued for its threads or in progress on them */
+    size_t gpu_bytes, most_gpu_bytes;       /* staging memory: on the GPU that has most, on each */
+    size_t streams;                         /* of the GPU runtime */
 } waywiser_usage;
 WAYWISER_API waywiser_status waywiser_context_usage(waywiser_context* context,
                                                     waywiser_usage* usage);
@@ -198,9 +207,10 @@ WAYWISER_API waywiser_status waywiser_copy(waywiser_context* context, void* to, 
  * completed its work, unless waywiser_last_ended() returns 1; so it returns at once if both sides
  * are on GPUs.
  *
- * Waits for the stream and for GPUs at most `timeout` seconds (negative: without limit); the time
- * in which the calling thread itself copies is not limited. *transfer is NULL if the host's side is
- * free by then. Else it is the handle of the copy, which goes on: both sides are in use until it
+ * Waits for the stream, for GPUs and for other threads at most `timeout` seconds (negative: without
+ * limit). What the calling thread copies at that moment it completes, some MiB at most, and a call of
+ * the GPU runtime is not cut short: that of a small copy of pageable memory returns when the bytes
+ * have arrived. *transfer is NULL if the host's side is free by then. Else it is the handle of the copy, which goes on: both sides are in use until it
  * has ended. While the stream is captured, a copy of device and pinned memory is recorded and not
  * waited for. */
 WAYWISER_API waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to,
@@ -208,7 +218,7 @@ WAYWISER_API waywiser_status waywiser_copy_and_wait(waywiser_context* context, v
                                                     double timeout, waywiser_transfer** transfer);
 /* Returns 1 if the calling thread's last call of a function whose name ends in _and_wait has
  * returned after the whole transfer had ended, so that a GPU's side is free too; else 0. A copy of
- * less than 8 MiB has always ended. */
+ * less than 8 MiB has always ended, unless it was only recorded in a graph. */
 WAYWISER_API int waywiser_last_ended(void);
 /* Returns at once. The copy starts after the work that is in the stream at the call; later work in
  * the stream may start before it has ended. Both sides are in use until the transfer has ended. */
@@ -348,6 +358,16 @@ WAYWISER_API void waywiser_transfer_release(waywiser_transfer* transfer);
 WAYWISER_API waywiser_status waywiser_explain(waywiser_context* context, const void* to,
                                               const void* from, size_t bytes, char* text,
                                               size_t capacity);
+/* How one range is copied. Later versions may have more of these. */
+typedef enum waywiser_method {
+    WAYWISER_METHOD_NONE = 0,   /* there is nothing to copy */
+    WAYWISER_METHOD_PLAIN = 1,  /* by calls of the GPU runtime, or by the calling thread alone */
+    WAYWISER_METHOD_CHUNKED = 2 /* by threads of the library, in chunks */
+} waywiser_method;
+/* Says how waywiser_copy() would copy, as waywiser_explain() does in words. Copies nothing. */
+WAYWISER_API waywiser_status waywiser_copy_method(waywiser_context* context, const void* to,
+                                                  const void* from, size_t bytes,
+                                                  waywiser_method* method);
 /* Writes how waywiser_copy_batch() or waywiser_copy_blocks() would copy the same list: a line for
  * each method that moves some of its pieces, joined by line feeds. Assumes that the stream is one
  * of the list's GPU and not captured, and that all staging memory is free. Moves nothing, and fails

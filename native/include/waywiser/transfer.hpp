@@ -368,6 +368,13 @@ public:
         text.resize(text.find('\0'));
         return text;
     }
+    // How copy() would copy, as a value.
+    [[nodiscard]] waywiser_method copy_method(const void* to, const void* from,
+                                              std::size_t bytes) const {
+        waywiser_method method = WAYWISER_METHOD_NONE;
+        detail::check_transfer(waywiser_copy_method(context_, to, from, bytes, &method));
+        return method;
+    }
     // How copy_batch() or copy_blocks() would be done: a line for each method, joined by line
     // feeds.
     [[nodiscard]] std::string explain_batch(std::span<void* const> to,

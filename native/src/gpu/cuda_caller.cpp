@@ -150,6 +150,14 @@ bool capturing(void* stream) noexcept {
     return status != cudaStreamCaptureStatusNone;
 }
 
+bool is_blocking(void* stream) noexcept {
+    if (is_default(stream)) return true;
+    unsigned flags = cudaStreamDefault;
+    const cudaError_t code = cudaStreamGetFlags(static_cast<cudaStream_t>(stream), &flags);
+    forget(code);
+    return code != cudaSuccess || (flags & cudaStreamNonBlocking) == 0;
+}
+
 bool has_context() noexcept {
     if (!available()) return false;
     CUcontext context = nullptr;

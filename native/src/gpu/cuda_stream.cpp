@@ -1,6 +1,5 @@
 // Streams and events.
 #include "cuda_call.hpp"
-#include "priority_stream.hpp"
 
 namespace waywiser::gpu {
 
@@ -16,21 +15,20 @@ void detail::EventDeleter::operator()(void* handle) const noexcept {
     forget(cudaEventDestroy(static_cast<cudaEvent_t>(handle)));
 }
 
-Stream::Stream(int device) : device_(device) {
+Stream::Stream(int device, StreamUse use_for) : device_(device) {
     use(device);
     cudaStream_t stream = nullptr;
-    WAYWISER_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    if (use_for == StreamUse::prioritized) {
+        int least = 0;
+        int greatest = 0;
+        WAYWISER_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+        WAYWISER_CUDA(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
+    } else {
+        const bool blocking = use_for == StreamUse::blocking;
+        const unsigned flags = blocking ? cudaStreamDefault : cudaStreamNonBlocking;
+        WAYWISER_CUDA(cudaStreamCreateWithFlags(&stream, flags));
+    }
     handle_.reset(stream);
-}
-
-void* PriorityStream::create(int device) {
-    use(device);
-    int least = 0;
-    int greatest = 0;
-    WAYWISER_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    cudaStream_t stream = nullptr;
-    WAYWISER_CUDA(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
-    return stream;
 }
 
 void Stream::synchronize() const { WAYWISER_CUDA(cudaStreamSynchronize(raw(*this))); }

@@ -95,10 +95,15 @@ struct EventDeleter {
 };
 }  // namespace detail
 
-// A stream that does not synchronise with the default stream, or a caller's.
+// non_blocking: not ordered with the legacy default stream. prioritized: the same, and its kernels
+// start before those that wait in other streams. blocking: the legacy stream starts its work after
+// the work in it, and it starts its own after the work in the legacy stream (cudaStreamCreate).
+enum class StreamUse { non_blocking, prioritized, blocking };
+
+// A stream of the library, or a caller's.
 class Stream {
 public:
-    explicit Stream(int device);
+    explicit Stream(int device, StreamUse use = StreamUse::non_blocking);
     // A stream that the caller owns: the runtime's handle, nullptr for the legacy default stream of
     // the device.
     Stream(int device, void* callers)
@@ -156,6 +161,9 @@ struct StreamInfo {
 StreamInfo stream_info(void* stream, int otherwise);
 // Whether the stream is being captured, or cannot be queried because another one is.
 bool capturing(void* stream) noexcept;
+// Whether the legacy default stream can hold back the stream, although it has no work of its own:
+// true for default streams, for all streams but non-blocking ones, and if it is unknown.
+bool is_blocking(void* stream) noexcept;
 
 // The devices that have a primary context in this process. Creates none.
 std::vector<int> active_devices();

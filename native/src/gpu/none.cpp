@@ -1,7 +1,6 @@
 // The gpu seam for builds without CUDA: no device, and a clear reason why.
 #include "gpu.hpp"
 #include "launch.hpp"
-#include "priority_stream.hpp"
 
 namespace waywiser::gpu {
 namespace {
@@ -37,8 +36,7 @@ void detail::ExecutableGraphDeleter::operator()(void*) const noexcept {}
 void detail::HostDeleter::operator()(std::byte*) const noexcept {}
 void detail::RegistrationDeleter::operator()(std::byte*) const noexcept {}
 
-Stream::Stream(int device) : device_(device) { throw_unavailable("Stream"); }
-void* PriorityStream::create(int) { throw_unavailable("PriorityStream"); }
+Stream::Stream(int device, StreamUse) : device_(device) { throw_unavailable("Stream"); }
 void Stream::synchronize() const { throw_unavailable("Stream::synchronize"); }
 bool Stream::done() const { throw_unavailable("Stream::done"); }
 
@@ -52,6 +50,7 @@ double seconds_between(const Event&, const Event&) { throw_unavailable("seconds_
 PointerInfo pointer_info(const void*) { return {}; }
 StreamInfo stream_info(void*, int) { throw_unavailable("stream_info"); }
 bool capturing(void*) noexcept { return false; }
+bool is_blocking(void*) noexcept { return true; }
 std::vector<int> active_devices() { return {}; }
 bool has_context() noexcept { return false; }
 bool has_context_of(int) noexcept { return false; }

@@ -15,6 +15,8 @@ class SpinningMutex : public std::mutex {
 public:
     SpinningMutex() {
 #if defined(__GLIBC__)
+        // The base class may have initialised it in any way: POSIX forbids to do so again.
+        pthread_mutex_destroy(native_handle());
         pthread_mutexattr_t kind;
         pthread_mutexattr_init(&kind);
         pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ADAPTIVE_NP);

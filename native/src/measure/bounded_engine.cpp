@@ -53,7 +53,7 @@ transfer::Engine& BoundedEngine::prepare(const Request& request, std::size_t buf
     const std::size_t generous = needed.pinned > 0 ? std::min(left, limit_ / kStagingFraction) : 0;
     budget_.pinned = std::max(useful, generous);
     // 0 would select the engine's default.
-    engine_.emplace(
+    engine_ = transfer::Engine::make(
         machine_, transfer::EngineOptions{.pinned_bytes = std::max<std::size_t>(budget_.pinned, 1),
                                           .relay_bytes = std::max<std::size_t>(budget_.relay, 1),
                                           .peer_access = peer_access_});

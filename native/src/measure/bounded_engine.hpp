@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
+#include <memory>
 #include <set>
 
 #include "transfer/engine.hpp"
@@ -41,7 +41,7 @@ private:
     const bool peer_access_;
     std::size_t required_ = 0;
     Budget budget_;
-    std::optional<transfer::Engine> engine_;
+    std::shared_ptr<transfer::Engine> engine_;
 };
 
 }  // namespace waywiser::measure

@@ -5,19 +5,20 @@
 #include <chrono>
 #include <exception>
 #include <optional>
-#include <thread>
 #include <utility>
 
-#include "host/relax.hpp"
 #include "host/streaming.hpp"
+#include "transfer/wait.hpp"
 
 namespace waywiser::transfer {
 namespace {
 
-// A thread that waits for the GPU spins for so long: some other copy is before it then.
-constexpr auto kSpin = std::chrono::milliseconds(1);
-constexpr auto kNap = std::chrono::microseconds(10);
-constexpr unsigned kLooksBetweenYields = 64;
+// A thread that waits for the GPU spins; after that long some other copy is before it. Then the
+// thread leaves for a moment: its caller may have waited long enough, or the context is closed.
+constexpr Polling kArrival{.spin = std::chrono::milliseconds(1),
+                           .pause = std::chrono::nanoseconds(0),
+                           .sleep = std::chrono::microseconds(10)};
+constexpr double kStaySeconds = 1e-3;
 
 std::size_t ceiling(std::size_t bytes, std::size_t part) { return (bytes + part - 1) / part; }
 
@@ -56,9 +57,12 @@ AwakeCopy::AwakeCopy(Engine& engine, const End& to, const End& from, std::size_t
       slot_(std::move(slot)),
       filled_(to_gpu_ ? submissions_ : 0) {
     most_threads_ = threads_of(shape);
-    routes_.push_back({});  // CPUs do the work of its chunks
-    const std::size_t events = to_gpu_ ? 1 : submissions_;
-    for (std::size_t i = 0; i < events; ++i) events_.push_back(pool_.take(device_));
+    // To a GPU, the chunk of the thread that has filled the last piece is in flight until the GPU
+    // has read all of them. CPUs do the work of the other chunks.
+    routes_.push_back(to_gpu_ ? Route{.device = device_, .direction = Direction::in} : Route{});
+    if (to_gpu_) return;
+    chunks_per_thread_ = 1;
+    for (std::size_t i = 0; i < submissions_; ++i) events_.push_back(pool_.take(device_));
 }
 
 // What the caller has submitted may still run if the copy could not start.
@@ -74,13 +78,16 @@ std::size_t AwakeCopy::bytes_of(std::size_t number, std::size_t each) const {
 
 void AwakeCopy::fill(Chunk& chunk) {
     try {
+        chunk.unfinished = false;
         if (to_gpu_) {
-            fill_pieces();
+            chunk.bytes = fill_pieces() ? bytes() : 0;
         } else {
             if (!submitting_.exchange(true)) {
                 while (submitted_ < submissions_) submit_next();
             }
-            chunk.ends_job = drain_pieces();
+            const Drained drained = drain_pieces();
+            chunk.unfinished = drained == Drained::none_arrives;
+            chunk.ends_job = drained == Drained::all;
             if (chunk.ends_job) add_moved(bytes());
             chunk.bytes = 0;  // counted at once: other chunks may complete after the job has ended
         }
@@ -91,30 +98,32 @@ void AwakeCopy::fill(Chunk& chunk) {
     }
     if (broken_) {
         settle();  // this thread may have submitted after the one that failed
+        chunk.unfinished = false;
         chunk.bytes = 0;
     }
 }
 
-void AwakeCopy::fill_pieces() {
+// Whether this thread has filled the last piece, so that all of them are submitted.
+bool AwakeCopy::fill_pieces() {
+    bool last = false;
     for (;;) {
         const std::size_t piece = next_.fetch_add(1);
-        if (piece >= pieces_ || broken_) return;
+        if (piece >= pieces_ || broken_) return last;
         const std::size_t at = piece * piece_;
         const std::size_t bytes = bytes_of(piece, piece_);
         // The GPU reads caches of several CPUs more slowly than memory (measured on H100).
         host::copy_streaming(slot_.data() + at, from_ + at, bytes);
         const std::size_t submission = at / submission_;
         const std::size_t filled = filled_[submission].fetch_add(bytes) + bytes;
-        if (filled == bytes_of(submission, submission_)) submit_filled(submission);
+        if (filled == bytes_of(submission, submission_)) last = submit_filled(submission);
     }
 }
 
-void AwakeCopy::submit_filled(std::size_t submission) {
+// Whether it was the last one.
+bool AwakeCopy::submit_filled(std::size_t submission) {
     const std::size_t at = submission * submission_;
     gpu::copy_async(to_ + at, slot_.data() + at, bytes_of(submission, submission_), stream_);
-    if (submitted_.fetch_add(1) + 1 < submissions_) return;
-    events_.front().record(stream_);
-    add_in_flight(events_.front());
+    return submitted_.fetch_add(1) + 1 == submissions_;
 }
 
 // By the caller, while other threads learn of the copy. What it throws is what the copy fails with.
@@ -133,7 +142,7 @@ void AwakeCopy::submit_next() {
     const std::size_t number = submitted_.load(std::memory_order_relaxed);
     const std::size_t at = number * submission_;
     gpu::copy_async(slot_.data() + at, from_ + at, bytes_of(number, submission_), stream_);
-    events_[number].record(stream_);
+    events_[number]->record(stream_);
     if (number + 1 == submissions_) {
         add_in_flight(events_.back());
         set_submitted();
@@ -141,15 +150,18 @@ void AwakeCopy::submit_next() {
     submitted_.store(number + 1, std::memory_order_release);
 }
 
-// Whether this thread has drained the last piece. Then no other one uses the staging memory or the
-// events any more: a thread that waits for a submission has a piece to drain.
-bool AwakeCopy::drain_pieces() {
+// Drains pieces while some arrive. `all`: this thread has drained the last one, after which no other
+// thread uses the staging memory or the events any more: each has taken its pieces before.
+AwakeCopy::Drained AwakeCopy::drain_pieces() {
     bool last = false;
     for (;;) {
-        const std::size_t piece = next_.fetch_add(1);
-        if (piece >= pieces_) return last;
+        std::size_t piece = next_.load(std::memory_order_relaxed);
+        if (piece >= pieces_) return last ? Drained::all : Drained::until_last_piece;
+        const auto arrives = [&] { return broken_ || has_arrived(piece * piece_ / submission_); };
+        if (!poll(arrives, Deadline(kStaySeconds), kArrival)) return Drained::none_arrives;
+        if (broken_) return Drained::until_last_piece;
+        if (!next_.compare_exchange_strong(piece, piece + 1)) continue;
         const std::size_t at = piece * piece_;
-        if (!wait_for([&] { return has_arrived(at / submission_); })) return false;
         copy_to_fresh(to_ + at, slot_.data() + at, bytes_of(piece, piece_), true);
         last = drained_.fetch_add(1) + 1 == pieces_;
     }
@@ -166,7 +178,7 @@ bool AwakeCopy::has_arrived(std::size_t submission) {
     try {
         // Only the thread that asks changes it.
         const std::size_t oldest = arrived_.load(std::memory_order_relaxed);
-        if (oldest < submitted_.load(std::memory_order_acquire) && events_[oldest].done()) {
+        if (oldest < submitted_.load(std::memory_order_acquire) && events_[oldest]->done()) {
             arrived_.store(oldest + 1, std::memory_order_release);
         }
     } catch (...) {
@@ -177,42 +189,18 @@ bool AwakeCopy::has_arrived(std::size_t submission) {
     return false;  // the caller looks again
 }
 
-// False if another thread has failed.
-template <class Condition>
-bool AwakeCopy::wait_for(const Condition& condition) const {
-    const auto start = std::chrono::steady_clock::now();
-    for (unsigned looks = 1; !condition(); ++looks) {
-        if (broken_) return false;
-        if (looks % kLooksBetweenYields != 0) {
-            host::relax();
-        } else if (std::chrono::steady_clock::now() - start < kSpin) {
-            std::this_thread::yield();
-        } else {
-            std::this_thread::sleep_for(kNap);
-        }
-    }
-    return true;
-}
-
 // After a failure: waits until no GPU uses the staging memory.
 void AwakeCopy::settle() noexcept {
-    try {
-        stream_.synchronize();
-    } catch (const gpu::Error&) {
-        may_be_in_use_ = true;
-    }
+    const Settled now = transfer::settle(stream_);
+    if (now == Settled::yes) return;
+    may_be_in_use_ = true;
+    if (now == Settled::no) keep_in_use();
 }
 
 void AwakeCopy::finish() {
-    try {
-        if (to_gpu_) wait_for([&] { return events_.front().done(); });
-    } catch (...) {
-        settle();
-        forget_moved();
-        throw;
-    }
+    if (to_gpu_) return;
     remove_in_flight(events_.back());
-    for (gpu::Event& event : events_) pool_.give_back(device_, std::move(event));
+    for (auto& event : events_) pool_.give_back(device_, std::move(event));
     events_.clear();
 }
 

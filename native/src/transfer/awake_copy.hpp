@@ -3,7 +3,8 @@
 // Threads that take chunks from the schedule wait for each other at its lock and at the driver's:
 // that costs 10 to 30 us for each chunk (measured on H100). Here each thread joins the copy once,
 // and then takes pieces by a counter. The pieces that CPUs copy are smaller than the copies of the
-// GPU, of which few are submitted, and one thread at a time asks whether they have ended.
+// GPU, of which few are submitted, and one thread at a time asks whether they have ended. A thread
+// that waits for the GPU has taken no piece, so that it can leave at any time.
 #pragma once
 
 #include <atomic>
@@ -34,6 +35,7 @@ public:
 
     void fill(Chunk& chunk) override;
     [[nodiscard]] bool drains() const override { return !to_gpu_; }
+    [[nodiscard]] bool waits_in_fill() const override { return !to_gpu_; }
     void finish() override;
     void clear() noexcept override;
 
@@ -43,14 +45,13 @@ private:
 
     // The bytes of a piece or of a submission.
     [[nodiscard]] std::size_t bytes_of(std::size_t number, std::size_t each) const;
-    void fill_pieces();
-    void submit_filled(std::size_t submission);
+    [[nodiscard]] bool fill_pieces();
+    [[nodiscard]] bool submit_filled(std::size_t submission);
     void submit_first();
     void submit_next();
-    [[nodiscard]] bool drain_pieces();
+    enum class Drained { all, until_last_piece, none_arrives };
+    [[nodiscard]] Drained drain_pieces();
     [[nodiscard]] bool has_arrived(std::size_t submission);
-    template <class Condition>
-    bool wait_for(const Condition& condition) const;
     void settle() noexcept;
 
     EventPool& pool_;
@@ -63,8 +64,7 @@ private:
     const std::size_t submissions_, pieces_;  // numbers
     gpu::Stream& stream_;
     Slot slot_;  // for all bytes
-    // After each submission to the host, or after the last to a GPU.
-    std::vector<gpu::Event> events_;
+    std::vector<std::shared_ptr<gpu::Event>> events_;  // after each submission to the host
     std::vector<std::atomic<std::size_t>> filled_;  // bytes of each submission to a GPU
 
     // Threads that wait look at some of these all the time. Each has a cache line of its own, so
@@ -76,7 +76,7 @@ private:
     alignas(64) std::atomic<std::size_t> next_{0};        // piece that no CPU has copied
     alignas(64) std::atomic<std::size_t> drained_{0};     // number of pieces at the destination
     alignas(64) std::atomic<bool> broken_{false};         // a thread has failed
-    alignas(64) std::atomic<bool> may_be_in_use_{false};  // the staging memory, by a lost context
+    alignas(64) std::atomic<bool> may_be_in_use_{false};  // the staging memory, by a GPU
 };
 
 }  // namespace waywiser::transfer

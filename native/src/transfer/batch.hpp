@@ -6,7 +6,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "gpu/gpu.hpp"
@@ -16,8 +15,8 @@ namespace waywiser::transfer {
 
 // Written by the thread that submits it, before the chunks refer to it; then only `ended` changes.
 struct Batch {
-    std::optional<gpu::Event> event;     // after the last of the chunks
-    std::optional<gpu::Event> handover;  // between two devices
+    std::shared_ptr<gpu::Event> event;     // after the last of the chunks
+    std::shared_ptr<gpu::Event> handover;  // between two devices
     std::size_t bytes = 0;
     bool failed = false;              // they were not submitted, or not completed
     std::atomic<bool> ended = false;  // none of them is in flight any more

@@ -59,9 +59,9 @@ void BatchSubmission::end_batches(Job& job, std::size_t route) {
             oldest->failed = true;
         }
         batches.pop_front();
-        job.remove_in_flight(*oldest->event);
-        events_.give_back(taken.last_device(), std::move(*oldest->event));
-        if (oldest->handover) events_.give_back(taken.device, std::move(*oldest->handover));
+        job.remove_in_flight(oldest->event);
+        events_.give_back(taken.last_device(), std::move(oldest->event));
+        if (oldest->handover) events_.give_back(taken.device, std::move(oldest->handover));
         oldest->ended = true;
     }
 }
@@ -96,10 +96,10 @@ void BatchSubmission::enqueue(Job& job, const Route& route, const std::vector<Ch
                               Batch& batch) {
     Chunk& first = *chunks.front();
     try {
-        batch.event.emplace(events_.take(route.last_device()));
+        batch.event = events_.take(route.last_device());
         if (first.second != nullptr) {
-            batch.handover.emplace(events_.take(route.device));
-            first.handover = &*batch.handover;
+            batch.handover = events_.take(route.device);
+            first.handover = batch.handover.get();
         }
         job.submit_together(chunks);
         batch.event->record(first.second != nullptr ? *first.second : *first.stream);
@@ -124,7 +124,7 @@ bool BatchSubmission::submit_batch(Job& job, std::size_t route, std::size_t& lef
     batch->ended = batch->failed;
     if (!batch->failed) {
         own.in_flight.push_back(batch);
-        job.add_in_flight(*batch->event);
+        job.add_in_flight(batch->event);
     }
     {
         const std::lock_guard lock(own.mutex);

@@ -20,6 +20,7 @@ CallerStream CallerStream::of(void* given) {
 }
 
 bool CallerStream::is_default() const { return reinterpret_cast<std::uintptr_t>(handle) <= 2; }
+bool CallerStream::is_per_thread() const { return is_default() && !is_legacy(); }
 bool CallerStream::is_legacy() const { return reinterpret_cast<std::uintptr_t>(handle) <= 1; }
 
 }  // namespace waywiser::transfer

@@ -13,6 +13,7 @@ struct CallerStream {
     static CallerStream of(void* given);
     [[nodiscard]] bool is_default() const;
     [[nodiscard]] bool is_legacy() const;
+    [[nodiscard]] bool is_per_thread() const;
 };
 
 }  // namespace waywiser::transfer

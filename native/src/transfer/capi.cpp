@@ -15,6 +15,7 @@
 #include "host/affinity.hpp"
 #include "transfer/caller_stream.hpp"
 #include "transfer/copy.hpp"
+#include "transfer/copy_method.hpp"
 #include "transfer/describe.hpp"
 #include "transfer/discover.hpp"
 #include "transfer/engine.hpp"
@@ -90,6 +91,8 @@ waywiser_status caught() {
         return failed(WAYWISER_FORKED, error.what());
     } catch (const transfer::Cancelled& error) {
         return failed(WAYWISER_CANCELLED, error.what());
+    } catch (const transfer::MemoryInUse& error) {
+        return failed(WAYWISER_IN_USE, error.what());
     } catch (const transfer::FileError& error) {
         return failed(WAYWISER_IO, error.what(), error.error());
     } catch (const gpu::Error& error) {
@@ -130,12 +133,12 @@ void need_argument(Pointer given, const char* argument, const char* pass) {
 
 constexpr const char* kTransferPlace = "the address of a waywiser_transfer*";
 
-// The size of a struct in the first version of the header.
-template <class Struct>
-std::size_t first_size(const Struct&) {
-    return sizeof(Struct);
-}
+// The sizes of structs in the first version of the header. They never change.
 std::size_t first_size(const waywiser_options&) { return offsetof(waywiser_options, policy); }
+std::size_t first_size(const waywiser_usage&) { return offsetof(waywiser_usage, gpu_bytes); }
+std::size_t first_size(const waywiser_description&) {
+    return offsetof(waywiser_description, registrations) + sizeof(std::size_t);
+}
 
 // Checks a caller's struct, which may be compiled with another version of the header: later ones
 // only append fields. `name` is the struct's name in messages.
@@ -147,13 +150,15 @@ void check_size(const Struct& given, const char* name) {
                                 std::to_string(given.size) + ": set it to sizeof(" + name + ")");
 }
 
-// Sets fields that this library does not know to 0, and `size` to what it knows.
+// Fills the fields that both versions of the header have, sets others of the caller to 0, and `size`
+// to the bytes that are filled.
 template <class Struct>
 void give(Struct* to, Struct from, const char* name) {
     check_size(*to, name);
-    std::memset(to, 0, to->size);
-    from.size = sizeof from;
-    *to = from;
+    const std::size_t whole = to->size;
+    from.size = std::min(whole, sizeof from);
+    std::memset(to, 0, whole);
+    std::memcpy(to, &from, from.size);
 }
 
 bool plain_in_environment() {
@@ -235,7 +240,8 @@ waywiser_status too_late(const char* what, double timeout) {
 // Orders a caller's stream after a transfer, or after its reads, by a call of `Started`.
 waywiser_status order_stream(waywiser_transfer* handle, void* stream, double timeout,
                              bool (transfer::Started::*order)(const transfer::Engine&,
-                                                              const transfer::CallerStream&, double)
+                                                              const transfer::CallerStream&,
+                                                              const transfer::Deadline&)
                                  const) {
     if (handle == nullptr) return WAYWISER_OK;
     bool ordered = true;
@@ -243,7 +249,8 @@ waywiser_status order_stream(waywiser_transfer* handle, void* stream, double tim
         handle->engine->check_process();
         const gpu::CallerState keep;
         need(!std::isnan(timeout), kNotANumber);
-        ordered = (handle->started.*order)(*handle->engine, CallerStream::of(stream), timeout);
+        ordered = (handle->started.*order)(*handle->engine, CallerStream::of(stream),
+                                           transfer::Deadline(timeout));
     });
     return status == WAYWISER_OK && !ordered ? too_late("been submitted", timeout) : status;
 }
@@ -384,7 +391,7 @@ waywiser_status waywiser_context_create(const waywiser_options* options,
                 transfer::policy_of_process(known.policy == nullptr ? "" : known.policy, machine);
         }
         auto made = std::make_unique<waywiser_context>();
-        made->engine = std::make_shared<Engine>(std::move(machine), std::move(chosen), found);
+        made->engine = Engine::make(std::move(machine), std::move(chosen), found);
         *context = made.release();
     });
 }
@@ -409,7 +416,10 @@ waywiser_status waywiser_context_usage(waywiser_context* context, waywiser_usage
                             .most_threads = engine.options().threads,
                             .pinned_bytes = engine.pinned_bytes(),
                             .most_pinned_bytes = engine.options().pinned_bytes,
-                            .transfers = engine.jobs()},
+                            .transfers = engine.jobs(),
+                            .gpu_bytes = engine.device_bytes(),
+                            .most_gpu_bytes = engine.options().relay_bytes,
+                            .streams = engine.streams_in_use()},
              "waywiser_usage");
     });
 }
@@ -493,7 +503,7 @@ waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to, cons
                                        waywiser_transfer** handle) {
     return move_and_wait(context, timeout, handle, [&] {
         return transfer::copy_and_wait(context->engine, to, from, bytes, CallerStream::of(stream),
-                                       timeout);
+                                       transfer::Deadline(timeout));
     });
 }
 
@@ -518,7 +528,7 @@ waywiser_status waywiser_copy_batch_and_wait(waywiser_context* context, void* co
                                              waywiser_transfer** handle) {
     return move_and_wait(context, timeout, handle, [&] {
         return transfer::copy_list_and_wait(context->engine, checked_list(to, from, sizes, count),
-                                            CallerStream::of(stream), timeout);
+                                            CallerStream::of(stream), transfer::Deadline(timeout));
     });
 }
 
@@ -544,7 +554,7 @@ waywiser_status waywiser_copy_blocks_and_wait(waywiser_context* context, void* t
             context->engine,
             checked_blocks({to, to_stride, to_blocks, to_index},
                            {from, from_stride, from_blocks, from_index}, block, count),
-            CallerStream::of(stream), timeout);
+            CallerStream::of(stream), transfer::Deadline(timeout));
     });
 }
 
@@ -582,7 +592,7 @@ waywiser_status waywiser_read_and_wait(waywiser_context* context, int file, uint
     if (moved != nullptr) *moved = 0;
     return move_and_wait(context, timeout, handle, [&] {
         return transfer::read_and_wait(context->engine, {file, offset}, to, bytes,
-                                       CallerStream::of(stream), timeout,
+                                       CallerStream::of(stream), transfer::Deadline(timeout),
                                        moved != nullptr ? *moved : ignored);
     });
 }
@@ -613,7 +623,7 @@ waywiser_status waywiser_write_with_and_wait(waywiser_context* context, int file
     if (moved != nullptr) *moved = 0;
     return move_and_wait(context, timeout, handle, [&] {
         return transfer::write_and_wait(context->engine, {file, offset}, from, bytes,
-                                        CallerStream::of(stream), timeout,
+                                        CallerStream::of(stream), transfer::Deadline(timeout),
                                         moved != nullptr ? *moved : ignored, write_end(flags));
     });
 }
@@ -661,7 +671,7 @@ waywiser_status waywiser_transfer_result(waywiser_transfer* handle, double timeo
         const gpu::CallerState keep;
         need(!std::isnan(timeout), kNotANumber);
         try {
-            ended = handle->started.wait(timeout);
+            ended = handle->started.wait(transfer::Deadline(timeout));
         } catch (...) {
             if (moved != nullptr) *moved = handle->started.moved();
             throw;
@@ -690,7 +700,7 @@ waywiser_status waywiser_transfer_notify(waywiser_transfer* handle, int descript
     return guarded([&] {
         if (handle != nullptr) handle->engine->check_process();
         transfer::check_writable(descriptor, "notifying");
-        if (handle == nullptr) return transfer::write_notifications({descriptor});
+        if (handle == nullptr) return transfer::write_notification(descriptor);
         const gpu::CallerState keep;
         handle->started.notify(descriptor, *handle->engine);
     });
@@ -710,6 +720,19 @@ waywiser_status waywiser_explain(waywiser_context* context, const void* to, cons
         need(capacity > 0, "the argument capacity is 0: pass the size of the array text");
         const std::string line = transfer::explain(*context->engine, to, from, bytes);
         write_text(line, text, capacity);
+    });
+}
+
+waywiser_status waywiser_copy_method(waywiser_context* context, const void* to, const void* from,
+                                     size_t bytes, waywiser_method* method) {
+    return guarded([&] {
+        need_context(context);
+        need_argument(method, "method", "the address of a waywiser_method");
+        *method = WAYWISER_METHOD_NONE;
+        if (bytes == 0) return;
+        const transfer::Choice choice = transfer::choice_of(*context->engine, to, from, bytes);
+        *method = choice.method == transfer::Choice::Method::plain ? WAYWISER_METHOD_PLAIN
+                                                                   : WAYWISER_METHOD_CHUNKED;
     });
 }
 

@@ -46,7 +46,8 @@ struct Chunk {
     gpu::Event* handover = nullptr;  // between the two, for submit()
     std::size_t skew = 0;            // offset of the chunk in its slot
     std::shared_ptr<Batch> batch;    // if submitted with others; guarded by its RouteBatches
-    bool ends_job = false;  // after fill() all bytes have arrived, those of other chunks too
+    bool ends_job = false;    // after fill() all bytes have arrived, those of other chunks too
+    bool unfinished = false;  // fill() waits for a GPU: it is to be called again
 };
 
 }  // namespace waywiser::transfer

@@ -2,34 +2,37 @@
 
 #include <utility>
 
+#include "transfer/wait.hpp"
+
 namespace waywiser::transfer {
 
-void ChunkSubmission::settle(Chunk& chunk) {
-    try {
-        for (const gpu::Stream* used : {chunk.stream, chunk.second}) {
-            if (used != nullptr) used->synchronize();
-        }
-    } catch (const gpu::Error&) {
+void ChunkSubmission::settle(Job& job, Chunk& chunk) {
+    for (const gpu::Stream* used : {chunk.stream, chunk.second}) {
+        if (used == nullptr) continue;
+        const Settled now = transfer::settle(*used);
+        if (now == Settled::yes) continue;
+        if (now == Settled::no) job.keep_in_use();
         chunk.slot.abandon();
         chunk.bounce.abandon();
+        return;
     }
 }
 
 void ChunkSubmission::enqueue(HeldChunk& held) {
     const Route& route = held.route();
     Chunk& chunk = held.chunk;
-    held.event.emplace(events_.take(route.last_device()));
+    held.event = events_.take(route.last_device());
     streams_.assign(route, chunk);
     if (chunk.second != nullptr) {
-        held.handover.emplace(events_.take(route.device));
-        chunk.handover = &*held.handover;
+        held.handover = events_.take(route.device);
+        chunk.handover = held.handover.get();
     }
     try {
         held.job->submit(chunk);
         held.event->record(chunk.second != nullptr ? *chunk.second : *chunk.stream);
-        held.job->add_in_flight(*held.event);
+        held.job->add_in_flight(held.event);
     } catch (...) {
-        settle(chunk);
+        settle(*held.job, chunk);
         throw;
     }
 }
@@ -48,8 +51,8 @@ bool ChunkSubmission::submit(HeldChunk& held) {
 }
 
 void ChunkSubmission::give_back_events(HeldChunk& held) {
-    if (held.event) events_.give_back(held.route().last_device(), std::move(*held.event));
-    if (held.handover) events_.give_back(held.route().device, std::move(*held.handover));
+    if (held.event) events_.give_back(held.route().last_device(), std::move(held.event));
+    if (held.handover) events_.give_back(held.route().device, std::move(held.handover));
 }
 
 }  // namespace waywiser::transfer

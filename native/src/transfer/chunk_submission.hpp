@@ -27,9 +27,9 @@ public:
     void leave(HeldChunk& held) { queues_.leave(held); }
     // Takes back the events of a chunk that is not in flight.
     void give_back_events(HeldChunk& held);
-    // After a failure: waits until no GPU uses the chunk's staging. If that cannot be determined
-    // because the context is lost, the staging is not used again.
-    static void settle(Chunk& chunk);
+    // After a failure: waits until no GPU uses the chunk's staging, which is not used again if the
+    // context is lost or the GPU does not answer.
+    static void settle(Job& job, Chunk& chunk);
 
 private:
     void enqueue(HeldChunk& held);

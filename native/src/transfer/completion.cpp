@@ -11,12 +11,13 @@ void announce_submitted(Schedule& schedule, Job& job) {
 
 void complete(Schedule& schedule, Job& job) {
     try {
+        const Schedule::HostWork working(schedule);
         if (!job.failed()) job.finish();
     } catch (...) {
         job.fail(std::current_exception());
     }
     job.clear();
-    schedule.remove();  // first, so that who sees the end does not see the job
+    schedule.remove(job);  // first, so that who sees the end does not see the job
     job.end();
     schedule.notify_callers();
 }

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "transfer/awake_copy.hpp"
@@ -14,7 +13,10 @@ namespace waywiser::transfer {
 namespace {
 
 // A small copy polls its stream for so long before it waits for an event.
-constexpr auto kLookingAtStream = std::chrono::microseconds(500);
+constexpr double kPollStreamSeconds = 500e-6;
+constexpr Polling kSmallCopy{.spin = std::chrono::milliseconds(1),
+                             .pause = std::chrono::nanoseconds(0),
+                             .sleep = std::chrono::microseconds(10)};
 
 struct Sides {
     Side to, from;
@@ -43,14 +45,16 @@ bool is_small(const Engine& engine, void* to, const void* from, std::size_t byte
 }
 
 // A fast path for small copies, without queries that cannot change the method. Returns false,
-// without copying, if it does not apply.
+// without copying, if it does not apply. With a deadline it only applies on an idle stream: the
+// runtime makes a caller with pageable memory wait for the stream.
 bool copy_small(const Engine& engine, void* to, const void* from, std::size_t bytes,
-                const CallerStream& stream, std::optional<Sides>& known) {
+                const CallerStream& stream, const Deadline& deadline, std::optional<Sides>& known) {
     const std::size_t polite = engine.options().polite_bytes;
     return bytes < kPlainBelow && (polite == 0 || bytes <= polite) && !stream.none &&
            (stream.gpu < 0 ? gpu::has_context() : gpu::has_context_of(stream.gpu)) &&
            !gpu::capturing(stream.handle) && to != nullptr && from != nullptr &&
            !overlap(to, from, bytes) && is_small(engine, to, from, bytes, known) &&
+           (!deadline.is_limited() || gpu::is_idle(stream.handle)) &&
            gpu::try_copy_on(to, from, bytes, stream.handle);
 }
 
@@ -103,16 +107,17 @@ CallerStream stream_of_copy(const CallerStream& stream, void* to, const void* fr
     return used;
 }
 
-// With the calling thread.
-void run(Engine& engine, const Prepared& ready, std::size_t bytes, const Ordering& order,
-         const CallerStream& stream) {
+// With the calling thread. Returns what is left of it at the deadline.
+std::optional<Started> run(Engine& engine, const Prepared& ready, std::size_t bytes,
+                           const Ordering& order, const Deadline& deadline = {}) {
     if (ready.choice.method == Choice::Method::plain) {
         plain_copy(ready.to, ready.from, bytes, order);
-    } else {
-        std::optional<gpu::Event> event = after_a_look(order, stream);
-        const auto job = job_of(engine, ready, bytes, !event);
-        run_after(engine, job, order, std::move(event));
+        return std::nullopt;
     }
+    std::optional<gpu::Event> event = after_unless_idle(order);
+    const auto job = job_of(engine, ready, bytes, !event);
+    if (run_after(engine, job, order, std::move(event), deadline)) return std::nullopt;
+    return Started(engine.shared_from_this(), job);
 }
 
 // By the runtime, with an event after it.
@@ -126,14 +131,12 @@ Started start_plain(const Prepared& ready, std::size_t bytes) {
     try {
         event.record(*ready.order.stream);
     } catch (const gpu::Error&) {
-        drain(ready.order);
-        throw;
+        rethrow_when_settled(ready.order);
     }
     return {bytes, std::move(event)};
 }
 
-Started start(const std::shared_ptr<Engine>& engine, const Prepared& ready, std::size_t bytes,
-              const CallerStream& stream) {
+Started start(const std::shared_ptr<Engine>& engine, const Prepared& ready, std::size_t bytes) {
     const bool managed = ready.to.managed || ready.from.managed;
     const bool blocks = !ready.order.stream || !gpu_reaches(ready.to) || !gpu_reaches(ready.from);
     if (ready.choice.method == Choice::Method::plain &&
@@ -142,7 +145,7 @@ Started start(const std::shared_ptr<Engine>& engine, const Prepared& ready, std:
     }
     // A plain copy of pageable memory would block the caller: a thread does it instead.
     std::optional<gpu::Event> event =
-        ready.choice.awake ? after_a_look(ready.order, stream) : after(ready.order, stream);
+        ready.choice.awake ? after_unless_idle(ready.order) : after(ready.order);
     auto job = job_of(*engine, ready, bytes, !event);
     engine->start(job, std::move(event));
     return {engine, std::move(job)};
@@ -160,10 +163,11 @@ HostUse host_use(const Prepared& ready) {
 }
 
 Waited make_and_wait(const std::shared_ptr<Engine>& engine, const Prepared& ready,
-                     std::size_t bytes, const CallerStream& stream, double seconds) {
-    if (ready.choice.awake && !ready.order.capturing && !after_a_look(ready.order, stream)) {
-        engine->run(job_of(*engine, ready, bytes, true), Engine::Until::done);
-        return {};
+                     std::size_t bytes, const Deadline& deadline) {
+    if (ready.choice.awake && !ready.order.capturing && !after_unless_idle(ready.order)) {
+        const auto job = job_of(*engine, ready, bytes, true);
+        if (engine->run(job, Engine::Until::done, std::nullopt, deadline)) return {};
+        return {.rest = Started(engine, job), .ended = false};
     }
     const HostUse host = host_use(ready);
     const bool to_gpu = ready.to.end.gpu >= 0;
@@ -175,61 +179,75 @@ Waited make_and_wait(const std::shared_ptr<Engine>& engine, const Prepared& read
                           .order = ready.order,
                           .host = host,
                           .to_gpu = to_gpu,
-                          .run = [&] { run(*engine, ready, bytes, order, stream); },
-                          .start = [&] { return start(engine, ready, bytes, stream); }},
-                         stream, seconds);
+                          .run = [&](const Deadline& end) { return run(*engine, ready, bytes, order, end); },
+                          .start = [&] { return start(engine, ready, bytes); }},
+                         deadline);
 }
 
 // Finding out what the memory is would take longer than to wait for the whole copy.
 Waited copy_small_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void* from,
-                           std::size_t bytes, const CallerStream& stream, double seconds) {
+                           std::size_t bytes, const CallerStream& stream,
+                           const Deadline& deadline) {
     std::optional<Sides> known;
-    const bool is_fast = copy_small(*engine, to, from, bytes, stream, known);
+    const bool is_fast = copy_small(*engine, to, from, bytes, stream, deadline, known);
     const gpu::CallerState keep;
     if (!is_fast) {
         const Prepared ready = prepare(*engine, to, from, bytes, stream, known);
-        if (ready.choice.method == Choice::Method::chunked) {
-            return make_and_wait(engine, ready, bytes, stream, seconds);
+        if (ready.choice.method == Choice::Method::chunked || deadline.is_limited()) {
+            Waited waited = make_and_wait(engine, ready, bytes, deadline);
+            // Also on the GPU, as the others.
+            const bool is_left = !waited.rest && !waited.ended && !ready.order.capturing;
+            auto marked = is_left ? mark(*engine, stream_of_copy(stream, to, from, bytes), bytes)
+                                  : std::nullopt;
+            return marked ? wait_for_end(std::move(*marked), deadline) : std::move(waited);
         }
         plain_copy(ready.to, ready.from, bytes, ready.order);
+        if (ready.order.capturing) return {.rest = std::nullopt, .ended = false};  // only recorded
     }
     const CallerStream used = is_fast ? stream : stream_of_copy(stream, to, from, bytes);
     try {
-        const auto end = std::chrono::steady_clock::now() + kLookingAtStream;
-        while (is_fast && std::chrono::steady_clock::now() < end) {
-            if (gpu::is_idle(stream.handle)) return {};
-            std::this_thread::yield();
-        }
+        const auto is_idle = [&] { return gpu::is_idle(stream.handle); };
+        if (is_fast && poll(is_idle, Deadline(kPollStreamSeconds), kSmallCopy)) return {};
         auto marked = mark(*engine, used, bytes);
-        return marked ? wait_for_end(std::move(*marked), seconds) : Waited{};
+        return marked ? wait_for_end(std::move(*marked), deadline) : Waited{};
     } catch (const gpu::Error&) {
-        drain(*engine, used);
-        throw;
+        rethrow_when_settled(*engine, used);
     }
 }
 
 }  // namespace
 
+std::optional<Started> run_copy(Engine& engine, void* to, const void* from, std::size_t bytes,
+                                const CallerStream& stream, const Deadline& deadline) {
+    const Prepared ready = prepare(engine, to, from, bytes, stream);
+    return run(engine, ready, bytes, ready.order, deadline);
+}
+
+Started start_copy(Engine& engine, void* to, const void* from, std::size_t bytes,
+                   const CallerStream& stream) {
+    return start(engine.shared_from_this(), prepare(engine, to, from, bytes, stream), bytes);
+}
+
 void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
           const CallerStream& stream) {
     engine.check_process();
     std::optional<Sides> known;
-    if (bytes == 0 || copy_small(engine, to, from, bytes, stream, known)) return;
+    if (bytes == 0 || copy_small(engine, to, from, bytes, stream, {}, known)) return;
     const gpu::CallerState keep;
     const Prepared ready = prepare(engine, to, from, bytes, stream, known);
-    run(engine, ready, bytes, ready.order, stream);
+    run(engine, ready, bytes, ready.order);
 }
 
 Waited copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void* from,
-                     std::size_t bytes, const CallerStream& stream, double seconds) {
+                     std::size_t bytes, const CallerStream& stream, const Deadline& deadline) {
     engine->check_process();
     if (bytes == 0) return {};
     if (bytes < kPlainBelow) {
-        return copy_small_and_wait(engine, to, from, bytes, stream, seconds);
+        return copy_small_and_wait(engine, to, from, bytes, stream, deadline);
     }
     const gpu::CallerState keep;
     const Prepared ready = prepare(*engine, to, from, bytes, stream);
-    return make_and_wait(engine, ready, bytes, stream, seconds);
+    return make_and_wait(engine, ready, bytes, deadline);
 }
 
 Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
@@ -241,7 +259,7 @@ Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* 
     if (ready.order.capturing) {
         throw NotSupported("the stream is being captured: record the copy with copy()");
     }
-    return start(engine, ready, bytes, stream);
+    return start(engine, ready, bytes);
 }
 
 }  // namespace waywiser::transfer

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "transfer/caller_stream.hpp"
 #include "transfer/engine.hpp"
@@ -18,7 +19,13 @@ void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
 // The same, but returns when a host destination is filled and a host source can be reused, also if
 // it is pinned; see wait_for_host(). A small copy (kPlainBelow) has then ended on the GPU too.
 Waited copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void* from,
-                     std::size_t bytes, const CallerStream& stream, double seconds);
+                     std::size_t bytes, const CallerStream& stream, const Deadline& deadline);
+// Of a piece of a list, whose caller has checked the process and keeps its state. Like copy(), but
+// returns what is left of it at the deadline; like copy_async().
+std::optional<Started> run_copy(Engine& engine, void* to, const void* from, std::size_t bytes,
+                                const CallerStream& stream, const Deadline& deadline);
+Started start_copy(Engine& engine, void* to, const void* from, std::size_t bytes,
+                   const CallerStream& stream);
 // Returns at once; the copy starts after the work in the stream.
 Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
                    std::size_t bytes, const CallerStream& stream);

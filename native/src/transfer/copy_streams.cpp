@@ -1,6 +1,16 @@
 #include "transfer/copy_streams.hpp"
 
+#include <algorithm>
+
 namespace waywiser::transfer {
+
+CopyStreams::Lease::~Lease() {
+    if (is_kept_) return;
+    const std::lock_guard lock(owner_.mutex_);
+    --stream_.leases;
+}
+
+const gpu::Stream& CopyStreams::Lease::operator*() const { return stream_.stream; }
 
 gpu::Stream& CopyStreams::of(const Lane& lane) {
     const std::lock_guard lock(mutex_);
@@ -9,11 +19,23 @@ gpu::Stream& CopyStreams::of(const Lane& lane) {
     return streams_.emplace(lane, gpu::Stream(lane.first)).first->second;
 }
 
-gpu::Stream& CopyStreams::beside(int device, const void* callers) {
+CopyStreams::Lease CopyStreams::beside(int device, const void* callers) {
+    const bool of_thread = CallerStream{.handle = const_cast<void*>(callers)}.is_per_thread();
+    const Caller caller(callers, of_thread ? std::this_thread::get_id() : std::thread::id());
     const std::lock_guard lock(mutex_);
-    const auto known = beside_.find({device, callers});
-    if (known != beside_.end()) return known->second;
-    return beside_.emplace(std::pair(device, callers), gpu::Stream(device)).first->second;
+    std::list<Beside>& all = beside_[device];
+    auto found = std::ranges::find(all, caller, &Beside::caller);
+    if (found == all.end()) {
+        found = std::ranges::find_if(
+            all, [](const Beside& one) { return one.leases == 0 && one.stream.done(); });
+    }
+    if (found == all.end()) {
+        all.push_back({.stream = gpu::Stream(device), .caller = caller});
+        found = std::prev(all.end());
+    }
+    found->caller = caller;
+    ++found->leases;
+    return {*this, *found};
 }
 
 void CopyStreams::assign(const Route& route, Chunk& chunk) {
@@ -21,6 +43,13 @@ void CopyStreams::assign(const Route& route, Chunk& chunk) {
     if (route.second_device >= 0) {
         chunk.second = &of({route.second_device, route.second_direction});
     }
+}
+
+std::size_t CopyStreams::size() const {
+    const std::lock_guard lock(mutex_);
+    std::size_t count = streams_.size();
+    for (const auto& [device, all] : beside_) count += all.size();
+    return count;
 }
 
 }  // namespace waywiser::transfer

@@ -36,7 +36,7 @@ CopyThreads::CopyThreads(const Machine& machine, std::size_t most,
                          std::function<void(int node)> work)
     : machine_(machine), most_(most), work_(std::move(work)) {}
 
-void CopyThreads::run(std::size_t index) const {
+void CopyThreads::run(std::size_t index) {
     pthread_setname_np(pthread_self(), "waywiser-copy");
     prctl(PR_SET_TIMERSLACK, 1UL);
     gpu::relax_capture();
@@ -48,6 +48,9 @@ void CopyThreads::run(std::size_t index) const {
         if (bound && machine_.numa.size() > 1) own = node.index;
     }
     work_(own);
+    const std::lock_guard lock(mutex_);
+    ++returned_;
+    ended_.notify_all();
 }
 
 void CopyThreads::spawn(std::size_t count) {
@@ -67,15 +70,29 @@ void CopyThreads::spawn(std::size_t count) {
     }
 }
 
-void CopyThreads::join() {
+bool CopyThreads::join(const std::function<bool()>& goes_on) {
     std::vector<std::thread> threads;
     {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
         joined_ = true;
-        threads.swap(threads_);
         size_ = 0;
+        const auto all = [this] { return returned_ == threads_.size(); };
+        while (!ended_.wait_for(lock, kJoinStep, all)) {
+            lock.unlock();
+            if (!goes_on()) return false;
+            lock.lock();
+        }
+        threads.swap(threads_);
+        returned_ = 0;
     }
     for (std::thread& thread : threads) thread.join();
+    return true;
+}
+
+void CopyThreads::detach() {
+    const std::lock_guard lock(mutex_);
+    for (std::thread& thread : threads_) thread.detach();
+    threads_.clear();
 }
 
 }  // namespace waywiser::transfer

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <mutex>
@@ -13,7 +15,8 @@
 namespace waywiser::transfer {
 
 // Thread safe. Its lock guards the threads and is held while they are created; nothing else is
-// locked then. The machine must outlive it. Call join() before the destructor.
+// locked then. The machine must outlive it. Call join() before the destructor, or detach(), after
+// which it must never be destroyed.
 class CopyThreads {
 public:
     // At most `most` threads, spread over the NUMA nodes. Each calls `work` with the node to whose
@@ -25,20 +28,26 @@ public:
     // Creates threads until there are `count`, or as many as possible. Throws the system's error
     // if there is not even one. Does nothing after join().
     void spawn(std::size_t count);
-    // Waits until all have returned from `work`.
-    void join();
+    // Waits until all have returned from `work`. Asks `goes_on` every kJoinStep, and returns false if
+    // it says no: the threads run on then.
+    bool join(const std::function<bool()>& goes_on);
+    static constexpr std::chrono::milliseconds kJoinStep{10};
+    // Gives up the threads that are left.
+    void detach();
     // Takes no lock; 0 after join() has begun.
     [[nodiscard]] std::size_t size() const { return size_; }
 
 private:
-    void run(std::size_t index) const;
+    void run(std::size_t index);
 
     const Machine& machine_;
     const std::size_t most_;
     const std::function<void(int)> work_;
     std::atomic<std::size_t> size_{0};
     std::mutex mutex_;
+    std::condition_variable ended_;
     std::vector<std::thread> threads_;
+    std::size_t returned_ = 0;  // threads that have returned from `work`
     bool joined_ = false;
 };
 

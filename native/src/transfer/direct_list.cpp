@@ -54,14 +54,15 @@ void move_by_batches(std::span<const Piece> pieces, const gpu::Stream& stream) {
 // Runs `enqueue` on a stream of the library that follows the legacy stream, and then orders the
 // legacy stream after it.
 template <class Enqueue>
-void on_substitute(ListStaging& lists, const gpu::Stream& legacy, const Enqueue& enqueue) {
-    const gpu::Stream& substitute = lists.legacy_substitute(legacy.device());
-    gpu::Event event = lists.events().take(legacy.device());
-    event.record(legacy);
-    gpu::wait(substitute, event);
+void on_substitute(Engine& engine, const gpu::Stream& legacy, const Enqueue& enqueue) {
+    const CopyStreams::Lease lease = engine.streams().beside(legacy.device(), legacy.handle());
+    const gpu::Stream& substitute = *lease;
+    std::shared_ptr<gpu::Event> event = engine.events().take(legacy.device());
+    event->record(legacy);
+    gpu::wait(substitute, *event);
     const auto follow = [&] {
-        event.record(substitute);
-        gpu::wait(legacy, event);
+        event->record(substitute);
+        gpu::wait(legacy, *event);
     };
     try {
         enqueue(substitute);
@@ -70,7 +71,7 @@ void on_substitute(ListStaging& lists, const gpu::Stream& legacy, const Enqueue&
         throw;
     }
     follow();
-    lists.events().give_back(legacy.device(), std::move(event));
+    engine.events().give_back(legacy.device(), std::move(event));
 }
 
 // The pipeline that a list has taken. What it moves is before the later work of the list's stream.
@@ -86,7 +87,8 @@ public:
             (*taken_)->finish_before(stream_);
             (*taken_)->join();
         } catch (const gpu::Error&) {
-            taken_.reset();
+            lists_.drop(stream_.device(), std::move(taken_));
+            return;
         }
         give_back();
     }
@@ -311,7 +313,7 @@ void move_by_engine(ListMove& move, const ListPart& part, ListMethod method) {
     const std::span<const Piece> pieces = part.pieces();
     if (method == ListMethod::copies) return move_by_copies(pieces, move.queue);
     if (!move.stream.is_legacy()) return move_by_batches(pieces, move.queue);
-    on_substitute(move.engine.lists(), move.queue,
+    on_substitute(move.engine, move.queue,
                   [&](const gpu::Stream& other) { move_by_batches(pieces, other); });
 }
 
@@ -483,11 +485,14 @@ void move_by_copies(std::span<const Piece> pieces, const gpu::Stream& stream) {
 
 ListLimits list_limits(Engine& engine, int gpu, std::size_t bytes) {
     const EngineOptions& options = engine.options();
+    const PipelineShape pipeline = engine.lists().largest_pipeline(gpu);
+    const unsigned blocks =
+        options.list_multiprocessors != 0 ? options.list_multiprocessors : pipeline.blocks;
     return {.multiprocessors = engine.lists().multiprocessors(gpu),
             .most_over_link = std::max(options.list_multiprocessors, 1U),
             .spare_engine = options.polite_bytes != 0,
-            .of_pipeline = options.list_multiprocessors != 0 ? options.list_multiprocessors
-                                                             : PipelineShape{}.blocks,
+            .of_pipeline = pipeline.chunk == 0 ? 0 : blocks,
+            .pipeline_chunk = pipeline.chunk,
             .list_bytes = bytes};
 }
 
@@ -512,8 +517,7 @@ void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
         for_each_part(list, [&](const ListPart& part) { return move_part(move, part); });
         move.pipeline.finish();
     } catch (const InvalidCopy&) {
-        queue.synchronize();  // the caller may free the memory of earlier parts
-        throw;
+        rethrow_when_settled(queue);  // the caller may free the memory of earlier parts
     }
 }
 

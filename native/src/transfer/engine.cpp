@@ -1,7 +1,9 @@
 #include "transfer/engine.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "transfer/completion.hpp"
@@ -9,9 +11,27 @@
 #include "transfer/policy_file.hpp"
 
 namespace waywiser::transfer {
+namespace {
 
-Engine::Engine(Machine machine, EngineOptions options)
-    : Engine(std::move(machine), std::move(options), FoundPolicy{}) {}
+// Threads that have given up their chunks need less to return, unless the runtime does not.
+constexpr double kReturningSeconds = 1;
+
+}  // namespace
+
+std::shared_ptr<Engine> Engine::make(Machine machine, EngineOptions options) {
+    return make(std::move(machine), std::move(options), FoundPolicy{});
+}
+
+std::shared_ptr<Engine> Engine::make(Machine machine, EngineOptions options,
+                                     const FoundPolicy& found) {
+    return {new Engine(std::move(machine), std::move(options), found), [](Engine* engine) {
+                if (engine->stop()) {
+                    delete engine;
+                } else {
+                    keep_for_ever(engine);
+                }
+            }};
+}
 
 // The callbacks are called when all parts exist: by threads, which start with the first job, and by
 // pools that are in use.
@@ -21,7 +41,7 @@ Engine::Engine(Machine machine, EngineOptions options, const FoundPolicy& found)
       warnings_(options_.report_warnings),
       peers_(machine_, options_.peer_access),
       staging_(machine_, options_, warnings_, [this] { schedule_.wake_all(); }),
-      lists_(list_table_bytes(options_), staging_.usable_node(-1), events_,
+      lists_(list_table_bytes(options_), staging_, events_,
              [this](const std::string& why) { staging_.report_unpinned(why); }),
       // A calling thread works too.
       threads_(machine_, std::max<std::size_t>(options_.threads, 2) - 1,
@@ -39,7 +59,7 @@ Engine::Engine(Machine machine, EngineOptions options, const FoundPolicy& found)
     if (found.policy && !options_.plain) use_policy(found);
 }
 
-Engine::~Engine() { stop(); }
+Engine::~Engine() = default;
 
 void Engine::use_policy(const FoundPolicy& found) {
     const PolicyLimits limits{.threads = options_.threads,
@@ -72,30 +92,73 @@ void Engine::start(const std::shared_ptr<Job>& job, std::optional<gpu::Event> af
 
 void Engine::start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after) {
     check_process();
-    const bool ends = after == nullptr && job->bytes() == 0;
     threads_.spawn(std::max<std::size_t>(job->chunks(), 1));
     job->open(std::move(after));
-    schedule_.add(job);
-    if (ends) complete(schedule_, *job);
+    if (!schedule_.add(job)) complete(schedule_, *job);
 }
 
-void Engine::run(const std::shared_ptr<Job>& job, Until until, std::optional<gpu::Event> after) {
+bool Engine::run(const std::shared_ptr<Job>& job, Until until, std::optional<gpu::Event> after,
+                 const Deadline& deadline) {
     start(job, std::move(after));
-    if (schedule_.begin_help()) Worker(parts_).help(job, until);
-    job->wait_until(until);
+    if (schedule_.begin_help()) Worker(parts_).help(job, until, deadline);
+    if (!job->wait_until(until, deadline)) return false;
     job->rethrow();
+    return true;
 }
 
-void Engine::stop() {
-    if (forked()) return;
+bool Engine::stop() {
+    if (forked()) return false;
     const std::lock_guard once(stopping_);
+    if (stopped_) return *stopped_;
     for (const auto& job : schedule_.close()) {
         job->fail(std::make_exception_ptr(
             Cancelled("the transfer context was closed before the transfer started")));
         complete(schedule_, *job);
     }
-    threads_.join();
-    lists_.stop();
+    stopped_ = false;
+    const bool ended = threads_.join(patience(options_.unresponsive_seconds)) || abandon();
+    stopped_ = lists_.stop(Deadline(ended ? options_.unresponsive_seconds : 0)) && ended;
+    if (ended && !*stopped_) {
+        warnings_.add(
+            "lists in streams of the program have not ended within 5 s after their transfer context "
+            "was closed: their staging memory stays allocated");
+    }
+    return *stopped_;
+}
+
+// Whether transfers go on, for a caller that asks each CopyThreads::kJoinStep: false once nothing
+// has changed for so long. Counted in steps, so that a process that was halted is not taken for one
+// whose GPU does not answer.
+std::function<bool()> Engine::patience(double seconds) {
+    const auto most = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(seconds));
+    return [this, most, waited = std::chrono::nanoseconds(0),
+            known = schedule_.progress()]() mutable {
+        const std::uint64_t now = schedule_.progress();
+        waited = now != known || schedule_.works_on_host() ? std::chrono::nanoseconds(0)
+                                                           : waited + CopyThreads::kJoinStep;
+        known = now;
+        return waited < most;
+    };
+}
+
+// Gives up all transfers. False: what they use must stay as it is.
+bool Engine::abandon() {
+    const auto left = schedule_.abandon();
+    for (const auto& job : left) {
+        job->keep_in_use();
+        job->fail(std::make_exception_ptr(MemoryInUse(
+            "the transfer context was closed, and no GPU has completed anything for 5 s")));
+        job->end();
+    }
+    schedule_.notify_callers();
+    if (!threads_.join(patience(kReturningSeconds))) threads_.detach();
+    warnings_.add("a GPU has completed nothing for 5 s after a transfer context was closed: " +
+                  std::to_string(left.size()) +
+                  " transfers were given up; their memory must not be freed, and " +
+                  std::to_string(pinned_bytes() >> 20) +
+                  " MiB of staging memory stay allocated (nvidia-smi shows whether the GPU works)");
+    return false;
 }
 
 }  // namespace waywiser::transfer

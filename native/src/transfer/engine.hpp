@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -34,6 +35,7 @@
 #include "transfer/process_state.hpp"
 #include "transfer/schedule.hpp"
 #include "transfer/staging_pools.hpp"
+#include "transfer/wait.hpp"
 #include "transfer/warnings.hpp"
 #include "transfer/worker.hpp"
 #include "waywiser/words.hpp"
@@ -43,14 +45,15 @@ namespace waywiser::transfer {
 struct FoundPolicy;
 class PolicyTable;
 
-// Thread safe, except for its constructor and destructor.
-class Engine {
+// Thread safe.
+class Engine : public std::enable_shared_from_this<Engine> {
 public:
-    // Starts no thread and allocates no memory before the first job.
-    Engine(Machine machine, EngineOptions options);
-    Engine(Machine machine, EngineOptions options, const FoundPolicy& found);
-    // Calls stop(). A forked child must not destroy it: the child has none of the threads.
-    ~Engine();
+    // Starts no thread and allocates no memory before the first job. The last owner calls stop().
+    // An engine that could not be stopped is never destroyed; one of a forked child neither, which
+    // has none of the threads.
+    static std::shared_ptr<Engine> make(Machine machine, EngineOptions options);
+    static std::shared_ptr<Engine> make(Machine machine, EngineOptions options,
+                                        const FoundPolicy& found);
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
@@ -60,14 +63,16 @@ public:
     // The same with a shared event.
     void start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after);
     using Until = Job::Until;
-    // The same, but returns when all chunks are submitted or done. The calling thread also works on
-    // them. Throws what the job fails with.
-    void run(const std::shared_ptr<Job>& job, Until until,
-             std::optional<gpu::Event> after = std::nullopt);
+    // The same, but returns when all chunks are submitted or done; false if they are not before the
+    // deadline. The calling thread also works on them. Throws what the job fails with.
+    bool run(const std::shared_ptr<Job>& job, Until until,
+             std::optional<gpu::Event> after = std::nullopt, const Deadline& deadline = {});
 
-    // Cancels jobs that wait for their start, completes the others and ends the threads. Does
-    // nothing in a forked child. A second caller returns when all has ended.
-    void stop();
+    // Cancels jobs that wait for their start, completes the others and ends the threads. If no GPU
+    // completes anything for some seconds, the jobs fail with MemoryInUse, and what they use stays
+    // as it is for ever. False then, and in a forked child, where it does nothing. A second caller
+    // returns when all has ended.
+    bool stop();
 
     // Whether both GPUs can access each other's memory and the options allow it.
     [[nodiscard]] bool are_peers(int one, int other) const { return peers_.are_peers(one, other); }
@@ -83,10 +88,6 @@ public:
     // Most bytes of that pool on the host.
     [[nodiscard]] std::size_t host_staging_budget(int node, int device) {
         return staging_.host(node, device).budget();
-    }
-    // See CopyStreams.
-    gpu::Stream& stream_beside(int device, const void* callers) {
-        return streams_.beside(device, callers);
     }
     // For jobs that submit their work themselves.
     [[nodiscard]] EventPool& events() { return events_; }
@@ -106,6 +107,9 @@ public:
     // Current use.
     [[nodiscard]] std::size_t threads() const { return threads_.size(); }
     [[nodiscard]] std::size_t pinned_bytes() const;
+    // Staging memory on the GPU that has most, and streams.
+    [[nodiscard]] std::size_t device_bytes() const { return staging_.device_bytes(); }
+    [[nodiscard]] std::size_t streams_in_use() const { return streams_.size() + lists_.streams(); }
     [[nodiscard]] std::size_t jobs() const { return schedule_.jobs(); }
     // All warnings so far, without duplicates, in the order of their occurrence.
     [[nodiscard]] std::vector<std::string> warnings() const { return warnings_.all(); }
@@ -117,7 +121,11 @@ public:
     [[nodiscard]] bool forked() const { return owner_.forked(); }
 
 private:
+    Engine(Machine machine, EngineOptions options, const FoundPolicy& found);
+    ~Engine();
     void use_policy(const FoundPolicy& found);
+    std::function<bool()> patience(double seconds);
+    bool abandon();
 
     // A part refers only to parts before it.
     const Machine machine_;
@@ -134,7 +142,8 @@ private:
     ChunkSubmission submission_;
     BatchSubmission batches_;
     const Worker::Parts parts_;
-    std::mutex stopping_;  // held by the thread that stops the engine
+    std::mutex stopping_;  // held by the thread that stops the engine; guards the next
+    std::optional<bool> stopped_;  // whether all has ended
 
     // Constant after the constructor.
     std::unique_ptr<const PolicyTable> policy_;

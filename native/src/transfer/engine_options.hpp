@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "transfer/wait.hpp"
+
 namespace waywiser::transfer {
 
 struct EngineOptions {
@@ -19,6 +21,8 @@ struct EngineOptions {
     bool plain = false;            // only plain copies of the runtime
     bool peer_access = true;       // may enable peer access between the GPUs of a copy
     bool report_warnings = false;  // writes each warning to stderr, once per process
+    // stop() gives up transfers if no GPU completes anything for so long.
+    double unresponsive_seconds = kUnresponsiveSeconds;
 };
 
 // The options with a value for each limit that is 0, within the limits of the process.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -11,19 +12,20 @@
 
 namespace waywiser::transfer {
 
-// Thread safe. Its lock guards the events that nobody has taken; nothing else is locked and no
-// event is created with it held.
+// Thread safe. Its lock guards the events that are free; nothing else is locked and no event is
+// created with it held.
 class EventPool {
 public:
-    // An event of the device, for ordering only. The taker owns it, and may drop it instead of
-    // giving it back. Throws gpu::Error.
-    [[nodiscard]] gpu::Event take(int device);
-    // The device must be that of take(). No stream may be about to wait for the event.
-    void give_back(int device, gpu::Event event);
+    // An event of the device, for ordering only. It may be dropped instead of given back. Throws
+    // gpu::Error.
+    [[nodiscard]] std::shared_ptr<gpu::Event> take(int device);
+    // The device must be that of take(). The event is not used again if somebody else still has
+    // it: a stream may be about to wait for what it recorded.
+    void give_back(int device, std::shared_ptr<gpu::Event> event);
 
 private:
     host::SpinningMutex mutex_;
-    std::map<int, std::vector<gpu::Event>> free_;  // by device
+    std::map<int, std::vector<std::shared_ptr<gpu::Event>>> free_;  // by device
 };
 
 }  // namespace waywiser::transfer

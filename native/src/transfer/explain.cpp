@@ -140,13 +140,18 @@ void add_lines(Engine& engine, const GroupPlan& plan, std::string& lines) {
 
 }  // namespace
 
-std::string explain(Engine& engine, const void* to, const void* from, std::size_t bytes) {
+Choice choice_of(Engine& engine, const void* to, const void* from, std::size_t bytes) {
     engine.check_process();
     const gpu::CallerState keep;
-    if (bytes == 0) return "nothing to copy";
     check_copy(to, from, bytes);
-    const Choice choice = choose(engine, side_of(const_cast<void*>(to), bytes),
-                                 side_of(const_cast<void*>(from), bytes), bytes);
+    return choose(engine, side_of(const_cast<void*>(to), bytes),
+                  side_of(const_cast<void*>(from), bytes), bytes);
+}
+
+std::string explain(Engine& engine, const void* to, const void* from, std::size_t bytes) {
+    engine.check_process();
+    if (bytes == 0) return "nothing to copy";
+    const Choice choice = choice_of(engine, to, from, bytes);
     const std::string expected =
         choice.policy == nullptr ? "" : expectation(*choice.policy, engine.policy_file());
     if (choice.method == Choice::Method::plain) return "plain copy: " + choice.why + expected;

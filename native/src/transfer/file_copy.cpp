@@ -1,6 +1,7 @@
 #include "transfer/file_copy.hpp"
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -65,30 +66,32 @@ FileCopy prepare_file(Engine& engine, const FileCall& call, const FileRange& ran
     return made;
 }
 
-// With the calling thread.
-void run_file(Engine& engine, const FileCopy& copy, const CallerStream& stream,
-              std::size_t& moved) {
+// With the calling thread. Returns what is left of it at the deadline.
+std::optional<Started> run_file(Engine& engine, const FileCopy& copy, std::size_t& moved,
+                                const Deadline& deadline = {}) {
     const bool reads = copy.reads;
     try {
-        run_ordered(engine, copy.job, copy.order, stream);
+        if (!run_ordered(engine, copy.job, copy.order, deadline)) {
+            return Started(engine.shared_from_this(), copy.job);
+        }
         moved = reads ? copy.job->moved_or_expected() : copy.job->moved();
     } catch (...) {
         moved = copy.job->moved();
         throw;
     }
-    if (!reads) return;
+    if (!reads) return std::nullopt;
     try {
         copy.job->rethrow();  // it has failed since; that is not the end of the file
     } catch (...) {
-        copy.job->wait();
+        if (!copy.job->wait(deadline)) return Started(engine.shared_from_this(), copy.job);
         moved = copy.job->moved();
         throw;
     }
+    return std::nullopt;
 }
 
-Started start_file(const std::shared_ptr<Engine>& engine, const FileCopy& copy,
-                   const CallerStream& stream) {
-    engine->start(copy.job, after(copy.order, stream));
+Started start_file(const std::shared_ptr<Engine>& engine, const FileCopy& copy) {
+    engine->start(copy.job, after(copy.order));
     return {engine, copy.job};
 }
 
@@ -130,12 +133,13 @@ void move_file(Engine& engine, const FileCall& call, const FileRange& range, voi
     if (bytes == 0) return end_empty(call, range);
     const gpu::CallerState keep;
     if (read_cached(engine, call, range, data, bytes, stream, moved)) return;
-    run_file(engine, prepare_file(engine, call, range, data, bytes, stream), stream, moved);
+    run_file(engine, prepare_file(engine, call, range, data, bytes, stream), moved);
 }
 
 Waited move_file_and_wait(const std::shared_ptr<Engine>& engine, const FileCall& call,
                           const FileRange& range, void* data, std::size_t bytes,
-                          const CallerStream& stream, double seconds, std::size_t& moved) {
+                          const CallerStream& stream, const Deadline& deadline,
+                          std::size_t& moved) {
     engine->check_process();
     moved = 0;
     if (bytes == 0) {
@@ -149,9 +153,9 @@ Waited move_file_and_wait(const std::shared_ptr<Engine>& engine, const FileCall&
                           .order = copy.order,
                           .host = {.cpus = true},
                           .to_gpu = copy.to_gpu,
-                          .run = [&] { run_file(*engine, copy, stream, moved); },
-                          .start = [&] { return start_file(engine, copy, stream); }},
-                         stream, seconds);
+                          .run = [&](const Deadline& end) { return run_file(*engine, copy, moved, end); },
+                          .start = [&] { return start_file(engine, copy); }},
+                         deadline);
 }
 
 Started move_file_async(const std::shared_ptr<Engine>& engine, const FileCall& call,
@@ -163,7 +167,7 @@ Started move_file_async(const std::shared_ptr<Engine>& engine, const FileCall& c
         return Started(0);
     }
     const gpu::CallerState keep;
-    return start_file(engine, prepare_file(*engine, call, range, data, bytes, stream), stream);
+    return start_file(engine, prepare_file(*engine, call, range, data, bytes, stream));
 }
 
 }  // namespace
@@ -180,16 +184,16 @@ void write(Engine& engine, FileRange to, const void* from, std::size_t bytes,
 }
 
 Waited read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
-                     std::size_t bytes, const CallerStream& stream, double seconds,
+                     std::size_t bytes, const CallerStream& stream, const Deadline& deadline,
                      std::size_t& moved) {
-    return move_file_and_wait(engine, FileCall{}, from, to, bytes, stream, seconds, moved);
+    return move_file_and_wait(engine, FileCall{}, from, to, bytes, stream, deadline, moved);
 }
 
 Waited write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
-                      std::size_t bytes, const CallerStream& stream, double seconds,
+                      std::size_t bytes, const CallerStream& stream, const Deadline& deadline,
                       std::size_t& moved, WriteEnd end) {
     return move_file_and_wait(engine, FileCall{.reads = false, .end = end}, to,
-                              const_cast<void*>(from), bytes, stream, seconds, moved);
+                              const_cast<void*>(from), bytes, stream, deadline, moved);
 }
 
 Started read_async(const std::shared_ptr<Engine>& engine, FileRange from, void* to,

@@ -29,13 +29,13 @@ void read(Engine& engine, FileRange from, void* to, std::size_t bytes, const Cal
 void write(Engine& engine, FileRange to, const void* from, std::size_t bytes,
            const CallerStream& stream, std::size_t& moved, WriteEnd end = {});
 
-// The same, but wait for the stream at most `seconds` (negative: without limit). Return the
-// transfer if it has not begun by then: it follows the stream, and `moved` is 0.
+// The same, but wait until the deadline at the latest. Return the
+// transfer if it has not ended by then, with `moved` 0: it goes on.
 Waited read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
-                     std::size_t bytes, const CallerStream& stream, double seconds,
+                     std::size_t bytes, const CallerStream& stream, const Deadline& deadline,
                      std::size_t& moved);
 Waited write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
-                      std::size_t bytes, const CallerStream& stream, double seconds,
+                      std::size_t bytes, const CallerStream& stream, const Deadline& deadline,
                       std::size_t& moved, WriteEnd end = {});
 
 // Return at once; the transfer starts after the work in the stream.

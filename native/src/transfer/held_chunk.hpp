@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "gpu/gpu.hpp"
@@ -17,8 +16,8 @@ namespace waywiser::transfer {
 struct HeldChunk {
     std::shared_ptr<Job> job;
     Chunk chunk;
-    std::optional<gpu::Event> event;     // after the last operation
-    std::optional<gpu::Event> handover;  // between two devices
+    std::shared_ptr<gpu::Event> event;     // after the last operation
+    std::shared_ptr<gpu::Event> handover;  // between two devices
     bool submitted = false;
     bool queued =
         false;  // counts among the queued bytes of its copy engine; guarded by PoliteQueues

@@ -3,23 +3,19 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
+#include <utility>
 
 namespace waywiser::transfer {
-namespace {
 
-// Seconds that count as no limit: longer times exceed the range of the clock.
-constexpr double kForever = 1e9;
-
-}  // namespace
-
-void write_notifications(const std::vector<int>& descriptors) {
-    for (const int descriptor : descriptors) {
-        const std::uint64_t one = 1;
-        while (::write(descriptor, &one, sizeof one) < 0 && errno == EINTR) {
-        }
+void write_notification(int descriptor) noexcept {
+    const std::uint64_t one = 1;
+    while (::write(descriptor, &one, sizeof one) < 0 && errno == EINTR) {
     }
+}
+
+void Notification::job_ended() noexcept {
+    if (left_.fetch_sub(1) == 1) write_notification(descriptor_);
 }
 
 std::size_t Job::moved() const {
@@ -40,7 +36,7 @@ void Job::end() {
     submitted_ = true;
     if (!notified_.empty()) {
         state_.store(State::notifying, std::memory_order_release);
-        write_notifications(notified_);
+        for (const auto& one : notified_) one->job_ended();
         notified_.clear();
     }
     state_.store(State::done, std::memory_order_release);
@@ -48,25 +44,24 @@ void Job::end() {
 }
 
 template <class Condition>
-bool Job::wait_until(std::unique_lock<std::mutex>& lock, double seconds, Condition condition) {
-    if (seconds < 0 || seconds > kForever) {
-        changed_.wait(lock, condition);
-        return true;
-    }
-    return changed_.wait_for(lock, std::chrono::duration<double>(seconds), condition);
+bool Job::wait_until(std::unique_lock<std::mutex>& lock, const Deadline& deadline,
+                     Condition condition) {
+    if (deadline.is_limited()) return changed_.wait_until(lock, deadline.end(), condition);
+    changed_.wait(lock, condition);
+    return true;
 }
 
-bool Job::wait(double seconds) {
+bool Job::wait(const Deadline& deadline) {
     std::unique_lock lock(mutex_);
-    return wait_until(lock, seconds, [this] { return ended(); });
+    return wait_until(lock, deadline, [this] { return ended(); });
 }
 
-bool Job::order(const gpu::Stream& stream, double seconds) {
-    return order(stream, seconds, Order::whole);
+bool Job::order(const gpu::Stream& stream, const Deadline& deadline) {
+    return order(stream, deadline, Order::whole);
 }
 
-bool Job::order_reads(const gpu::Stream& stream, double seconds) {
-    return order(stream, seconds, Order::reads);
+bool Job::order_reads(const gpu::Stream& stream, const Deadline& deadline) {
+    return order(stream, deadline, Order::reads);
 }
 
 bool Job::reads_pending() const {
@@ -74,18 +69,21 @@ bool Job::reads_pending() const {
     return !ended() && !all_submitted();
 }
 
-bool Job::order(const gpu::Stream& stream, double seconds, Order what) {
+// The runtime is called without the lock: it may block, and threads that end chunks need the lock.
+bool Job::order(const gpu::Stream& stream, const Deadline& deadline, Order what) {
     std::unique_lock lock(mutex_);
     const auto ready = [this, what] {
         return ended() || (submitted_ && (what == Order::reads || !drains()));
     };
-    if (!wait_until(lock, seconds, ready)) return false;
-    if (failure_) {
-        lock.unlock();
-        wait();
+    if (!wait_until(lock, deadline, ready)) return false;
+    const bool has_failed = static_cast<bool>(failure_);
+    const auto in_flight = in_flight_;
+    lock.unlock();
+    if (has_failed) {
+        if (!wait(deadline)) return false;
         rethrow();
     }
-    for (const gpu::Event* event : in_flight_) gpu::wait(stream, *event);
+    for (const auto& event : in_flight) gpu::wait(stream, *event);
     return true;
 }
 
@@ -95,18 +93,26 @@ void Job::rethrow() const {
         const std::lock_guard lock(mutex_);
         failure = failure_;
     }
-    if (failure) std::rethrow_exception(failure);
+    if (!failure) return;
+    if (!in_use_) std::rethrow_exception(failure);
+    try {
+        std::rethrow_exception(failure);
+    } catch (const MemoryInUse&) {
+        throw;
+    } catch (const std::exception& error) {
+        throw MemoryInUse(error.what());
+    }
 }
 
-void Job::notify(int descriptor) {
+void Job::notify(std::shared_ptr<Notification> notification) {
     {
         const std::lock_guard lock(mutex_);
         if (!ended()) {
-            notified_.push_back(descriptor);
+            notified_.push_back(std::move(notification));
             return;
         }
     }
-    write_notifications({descriptor});
+    notification->job_ended();
 }
 
 void Job::open(std::shared_ptr<const gpu::Event> start) {
@@ -127,14 +133,14 @@ bool Job::failed() const {
     return static_cast<bool>(failure_);
 }
 
-void Job::add_in_flight(const gpu::Event& event) {
+void Job::add_in_flight(std::shared_ptr<const gpu::Event> event) {
     const std::lock_guard lock(mutex_);
-    in_flight_.push_back(&event);
+    in_flight_.push_back(std::move(event));
 }
 
-bool Job::remove_in_flight(const gpu::Event& event) {
+bool Job::remove_in_flight(const std::shared_ptr<gpu::Event>& event) {
     const std::lock_guard lock(mutex_);
-    std::erase(in_flight_, &event);
+    std::erase(in_flight_, event);
     return static_cast<bool>(failure_);
 }
 
@@ -151,9 +157,11 @@ bool Job::reached(Until until) const {
     return all_submitted();
 }
 
-void Job::wait_until(Until until) {
+bool Job::wait_until(Until until, const Deadline& deadline) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ended() || (until == Until::submitted && all_submitted()); });
+    return wait_until(lock, deadline, [&] {
+        return ended() || (until == Until::submitted && all_submitted());
+    });
 }
 
 void Job::ends_at(std::size_t bytes) {

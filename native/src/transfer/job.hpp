@@ -21,8 +21,31 @@
 #include "transfer/batch.hpp"
 #include "transfer/chunk.hpp"
 #include "transfer/chunk_supply.hpp"
+#include "transfer/wait.hpp"
 
 namespace waywiser::transfer {
+
+// Writes an eight-byte 1 to a descriptor when several jobs have ended.
+class Notification {
+public:
+    Notification(int descriptor, std::size_t jobs) : descriptor_(descriptor), left_(jobs) {}
+    // One of the jobs has ended. Thread safe.
+    void job_ended() noexcept;
+
+private:
+    const int descriptor_;
+    std::atomic<std::size_t> left_;
+};
+void write_notification(int descriptor) noexcept;
+
+// A GPU may still use the memory of a transfer that has failed, or was given up.
+class MemoryInUse : public std::runtime_error {
+public:
+    // `why`: what has happened, without a full stop.
+    explicit MemoryInUse(const std::string& why)
+        : std::runtime_error(why + "; a GPU may still use the memory of both sides: do not free it")
+    {}
+};
 
 // A job's settings are constant after its constructor. Each function says who may call it and when;
 // the functions for callers and for the engine are thread safe.
@@ -38,7 +61,8 @@ public:
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
 
-    // Called on a CPU before submit(): copies the bytes into the slot, or to a host destination.
+    // Called on a CPU before submit(): copies the bytes into the slot, or to a host destination. It
+    // is called again later if it sets `unfinished` of the chunk.
     virtual void fill(Chunk&) {}
     // Enqueues on the chunk's streams without blocking. Called if the route has a device.
     virtual void submit(Chunk&) {}
@@ -49,6 +73,8 @@ public:
     virtual void drain(Chunk&) {}
     // Whether drain() has work to do: the host must then wait for the whole transfer.
     [[nodiscard]] virtual bool drains() const { return false; }
+    // Whether fill() waits for a GPU, for a limited time.
+    [[nodiscard]] virtual bool waits_in_fill() const { return false; }
     // Called once when all chunks are done, or fill() has set `ends_job` of one, before waiters are
     // notified. May throw.
     virtual void finish() {}
@@ -82,22 +108,22 @@ public:
     [[nodiscard]] std::size_t moved() const;
     // The same, counting chunks in flight: all bytes, or those before the end of a file.
     [[nodiscard]] std::size_t moved_or_expected() const { return std::min(bytes_, end_.load()); }
-    // Waits until the job has ended; false if it has not within `seconds` (negative: no limit).
-    bool wait(double seconds = -1);
+    // Waits until the job has ended; false if it has not before the deadline.
+    bool wait(const Deadline& deadline = {});
     // Waits until all chunks are submitted or the job has ended, then makes the stream wait for the
-    // chunks in flight. Returns false after `seconds`, like wait().
-    bool order(const gpu::Stream& stream, double seconds = -1);
+    // chunks in flight. Returns false after the deadline, like wait().
+    bool order(const gpu::Stream& stream, const Deadline& deadline = {});
     // The same, but makes the stream wait only until the source is read: it may be changed then,
     // though the destination may not be filled yet.
-    bool order_reads(const gpu::Stream& stream, double seconds = -1);
+    bool order_reads(const gpu::Stream& stream, const Deadline& deadline = {});
     // Whether order_reads() would block the host now: an event that a stream waits for must have
     // been recorded, which is so when all chunks are submitted.
     [[nodiscard]] bool reads_pending() const;
-    // Throws what the job failed with; does nothing if it succeeded.
+    // Throws what the job failed with, MemoryInUse if keep_in_use() was called; does nothing if it
+    // succeeded.
     void rethrow() const;
-    // Writes an eight-byte 1 to the descriptor once, when the job ends, or at once if it has ended.
-    // done() is true after the write.
-    void notify(int descriptor);
+    // Counts the end of the job, at once if it has ended. done() is true after that.
+    void notify(std::shared_ptr<Notification> notification);
 
     // --- for the engine
 
@@ -114,16 +140,19 @@ public:
     // From now on its chunks are only completed. The first reason counts.
     void fail(std::exception_ptr why);
     [[nodiscard]] bool failed() const;
-    // The event follows a submitted chunk, and must live until it is removed.
-    void add_in_flight(const gpu::Event& event);
+    // A GPU that does not answer may use the memory of both sides.
+    void keep_in_use() { in_use_ = true; }
+    // The event follows a submitted chunk.
+    void add_in_flight(std::shared_ptr<const gpu::Event> event);
     // Returns whether the job has failed.
-    bool remove_in_flight(const gpu::Event& event);
+    bool remove_in_flight(const std::shared_ptr<gpu::Event>& event);
     void add_moved(std::size_t bytes) { moved_.fetch_add(bytes, std::memory_order_relaxed); }
     void set_submitted();
     // Whether the job is done, or all chunks are submitted if that is enough and nothing has
     // failed.
     [[nodiscard]] bool reached(Until until) const;
-    void wait_until(Until until);
+    // False if it has not reached that before the deadline.
+    bool wait_until(Until until, const Deadline& deadline);
     // All chunks are complete, or the job has failed: wakes those who wait for it.
     void end();
 
@@ -144,11 +173,12 @@ protected:
 private:
     enum class State { running, notifying, done };
 
-    // With the lock held. False if the condition is not met within `seconds`.
+    // With the lock held. False if the condition is not met before the deadline.
     template <class Condition>
-    bool wait_until(std::unique_lock<std::mutex>& lock, double seconds, Condition condition);
+    bool wait_until(std::unique_lock<std::mutex>& lock, const Deadline& deadline,
+                    Condition condition);
     enum class Order { whole, reads };
-    bool order(const gpu::Stream& stream, double seconds, Order what);
+    bool order(const gpu::Stream& stream, const Deadline& deadline, Order what);
     // Waits until the descriptors are written.
     [[nodiscard]] bool notifications_written() const;
     // With the mutex held: no transition is in progress then.
@@ -167,17 +197,15 @@ private:
     mutable std::mutex mutex_;  // guards the following; nothing else is locked with it held
     std::condition_variable changed_;
     bool submitted_ = false;  // all chunks are submitted
-    std::vector<const gpu::Event*> in_flight_;
+    std::vector<std::shared_ptr<const gpu::Event>> in_flight_;
     std::exception_ptr failure_;
-    std::vector<int> notified_;
+    std::vector<std::shared_ptr<Notification>> notified_;
 
+    std::atomic<bool> in_use_{false};
     std::atomic<std::size_t> moved_{0};
     std::atomic<std::size_t> end_{std::numeric_limits<std::size_t>::max()};
     std::atomic<State> state_{State::running};  // changed with the mutex held
 };
-
-// Writes an eight-byte 1 to each of the descriptors.
-void write_notifications(const std::vector<int>& descriptors);
 
 // The transfer did not start because its engine was stopped.
 class Cancelled : public std::runtime_error {

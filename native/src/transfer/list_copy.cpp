@@ -136,11 +136,10 @@ bool is_copied_singly(const Engine& engine, const PieceGroup& group, GroupMethod
     return method == GroupMethod::single || engine.options().plain || (!async && is_small(group));
 }
 
-void copy_each(Engine& engine, PieceGroup& group, const CallerStream& stream) {
+// The pieces of a list that are copied one by one; neighbours are joined.
+std::vector<Piece> single_pieces(PieceGroup& group) {
     group.list.make_pieces();
-    for (const Piece& piece : merged(group.list.pieces)) {
-        copy(engine, piece.to, piece.from, piece.bytes, stream);
-    }
+    return merged(group.list.pieces);
 }
 
 // Queries the address of every registration: on a few systems some differ for kernels.
@@ -160,12 +159,6 @@ bool same_addresses(const PieceGroup& group, int gpu) {
     return true;
 }
 
-// What remains to be moved after the rest was moved or put on the caller's stream.
-struct Remaining {
-    std::shared_ptr<Job> job;
-    Ordering order;
-};
-
 // The first GPU with pieces; -1 if all are in host memory.
 int gpu_of(const std::vector<PieceGroup>& groups) {
     for (const PieceGroup& group : groups) {
@@ -182,59 +175,129 @@ CallerStream stream_of(const std::vector<PieceGroup>& groups, const CallerStream
     return used;
 }
 
-// Moves all groups; if `leave_last` is set, the last one that is staged is only prepared.
-std::optional<Remaining> move_groups(Engine& engine, std::vector<PieceGroup>& groups,
-                                     const CallerStream& stream, bool leave_last) {
-    std::optional<Remaining> left;
-    const auto run = [&](const Remaining& one) { run_ordered(engine, one.job, one.order, stream); };
-    for (PieceGroup& group : groups) {
-        Ordering order = ordering(engine, stream, operand_of(group));
-        const GroupMethod method = method_of(engine, group);
-        if (order.capturing && method != GroupMethod::direct) reject_capture();
-        if (method != GroupMethod::direct) group.list.check();
-        if (method == GroupMethod::direct) {
-            const int gpu = operand_of(group);
-            if (is_with_host(group)) {
-                if (!order.capturing) group.same_addresses = same_addresses(group, gpu);
-            } else if (group.to.end.gpu != group.from.end.gpu) {
-                engine.enable_peers(group.to.end.gpu, group.from.end.gpu);
-            }
-            move_direct(engine, group, order, stream);
-            continue;
-        }
-        if (is_copied_singly(engine, group, method, leave_last)) {
-            copy_each(engine, group, stream);
-            continue;
-        }
-        if (left) run(*left);
-        left = Remaining{job_of(engine, group, leave_last), std::move(order)};
-    }
-    if (left && !leave_last) {
-        run(*left);
-        left.reset();
-    }
-    return left;
-}
+// Moves the groups of a list, once.
+class GroupMover {
+public:
+    GroupMover(Engine& engine, std::vector<PieceGroup>& groups, const CallerStream& stream)
+        : engine_(engine), groups_(groups), stream_(stream) {}
 
-// Moves all groups and returns at once, unless several are staged.
-Started start(const std::shared_ptr<Engine>& engine, std::vector<PieceGroup>& groups,
-              std::size_t bytes, const CallerStream& stream) {
-    auto left = move_groups(*engine, groups, stream, true);
-    if (left) {
-        // It starts after the enqueued copies of other pieces, so its end is the end of all.
-        engine->start(left->job, after(left->order, stream));
-        const std::size_t others = bytes - left->job->bytes();
-        return {engine, std::move(left->job), others};
+    // With the calling thread. Returns what is left of it at the deadline.
+    std::optional<Started> run(const Deadline& deadline) {
+        try {
+            for (PieceGroup& group : groups_) {
+                if (is_late_) {
+                    start_group(group);
+                } else {
+                    run_group(group, deadline);
+                }
+            }
+            if (!is_late_) return std::nullopt;
+            add_mark();
+        } catch (const std::exception&) {
+            rethrow_when_ended(started_);
+        }
+        return std::move(started_);
     }
-    if (gpu_of(groups) < 0) return Started(bytes);  // host memory: the bytes have arrived
-    try {
-        auto marked = mark(*engine, stream, bytes);
-        return marked ? std::move(*marked) : Started(bytes);
-    } catch (const gpu::Error&) {
-        drain(*engine, stream);  // nothing else would know when the copies end
-        throw;
+
+    // Returns at once. Jobs start after the plain copies of other groups.
+    Started start() {
+        for (PieceGroup& group : groups_) {
+            if (method_of(engine_, group) != GroupMethod::direct) group.list.check();
+        }
+        try {
+            for (const bool of_job : {false, true}) {
+                for (PieceGroup& group : groups_) {
+                    if (is_of_job(group) == of_job) start_group(group);
+                }
+            }
+            if (!std::ranges::all_of(groups_, [&](const auto& one) { return is_of_job(one); })) {
+                add_mark();
+            }
+        } catch (const std::exception&) {
+            rethrow_when_ended(started_);
+        }
+        return std::move(started_);
     }
-}
+
+private:
+    [[nodiscard]] bool is_of_job(const PieceGroup& group) const {
+        return method_of(engine_, group) == GroupMethod::staged && !engine_.options().plain;
+    }
+
+    // An event after what is in the caller's stream.
+    void add_mark() {
+        if (gpu_of(groups_) < 0) return;
+        try {
+            if (auto marked = mark(engine_, stream_)) started_.add(std::move(*marked));
+        } catch (const gpu::Error&) {  // nothing else would know when the copies end
+            rethrow_when_settled(engine_, stream_);
+        }
+    }
+
+    // Moves what a GPU can move, in the stream, and returns nullopt; else the order of the group in
+    // the stream, after checks.
+    std::optional<Ordering> moved_directly(PieceGroup& group) {
+        Ordering order = ordering(engine_, stream_, operand_of(group));
+        const GroupMethod method = method_of(engine_, group);
+        if (order.capturing && method != GroupMethod::direct) reject_capture();
+        if (method != GroupMethod::direct) {
+            group.list.check();
+            return order;
+        }
+        if (is_with_host(group)) {
+            if (!order.capturing) group.same_addresses = same_addresses(group, operand_of(group));
+        } else if (group.to.end.gpu != group.from.end.gpu) {
+            engine_.enable_peers(group.to.end.gpu, group.from.end.gpu);
+        }
+        move_direct(engine_, group, order, stream_);
+        return std::nullopt;
+    }
+
+    void run_group(PieceGroup& group, const Deadline& deadline) {
+        const std::size_t bytes = group.list.bytes();
+        const std::optional<Ordering> order = moved_directly(group);
+        if (!order) return started_.add(Started(bytes));
+        if (!is_copied_singly(engine_, group, method_of(engine_, group), false)) {
+            const auto job = job_of(engine_, group, deadline.is_limited());
+            if (run_ordered(engine_, job, *order, deadline)) return started_.add(Started(bytes));
+            is_late_ = true;
+            started_.add({engine_.shared_from_this(), job});
+            return;
+        }
+        for (const Piece& piece : single_pieces(group)) {
+            if (is_late_) {
+                start_piece(piece);
+                continue;
+            }
+            auto rest = run_copy(engine_, piece.to, piece.from, piece.bytes, stream_, deadline);
+            is_late_ = rest.has_value();
+            started_.add(rest ? std::move(*rest) : Started(piece.bytes));
+        }
+    }
+
+    void start_group(PieceGroup& group) {
+        const std::size_t bytes = group.list.bytes();
+        const std::optional<Ordering> order = moved_directly(group);
+        if (!order) return started_.add(Started(bytes));
+        if (!is_of_job(group)) {
+            for (const Piece& piece : single_pieces(group)) start_piece(piece);
+            return;
+        }
+        auto job = job_of(engine_, group, true);
+        engine_.start(job, after(*order));
+        started_.add({engine_.shared_from_this(), std::move(job)});
+    }
+
+    void start_piece(const Piece& piece) {
+        started_.add(start_copy(engine_, piece.to, piece.from, piece.bytes, stream_));
+    }
+
+    Engine& engine_;
+    std::vector<PieceGroup>& groups_;
+    const CallerStream stream_;
+    Started started_{0};    // what was moved, and what goes on after the call
+    bool is_late_ = false;  // the deadline is over
+};
 
 // Of some groups CPUs and of others GPUs.
 HostUse host_use(Engine& engine, const std::vector<PieceGroup>& groups) {
@@ -273,11 +336,11 @@ void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
     if (list.count() == 0) return;
     const gpu::CallerState keep;
     std::vector<PieceGroup> groups = grouped(std::move(list));
-    move_groups(engine, groups, stream_of(groups, stream), false);
+    GroupMover(engine, groups, stream_of(groups, stream)).run({});
 }
 
 Waited copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
-                          const CallerStream& stream, double seconds) {
+                          const CallerStream& stream, const Deadline& deadline) {
     engine->check_process();
     if (list.count() == 0) return {};
     const gpu::CallerState keep;
@@ -299,9 +362,9 @@ Waited copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
                           .order = order,
                           .host = {.cpus = host.cpus, .gpus = host.gpus && !on_host},
                           .to_gpu = to_gpu,
-                          .run = [&] { move_groups(*engine, groups, running, false); },
-                          .start = [&] { return start(engine, groups, bytes, used); }},
-                         used, seconds);
+                          .run = [&](const Deadline& end) { return GroupMover(*engine, groups, running).run(end); },
+                          .start = [&] { return GroupMover(*engine, groups, used).start(); }},
+                         deadline);
 }
 
 Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
@@ -312,9 +375,8 @@ Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
     if (!engine->machine().gpus.empty() && !stream.none && gpu::capturing(stream.handle)) {
         throw NotSupported("the stream is being captured: record the copies with copy_batch()");
     }
-    const std::size_t bytes = list.bytes();
     std::vector<PieceGroup> groups = grouped(std::move(list));
-    return start(engine, groups, bytes, stream_of(groups, stream));
+    return GroupMover(*engine, groups, stream_of(groups, stream)).start();
 }
 
 }  // namespace waywiser::transfer

@@ -15,11 +15,12 @@ namespace waywiser::transfer {
 
 // Like copy(), copy_and_wait() and copy_async(), for all pieces, in any order. Pieces that a GPU
 // can access are moved on the caller's stream: long ones by the copy engine, else by a kernel that
-// uses one multiprocessor (list_method.hpp). Others go through staging memory. If several groups
-// need staging, copy_list_async() returns when all but one of them have arrived.
+// uses one multiprocessor (list_method.hpp). Others go through staging memory. Pieces in managed
+// memory, and in several registrations, are copied before copy_list_async() returns, unless they
+// are in pageable memory too.
 void copy_list(Engine& engine, CopyList list, const CallerStream& stream);
 Waited copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
-                          const CallerStream& stream, double seconds);
+                          const CallerStream& stream, const Deadline& deadline);
 Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
                         const CallerStream& stream);
 

@@ -131,7 +131,7 @@ ListTraits traits_of(std::span<const Piece> pieces, ListPath path) {
 
 ListChoice pipeline_of(const ListTraits& traits, const ListLimits& limits,
                        const PolicyDecision* made) {
-    PipelineShape shape{.blocks = limits.of_pipeline};
+    PipelineShape shape{.chunk = limits.pipeline_chunk, .blocks = limits.of_pipeline};
     if (made != nullptr) {
         shape.chunk = std::min(shape.chunk, made->shape.chunk);
         shape.slots = std::min(shape.slots, made->shape.slots);

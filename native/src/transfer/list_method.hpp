@@ -79,6 +79,7 @@ struct ListLimits {
     unsigned most_over_link = 1;   // limit for a list to or from the host
     bool spare_engine = false;     // polite: use the engine only for what a kernel cannot move
     unsigned of_pipeline = 0;      // limit for the kernels of a pipeline; 0: no pipeline
+    std::size_t pipeline_chunk = std::size_t{8} << 20;  // most bytes of its chunks
     std::size_t list_bytes = 0;    // of the whole list, if this is a part of it
 };
 

@@ -9,8 +9,17 @@ namespace {
 
 // Of the first and the last chunks: copying fewer bytes takes less time than starting to.
 constexpr std::size_t kLeastChunk = std::size_t{512} << 10;
+// With smaller ones in staging memory the link waits for kernels most of the time.
+constexpr std::size_t kLeastStaging = std::size_t{1} << 20;
 
 }  // namespace
+
+PipelineShape pipeline_within(std::size_t bytes) {
+    PipelineShape shape;
+    while (shape.chunk >= kLeastStaging && shape.bytes() > bytes) shape.chunk /= 2;
+    if (shape.chunk < kLeastStaging) shape.chunk = 0;
+    return shape;
+}
 
 ListPipeline::Slot::Slot(int device)
     : filled(device, gpu::EventUse::ordering), emptied(device, gpu::EventUse::ordering) {}
@@ -18,7 +27,7 @@ ListPipeline::Slot::Slot(int device)
 ListPipeline::ListPipeline(int device, std::byte* staging, const PipelineShape& shape)
     : shape_(shape),
       staging_(staging),
-      kernels_(device),
+      kernels_(device, gpu::StreamUse::prioritized),
       copies_(device),
       tables_(device),
       start_(device, gpu::EventUse::ordering),
@@ -28,13 +37,13 @@ ListPipeline::ListPipeline(int device, std::byte* staging, const PipelineShape& 
     for (std::size_t i = 0; i < shape.slots; ++i) slots_.emplace_back(device);
 }
 
-ListPipeline::~ListPipeline() {
-    for (const gpu::Stream* stream : {&*kernels_, &copies_, &tables_}) {
-        try {
-            stream->synchronize();
-        } catch (const gpu::Error&) {  // a lost context: nothing is in flight any more
-        }
+Settled ListPipeline::settle() const noexcept {
+    Settled worst = Settled::yes;
+    for (const gpu::Stream* stream : {&kernels_, &copies_, &tables_}) {
+        worst = std::max(worst, transfer::settle(*stream));
+        if (worst == Settled::no) break;
     }
+    return worst;
 }
 
 void ListPipeline::start_after(const gpu::Stream& stream, std::size_t bytes, std::size_t slots) {
@@ -47,7 +56,7 @@ void ListPipeline::start_after(const gpu::Stream& stream, std::size_t bytes, std
 }
 
 void ListPipeline::wait(const gpu::Event& event) {
-    gpu::wait(*kernels_, event);
+    gpu::wait(kernels_, event);
     gpu::wait(copies_, event);
 }
 
@@ -73,9 +82,9 @@ void ListPipeline::gather(std::byte* to, const Runs& from, std::size_t chunk, un
             chunk_bytes(moved_, chunk, from.run, (from.count - first) * from.run);
         count = bytes / from.run;
         const auto [slot, staged] = next_slot();
-        if (slot->used) gpu::wait(*kernels_, slot->emptied);
-        launch_list(*kernels_, blocks, Runs::together(staged, bytes), from.part(first, count));
-        slot->filled.record(*kernels_);
+        if (slot->used) gpu::wait(kernels_, slot->emptied);
+        launch_list(kernels_, blocks, Runs::together(staged, bytes), from.part(first, count));
+        slot->filled.record(kernels_);
         gpu::wait(copies_, slot->filled);
         gpu::copy_async(to + first * from.run, staged, bytes, copies_);
         slot->emptied.record(copies_);
@@ -119,12 +128,12 @@ void ListPipeline::scatter(const Runs& to, const std::byte* from, std::size_t ch
         Loaded& one = loaded_.front();
         count = std::min(to.count - first, (one.bytes - one.scattered) / to.run);
         const std::size_t bytes = count * to.run;
-        if (one.scattered == 0) gpu::wait(*kernels_, one.slot->filled);
+        if (one.scattered == 0) gpu::wait(kernels_, one.slot->filled);
         auto* const staged = const_cast<std::byte*>(one.data + one.scattered);
-        launch_list(*kernels_, blocks, to.part(first, count), Runs::together(staged, bytes));
+        launch_list(kernels_, blocks, to.part(first, count), Runs::together(staged, bytes));
         one.scattered += bytes;
         if (one.scattered < one.bytes) continue;
-        one.slot->emptied.record(*kernels_);
+        one.slot->emptied.record(kernels_);
         one.slot->used = true;
         loaded_.pop_front();
         load_more();
@@ -135,23 +144,23 @@ void ListPipeline::upload(std::byte* to, const std::byte* from, std::size_t byte
     // In the stream of the kernels or the copies it would wait for the chunks in flight.
     gpu::copy_async(to, from, bytes, tables_);
     uploaded_.record(tables_);
-    gpu::wait(*kernels_, uploaded_);
+    gpu::wait(kernels_, uploaded_);
 }
 
 void ListPipeline::join() {
     source_ = {};
     loaded_.clear();
     joined_.record(tables_);
-    gpu::wait(*kernels_, joined_);
+    gpu::wait(kernels_, joined_);
     joined_.record(copies_);
-    gpu::wait(*kernels_, joined_);
-    joined_.record(*kernels_);
+    gpu::wait(kernels_, joined_);
+    joined_.record(kernels_);
     gpu::wait(copies_, joined_);
 }
 
 void ListPipeline::finish_before(const gpu::Stream& stream) {
-    const gpu::Stream& last = kernels_are_last_ ? *kernels_ : copies_;
-    joined_.record(kernels_are_last_ ? copies_ : *kernels_);
+    const gpu::Stream& last = kernels_are_last_ ? kernels_ : copies_;
+    joined_.record(kernels_are_last_ ? copies_ : kernels_);
     gpu::wait(last, joined_);
     done_.record(last);
     started_ = true;

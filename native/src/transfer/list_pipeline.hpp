@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
-#include "gpu/priority_stream.hpp"
 #include "transfer/move_runs.hpp"
+#include "transfer/staging.hpp"
+#include "transfer/wait.hpp"
 
 namespace waywiser::transfer {
 
@@ -25,6 +26,8 @@ struct PipelineShape {
     unsigned blocks = 8;                       // of a kernel
     [[nodiscard]] std::size_t bytes() const { return chunk * slots; }
 };
+// The largest shape whose staging memory is within `bytes`; its chunk is 0 if there is none.
+PipelineShape pipeline_within(std::size_t bytes);
 
 // Used by one thread at a time. Its moves are ordered among themselves, and with the work of other
 // streams only by start_after() and finish_before().
@@ -32,8 +35,8 @@ class ListPipeline {
 public:
     // `staging` has shape.bytes(), of the device, and outlives this.
     ListPipeline(int device, std::byte* staging, const PipelineShape& shape);
-    // Waits for all moves.
-    ~ListPipeline();
+    // Waits for all moves, as settle() does.
+    ~ListPipeline() { static_cast<void>(settle()); }
     ListPipeline(const ListPipeline&) = delete;
     ListPipeline& operator=(const ListPipeline&) = delete;
 
@@ -67,9 +70,11 @@ public:
     void finish_before(const gpu::Stream& stream);
 
     // The stream that the kernels are in. They follow the uploads of their tables.
-    [[nodiscard]] const gpu::Stream& kernels() const { return *kernels_; }
+    [[nodiscard]] const gpu::Stream& kernels() const { return kernels_; }
     // The stream of the last finish_before(); nullptr for none.
     [[nodiscard]] const void* last_stream() const { return last_stream_; }
+    // Waits until all moves have ended, as settle() of a stream does.
+    [[nodiscard]] Settled settle() const noexcept;
     // Whether all moves before the last finish_before() are done.
     [[nodiscard]] bool done() const { return !started_ || done_.done(); }
 
@@ -103,8 +108,7 @@ private:
 
     const PipelineShape shape_;
     std::byte* const staging_;
-    const gpu::PriorityStream
-        kernels_;  // those that wait for the program's would let the link idle
+    const gpu::Stream kernels_;  // those that wait for the program's would let the link idle
     const gpu::Stream copies_;
     const gpu::Stream tables_;
     gpu::Event start_;
@@ -122,15 +126,25 @@ private:
     const void* last_stream_ = nullptr;
 };
 
-// A pipeline with its staging memory.
+// A pipeline with its staging memory, within a budget.
 class OwnPipeline {
 public:
-    explicit OwnPipeline(int device, const PipelineShape& shape)
-        : memory_(device, shape.bytes()), pipeline_(device, memory_.data(), shape) {}
+    // The bytes of the shape are taken from the budget already. Gives them back if it throws.
+    OwnPipeline(int device, const PipelineShape& shape, Budget& budget)
+        : share_{budget, shape.bytes()},
+          memory_(device, shape.bytes()),
+          pipeline_(device, memory_.data(), shape) {}
     [[nodiscard]] ListPipeline& operator*() { return pipeline_; }
     [[nodiscard]] ListPipeline* operator->() { return &pipeline_; }
 
 private:
+    struct Share {
+        Budget& budget;
+        std::size_t bytes;
+        ~Share() { budget.give_back(bytes); }
+    };
+
+    const Share share_;
     gpu::DeviceBuffer memory_;
     ListPipeline pipeline_;
 };

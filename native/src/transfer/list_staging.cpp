@@ -3,15 +3,27 @@
 #include <algorithm>
 #include <new>
 
-#include "transfer/list_pipeline.hpp"
+#include "transfer/process_state.hpp"
 
 namespace waywiser::transfer {
 namespace {
 
 constexpr std::size_t kListSlabBytes = std::size_t{2} << 20;
 
-// Staging memory on a GPU: as many lists in different streams are moved at once.
+// As many lists in different streams are moved at once.
 constexpr std::size_t kMostPipelines = 4;
+constexpr std::size_t kStreamsOfPipeline = 3;
+// Pipelines leave this part of a GPU's budget, or this much, to tables.
+constexpr std::size_t kTableFraction = 8;
+constexpr std::size_t kMostForTables = std::size_t{4} << 20;
+
+constexpr Polling kStopping{.spin = std::chrono::milliseconds(1),
+                            .pause = std::chrono::microseconds(2),
+                            .sleep = std::chrono::microseconds(100)};
+
+std::size_t without_tables(std::size_t bytes, std::size_t budget) {
+    return bytes - std::min({bytes, budget / kTableFraction, kMostForTables});
+}
 
 std::optional<Slot> take_or_nothing(Slots& pool, std::size_t bytes) {
     try {
@@ -32,14 +44,14 @@ struct ListStaging::Pipelines {
     std::size_t all = 0;
 };
 
-ListStaging::ListStaging(std::size_t budget, NumaNode node, EventPool& events,
+ListStaging::ListStaging(std::size_t pinned_bytes, StagingPools& pools, EventPool& events,
                          std::function<void(const std::string&)> warn)
-    : budget_(budget), node_(std::move(node)), events_(events), warn_(std::move(warn)) {}
+    : pinned_budget_(pinned_bytes), pools_(pools), events_(events), warn_(std::move(warn)) {}
 
 ListStaging::~ListStaging() = default;
 
 std::optional<Table> ListStaging::take(int device, std::size_t bytes) {
-    if (budget_ == 0) return std::nullopt;
+    if (pinned_budget_.most() == 0) return std::nullopt;
     Slots* pinned = nullptr;
     Slots* on_device = nullptr;
     {
@@ -48,16 +60,16 @@ std::optional<Table> ListStaging::take(int device, std::size_t bytes) {
         reap(device);
         if (!pinned_) {
             pinned_ = std::make_unique<Slots>(
-                budget_, kListSlabBytes,
+                pinned_budget_, kListSlabBytes,
                 [this, device](std::size_t size) {
-                    return pinned_slab(size, node_, device, warn_);
+                    return pinned_slab(size, pools_.usable_node(-1), device, warn_);
                 },
                 [] {});
         }
         auto& own = on_device_[device];
         if (!own) {
             own = std::make_unique<Slots>(
-                budget_, kListSlabBytes,
+                pools_.device_budget(device), kListSlabBytes,
                 [device](std::size_t size) { return device_slab(size, device); }, [] {});
         }
         pinned = pinned_.get();
@@ -72,8 +84,8 @@ std::optional<Table> ListStaging::take(int device, std::size_t bytes) {
 
 void ListStaging::retire(Table table, const gpu::Stream& stream) {
     try {
-        gpu::Event event = events_.take(stream.device());
-        event.record(stream);
+        std::shared_ptr<gpu::Event> event = events_.take(stream.device());
+        event->record(stream);
         const std::lock_guard lock(mutex_);
         if (!stopped_) {
             retired_[stream.device()].push_back({std::move(event), std::move(table)});
@@ -82,7 +94,14 @@ void ListStaging::retire(Table table, const gpu::Stream& stream) {
     } catch (const gpu::Error& error) {
         if (error.kind() == gpu::Failure::sticky) throw;
     }
-    stream.synchronize();
+    if (settle(stream) == Settled::yes) return;
+    table.pinned.abandon();
+    table.on_device.abandon();
+}
+
+PipelineShape ListStaging::largest_pipeline(int device) {
+    const std::size_t most = pools_.device_budget(device).most();
+    return pipeline_within(without_tables(most, most));
 }
 
 std::unique_ptr<OwnPipeline> ListStaging::take_pipeline(const gpu::Stream& stream) {
@@ -95,8 +114,8 @@ std::unique_ptr<OwnPipeline> ListStaging::take_pipeline(const gpu::Stream& strea
             return (*one)->last_stream() == stream.handle();
         };
         auto found = std::ranges::find_if(own.idle, follows);
-        if (found == own.idle.end()) {
-            found = std::ranges::find_if(own.idle, [](const auto& one) { return (*one)->done(); });
+        for (auto one = own.idle.begin(); found == own.idle.end() && one != own.idle.end(); ++one) {
+            if ((**one)->done()) found = one;
         }
         if (found != own.idle.end()) {
             std::unique_ptr<OwnPipeline> taken = std::move(*found);
@@ -110,8 +129,14 @@ std::unique_ptr<OwnPipeline> ListStaging::take_pipeline(const gpu::Stream& strea
         const std::lock_guard lock(mutex_);
         --pipelines_[device].all;
     };
+    Budget& budget = pools_.device_budget(device);
+    const PipelineShape shape = pipeline_within(without_tables(budget.left(), budget.most()));
+    if (shape.chunk == 0 || !budget.take(shape.bytes())) {
+        uncount();
+        return nullptr;
+    }
     try {
-        return std::make_unique<OwnPipeline>(device, PipelineShape{});
+        return std::make_unique<OwnPipeline>(device, shape, budget);
     } catch (const gpu::Error& error) {
         uncount();
         if (error.kind() != gpu::Failure::out_of_memory) throw;
@@ -126,11 +151,13 @@ void ListStaging::give_back(int device, std::unique_ptr<OwnPipeline> pipeline) {
     --own.all;
 }
 
-gpu::Stream& ListStaging::legacy_substitute(int device) {
-    const std::lock_guard lock(mutex_);
-    const auto known = streams_.find(device);
-    if (known != streams_.end()) return known->second;
-    return streams_.emplace(device, gpu::Stream(device)).first->second;
+void ListStaging::drop(int device, std::unique_ptr<OwnPipeline> pipeline) noexcept {
+    if ((*pipeline)->settle() == Settled::no) {
+        keep_for_ever(pipeline.release());  // and counted
+        return;
+    }
+    pipeline.reset();
+    give_back(device, nullptr);
 }
 
 unsigned ListStaging::multiprocessors(int device) {
@@ -144,7 +171,7 @@ unsigned ListStaging::multiprocessors(int device) {
 void ListStaging::reap(int device) {
     auto& own = retired_[device];
     for (std::size_t i = 0; i < own.size();) {
-        if (!own[i].event.done()) {
+        if (!own[i].event->done()) {
             ++i;
             continue;
         }
@@ -154,23 +181,34 @@ void ListStaging::reap(int device) {
     }
 }
 
-void ListStaging::stop() noexcept {
-    std::map<int, std::vector<Retired>> waited;
-    std::map<int, Pipelines> pipelines;  // their destructors wait
-    {
-        const std::lock_guard lock(mutex_);
-        stopped_ = true;
-        waited.swap(retired_);
-        pipelines.swap(pipelines_);
-    }
-    for (const auto& [device, all] : waited) {
-        for (const Retired& one : all) {
-            try {
-                one.event.synchronize();
-            } catch (const gpu::Error&) {  // a lost context: nothing is in flight any more
-            }
+bool ListStaging::stop(const Deadline& deadline) noexcept {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    const auto ends = [&](const auto& work) {
+        try {
+            return poll([&] { return work.done(); }, deadline, kStopping);
+        } catch (const gpu::Error&) {  // a lost context: nothing is in flight any more
+            return true;
         }
+    };
+    bool all = true;
+    for (const auto& [device, own] : retired_) {
+        for (const Retired& one : own) all = ends(*one.event) && all;
     }
+    for (const auto& [device, own] : pipelines_) {
+        for (const auto& one : own.idle) all = ends(**one) && all;
+    }
+    if (!all) return false;
+    retired_.clear();
+    pipelines_.clear();
+    return true;
+}
+
+std::size_t ListStaging::streams() const {
+    const std::lock_guard lock(mutex_);
+    std::size_t count = 0;
+    for (const auto& [device, own] : pipelines_) count += own.all * kStreamsOfPipeline;
+    return count;
 }
 
 std::size_t ListStaging::pinned_bytes() const {

@@ -7,13 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "host/relax.hpp"
 #include "transfer/describe.hpp"
+#include "transfer/wait.hpp"
 
 namespace waywiser::transfer {
 namespace {
 
-constexpr auto kFirstLook = std::chrono::microseconds(30);
+constexpr double kIdleSeconds = 30e-6;
+constexpr Polling kIdle{.spin = std::chrono::milliseconds(1),
+                        .pause = std::chrono::nanoseconds(0),
+                        .sleep = std::chrono::microseconds(10)};
 
 }  // namespace
 
@@ -42,38 +45,46 @@ Ordering ordering(const Engine& engine, const CallerStream& stream, int operand)
     return {gpu::Stream(info.device, stream.handle), info.capturing};
 }
 
-std::optional<gpu::Event> after(const Ordering& order, const CallerStream& stream) {
+std::optional<gpu::Event> after(const Ordering& order) {
     if (!order.stream) return std::nullopt;
-    if (!stream.is_legacy() && order.stream->done()) return std::nullopt;
+    if (!gpu::is_blocking(order.stream->handle()) && order.stream->done()) return std::nullopt;
     gpu::Event event(order.stream->device(), gpu::EventUse::ordering);
     event.record(*order.stream);
     return event;
 }
 
-std::optional<gpu::Event> after_a_look(const Ordering& order, const CallerStream& stream) {
-    std::optional<gpu::Event> event = after(order, stream);
-    const auto end = std::chrono::steady_clock::now() + kFirstLook;
-    while (event && std::chrono::steady_clock::now() < end) {
-        if (event->done()) return std::nullopt;
-        host::relax();
+std::optional<gpu::Event> after_unless_idle(const Ordering& order) {
+    std::optional<gpu::Event> event = after(order);
+    if (event && poll([&] { return event->done(); }, Deadline(kIdleSeconds), kIdle)) {
+        return std::nullopt;
     }
     return event;
 }
 
-void drain(const Ordering& order) noexcept {
-    if (!order.stream || order.capturing) return;
+void rethrow_when_settled(const gpu::Stream& stream) {
+    if (settle(stream) != Settled::no) throw;
     try {
-        order.stream->synchronize();
-    } catch (const gpu::Error&) {  // its context is lost
+        throw;
+    } catch (const MemoryInUse&) {
+        throw;
+    } catch (const std::exception& error) {
+        throw MemoryInUse(error.what());
     }
 }
 
-void drain(const Engine& engine, const CallerStream& stream) noexcept {
+void rethrow_when_settled(const Ordering& order) {
+    if (!order.stream || order.capturing) throw;
+    rethrow_when_settled(*order.stream);
+}
+
+void rethrow_when_settled(const Engine& engine, const CallerStream& stream) {
+    std::optional<Ordering> known;
     try {
-        drain(ordering(engine, stream, 0));
-    } catch (const std::exception&) {
-        return;  // the stream cannot be queried
+        known = ordering(engine, stream, 0);
+    } catch (const std::exception&) {  // the stream cannot be queried
     }
+    if (!known) throw;
+    rethrow_when_settled(*known);
 }
 
 void reject_capture() {
@@ -100,30 +111,28 @@ void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Order
             }
         }
     } catch (const gpu::Error&) {
-        try {
-            if (at > 0) order.stream->synchronize();  // the pieces before
-        } catch (const gpu::Error&) {                 // lost: it uses nothing any more
-        }
+        if (at > 0) rethrow_when_settled(*order.stream);  // the pieces before
         throw;
     }
 }
 
-void run_after(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
-               std::optional<gpu::Event> event) {
+bool run_after(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
+               std::optional<gpu::Event> event, const Deadline& deadline) {
     const bool ends = job->drains() || !order.stream;
-    engine.run(job, ends ? Engine::Until::done : Engine::Until::submitted, std::move(event));
-    if (ends) return;
+    const auto until = ends ? Engine::Until::done : Engine::Until::submitted;
+    if (!engine.run(job, until, std::move(event), deadline)) return false;
+    if (ends) return true;
     try {
-        job->order(*order.stream);
+        return job->order(*order.stream, deadline);
     } catch (const gpu::Error&) {
-        job->wait();  // it cannot be ordered, but is at least done
+        if (!job->wait(deadline)) return false;  // it cannot be ordered, but is at least done
         throw;
     }
 }
 
-void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
-                 const CallerStream& stream) {
-    run_after(engine, job, order, after_a_look(order, stream));
+bool run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
+                 const Deadline& deadline) {
+    return run_after(engine, job, order, after_unless_idle(order), deadline);
 }
 
 }  // namespace waywiser::transfer

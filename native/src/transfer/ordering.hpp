@@ -21,18 +21,21 @@ struct Ordering {
 // InvalidCopy for GPU memory without a stream.
 Ordering ordering(const Engine& engine, const CallerStream& stream, int operand);
 
-// An event after the work in the stream; nullopt if the stream is empty.
-std::optional<gpu::Event> after(const Ordering& order, const CallerStream& stream);
+// An event after all work that CUDA orders before the next work in the stream; nullopt if there is
+// none. Only a non-blocking stream can be asked for that: others also follow the legacy default
+// stream, whose work they do not show.
+std::optional<gpu::Event> after(const Ordering& order);
 
-// The same for a caller who waits for the copy. Looks at the event for a moment, and returns
-// nullopt if it happens meanwhile: threads that wait for a job's start begin later than those of a
-// job that can start at once. On an idle stream the event happens after some 5 us.
-std::optional<gpu::Event> after_a_look(const Ordering& order, const CallerStream& stream);
+// The same for a caller who waits for the copy. Queries the event for a moment, and returns nullopt
+// if it happens meanwhile: threads that wait for a job's start begin later than those of a job that
+// can start at once. On an idle stream the event happens after some 5 us.
+std::optional<gpu::Event> after_unless_idle(const Ordering& order);
 
-// After a failure: waits until the stream does not use the caller's memory any more. Returns at
-// once if the stream cannot be queried.
-void drain(const Ordering& order) noexcept;
-void drain(const Engine& engine, const CallerStream& stream) noexcept;
+// To be called while an exception is handled: waits until the stream does not use the caller's
+// memory any more, and throws the exception again; MemoryInUse if the GPU does not answer.
+[[noreturn]] void rethrow_when_settled(const gpu::Stream& stream);
+[[noreturn]] void rethrow_when_settled(const Ordering& order);
+[[noreturn]] void rethrow_when_settled(const Engine& engine, const CallerStream& stream);
 
 [[noreturn]] void reject_capture();
 
@@ -40,11 +43,11 @@ void drain(const Engine& engine, const CallerStream& stream) noexcept;
 void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Ordering& order);
 
 // Runs a job that starts after an event (nullopt: at once) with the calling thread, and orders the
-// caller's stream after it.
-void run_after(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
-               std::optional<gpu::Event> event);
-// The same with after_a_look().
-void run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
-                 const CallerStream& stream);
+// caller's stream after it. False if that takes longer than the deadline: the job goes on.
+bool run_after(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
+               std::optional<gpu::Event> event, const Deadline& deadline = {});
+// The same with after_unless_idle().
+bool run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
+                 const Deadline& deadline = {});
 
 }  // namespace waywiser::transfer

@@ -9,11 +9,12 @@
 #include <mutex>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace waywiser::transfer {
 namespace {
 
-// Never destroyed. `stops` comes before `warnings` where both are locked.
+// Never destroyed. Where several are locked, `stops` comes first, then `warnings`, then `kept`.
 struct ProcessState {
     std::atomic<unsigned> forks{0};  // a different value than an owner's shows a child
 
@@ -22,6 +23,9 @@ struct ProcessState {
 
     std::mutex warnings_mutex;
     std::set<std::string> warnings;  // that this process has written
+
+    std::mutex kept_mutex;
+    std::vector<const void*> kept;
 };
 
 ProcessState& state() {
@@ -38,9 +42,11 @@ void stop_all() {
 void lock_all() {
     state().stops_mutex.lock();
     state().warnings_mutex.lock();
+    state().kept_mutex.lock();
 }
 
 void unlock_all() {
+    state().kept_mutex.unlock();
     state().warnings_mutex.unlock();
     state().stops_mutex.unlock();
 }
@@ -77,6 +83,11 @@ StopAtExit::StopAtExit(std::function<void()> stop) {
 StopAtExit::~StopAtExit() {
     const std::lock_guard lock(state().stops_mutex);
     state().stops.erase(this);
+}
+
+void keep_for_ever(const void* object) {
+    const std::lock_guard lock(state().kept_mutex);
+    state().kept.push_back(object);
 }
 
 void report_once(const std::string& warning) {

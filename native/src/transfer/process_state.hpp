@@ -41,6 +41,9 @@ public:
     StopAtExit& operator=(const StopAtExit&) = delete;
 };
 
+// Keeps something until the process ends, without destroying it.
+void keep_for_ever(const void* object);
+
 // Writes a warning to stderr, unless this process has written it before.
 void report_once(const std::string& warning);
 

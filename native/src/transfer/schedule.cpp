@@ -26,18 +26,21 @@ Schedule::Schedule(const CopyThreads& threads, std::size_t most_threads, std::si
 
 // --- jobs ------------------------------------------------------------------------------------
 
-void Schedule::add(const std::shared_ptr<Job>& job) {
+bool Schedule::add(const std::shared_ptr<Job>& job) {
     {
         const std::lock_guard lock(mutex_);
         if (stopping_) throw Cancelled("the transfer context is closed: create another one");
+        jobs_.push_back(job);
         if (job->supply().waits()) {
             waiting_.push_back(job);
-        } else if (job->bytes() != 0) {
+        } else if (job->supply().exhausted()) {
+            return false;
+        } else {
             ready_.push_back(job);
         }
-        ++jobs_;
     }
     wake_some();
+    return true;
 }
 
 std::vector<std::shared_ptr<Job>> Schedule::poll_starts() {
@@ -46,14 +49,12 @@ std::vector<std::shared_ptr<Job>> Schedule::poll_starts() {
     {
         const std::lock_guard lock(mutex_);
         std::erase_if(waiting_, [&](const std::shared_ptr<Job>& job) {
-            bool ends = job->bytes() == 0;
             try {
                 if (!job->supply().started()) return false;
             } catch (...) {
                 job->fail(std::current_exception());
-                ends = true;
             }
-            if (ends) {
+            if (job->supply().exhausted()) {
                 ending.push_back(job);
             } else {
                 ready_.push_back(job);
@@ -66,14 +67,14 @@ std::vector<std::shared_ptr<Job>> Schedule::poll_starts() {
     return ending;
 }
 
-void Schedule::remove() {
+void Schedule::remove(const Job& job) {
     const std::lock_guard lock(mutex_);
-    --jobs_;
+    std::erase_if(jobs_, [&](const auto& one) { return one.get() == &job; });
 }
 
 std::size_t Schedule::jobs() const {
     const std::lock_guard lock(mutex_);
-    return jobs_;
+    return jobs_.size();
 }
 
 std::list<std::shared_ptr<Job>> Schedule::close() {
@@ -85,6 +86,17 @@ std::list<std::shared_ptr<Job>> Schedule::close() {
     }
     wake_all();
     return cancelled;
+}
+
+std::vector<std::shared_ptr<Job>> Schedule::abandon() {
+    std::vector<std::shared_ptr<Job>> left;
+    {
+        const std::lock_guard lock(mutex_);
+        abandoned_ = true;
+        left = jobs_;
+    }
+    wake_all();
+    return left;
 }
 
 // --- chunks ----------------------------------------------------------------------------------
@@ -148,6 +160,7 @@ std::unique_ptr<HeldChunk> Schedule::claim(WorkerState& self, const Job* only) {
         });
         if (found == ready_.end()) return nullptr;
         held = take(self, *found);
+        ++progress_;
         if (keeps_awake()) self.last_chunk = std::chrono::steady_clock::now();
         ready_.erase(found);
         if (!held->job->supply().exhausted()) ready_.push_back(held->job);  // others come first
@@ -170,11 +183,13 @@ std::size_t Schedule::ready_jobs() const {
 
 bool Schedule::submitted(Job& job, std::size_t chunks) {
     const std::lock_guard lock(mutex_);
+    ++progress_;
     return job.supply().submitted(chunks);
 }
 
 Schedule::Next Schedule::completed(const WorkerState& self, const HeldChunk& held) {
     const std::lock_guard lock(mutex_);
+    ++progress_;
     ChunkSupply& supply = held.job->supply();
     supply.completed(held.chunk);
     if (supply.exhausted()) {  // also if fill() has found the end of a file
@@ -203,15 +218,17 @@ Schedule::View Schedule::view(const WorkerState& self, const Job* only) const {
             .starts = !waiting_.empty(),
             .last = only != nullptr && only->supply().exhausted(),
             .ends = stopping_ && !helping_ && !self.holds_chunks() && orphans_.empty() &&
-                    ready_.empty() && waiting_.empty()};
+                    ready_.empty() && waiting_.empty(),
+            .abandons = abandoned_};
 }
 
 // Looks for a change until it is time to sleep. False if there was none. If jobs wait for their
 // start, the one thread that polls for them returns after a few looks, to poll again.
-bool Schedule::spin(const WorkerState& self, std::uint64_t generation, const Job* only) {
+bool Schedule::spin(const WorkerState& self, std::uint64_t generation, const Job* only,
+                    const Deadline& deadline) {
     constexpr int kLooksPerClock = 64;
     const auto is_over = [&] {
-        return std::chrono::steady_clock::now() - self.last_chunk >= awake_;
+        return std::chrono::steady_clock::now() - self.last_chunk >= awake_ || deadline.is_over();
     };
     if (is_over()) return false;
     bool polls = false;
@@ -239,8 +256,9 @@ bool Schedule::spin(const WorkerState& self, std::uint64_t generation, const Job
     return changed || polls;
 }
 
-void Schedule::sleep(const WorkerState& self, std::uint64_t generation, const Job* only) {
-    if (keeps_awake() && spin(self, generation, only)) return;
+void Schedule::sleep(const WorkerState& self, std::uint64_t generation, const Job* only,
+                     const Deadline& deadline) {
+    if (keeps_awake() && spin(self, generation, only, deadline)) return;
     std::unique_lock<std::mutex> lock(mutex_);
     if (this->generation(self) != generation) return;
     std::condition_variable& change = self.caller ? help_ : work_;
@@ -250,6 +268,9 @@ void Schedule::sleep(const WorkerState& self, std::uint64_t generation, const Jo
         polling_ = true;
         change.wait_for(lock, kStartNap);  // NOLINT(bugprone-spuriously-wake-up-functions)
         polling_ = false;
+    } else if (deadline.is_limited()) {
+        // NOLINTNEXTLINE(bugprone-spuriously-wake-up-functions)
+        change.wait_until(lock, deadline.end());
     } else {
         change.wait(lock);  // NOLINT(bugprone-spuriously-wake-up-functions)
     }
@@ -267,16 +288,20 @@ bool Schedule::begin_help() {
     return true;
 }
 
-void Schedule::end_help(WorkerState& self) {
+void Schedule::leave(WorkerState& self) {
+    if (self.filled) {  // another thread fills it again
+        put_back(*self.filled);
+        self.filled.reset();
+    }
     bool left = false;
     bool stopping = false;
     {
         const std::lock_guard lock(mutex_);
         leave_jobs(self, true);
-        left = !self.chunks.empty() || starts_unwatched();
+        left = !self.chunks.empty() || !ready_.empty() || starts_unwatched();
         for (auto& held : self.chunks) orphans_.push_back(std::move(held));
         self.chunks.clear();
-        helping_ = false;
+        if (self.caller) helping_ = false;
         stopping = stopping_;
     }
     if (stopping) {

@@ -16,6 +16,7 @@
 #include "transfer/copy_threads.hpp"
 #include "transfer/held_chunk.hpp"
 #include "transfer/job.hpp"
+#include "transfer/wait.hpp"
 
 namespace waywiser::transfer {
 
@@ -32,18 +33,42 @@ public:
 
     // --- jobs
 
-    // Adds a job, which starts when its supply does. Throws Cancelled after close().
-    void add(const std::shared_ptr<Job>& job);
-    // Lets jobs start whose event has happened. Returns those that have to be completed instead:
-    // they have no bytes, or have failed since their event has.
+    // Adds a job, which starts when its supply does. False if it has to be completed instead: it
+    // has no chunk to take, because it has no bytes or has failed. Throws Cancelled after close().
+    [[nodiscard]] bool add(const std::shared_ptr<Job>& job);
+    // Lets jobs start whose event has happened. Returns those that have to be completed instead.
     std::vector<std::shared_ptr<Job>> poll_starts();
-    // Counts a job as ended.
-    void remove();
+    // The job has ended.
+    void remove(const Job& job);
     // Jobs that were added and not removed.
     [[nodiscard]] std::size_t jobs() const;
     // Ends the threads when all jobs have ended. Returns those that wait for their start: they have
     // to be cancelled.
     std::list<std::shared_ptr<Job>> close();
+    // After close(): threads leave their chunks as they are. Returns the jobs that have not ended,
+    // which stay here for ever.
+    std::vector<std::shared_ptr<Job>> abandon();
+
+    // As long as this lives, its thread works on the host for a transfer: no GPU can delay it.
+    class HostWork {
+    public:
+        explicit HostWork(Schedule& schedule, bool is_so = true)
+            : working_(is_so ? &schedule.on_host_ : nullptr) {
+            if (working_ != nullptr) ++*working_;
+        }
+        ~HostWork() {
+            if (working_ != nullptr) --*working_;
+        }
+        HostWork(const HostWork&) = delete;
+        HostWork& operator=(const HostWork&) = delete;
+
+    private:
+        std::atomic<std::size_t>* working_;
+    };
+    // Whether a thread works on the host now.
+    [[nodiscard]] bool works_on_host() const { return on_host_ != 0; }
+    // Changes whenever a chunk is taken, submitted or complete.
+    [[nodiscard]] std::uint64_t progress() const { return progress_; }
 
     // --- chunks
 
@@ -71,17 +96,19 @@ public:
         bool starts = false;           // some jobs wait for their start
         bool last = false;             // no chunk of `only` is left to take
         bool ends = false;             // after close(): nothing is left to do for this thread
+        bool abandons = false;         // after abandon()
     };
     [[nodiscard]] View view(const WorkerState& self, const Job* only) const;
     // Whether threads spin for a while before they sleep.
     [[nodiscard]] bool keeps_awake() const { return awake_ > std::chrono::nanoseconds(0); }
     // Sleeps until there may be work, unless that was so since the view.
-    // A calling thread that works on `only` returns when that has ended, too.
-    void sleep(const WorkerState& self, std::uint64_t generation, const Job* only);
+    // A calling thread that works on `only` returns when that has ended, or at the deadline, too.
+    void sleep(const WorkerState& self, std::uint64_t generation, const Job* only,
+               const Deadline& deadline);
     // A calling thread may work too, if no other does and the threads are too few.
     bool begin_help();
-    // It leaves: other threads take over its chunks and the polling of starts.
-    void end_help(WorkerState& self);
+    // A thread stops working: other threads take over its chunks and the polling of starts.
+    void leave(WorkerState& self);
 
     // Wakes all threads. Used for rare changes: an end, staging that others wait for.
     void wake_all();
@@ -91,7 +118,8 @@ public:
     void notify_callers();
 
 private:
-    bool spin(const WorkerState& self, std::uint64_t generation, const Job* only);
+    bool spin(const WorkerState& self, std::uint64_t generation, const Job* only,
+              const Deadline& deadline);
     [[nodiscard]] std::uint64_t generation(const WorkerState& self) const;
     [[nodiscard]] bool may_take(const WorkerState& self, const Job& job) const;
     std::unique_ptr<HeldChunk> take(WorkerState& self, const std::shared_ptr<Job>& job);
@@ -119,10 +147,13 @@ private:
     std::list<std::shared_ptr<Job>> waiting_;          // jobs that have not started
     std::deque<std::shared_ptr<Job>> ready_;           // jobs with chunks that no thread has taken
     std::vector<std::unique_ptr<HeldChunk>> orphans_;  // chunks whose thread has left
-    std::size_t jobs_ = 0;
+    std::vector<std::shared_ptr<Job>> jobs_;           // that were added and have not ended
     bool stopping_ = false;
+    bool abandoned_ = false;
     bool helping_ = false;  // a calling thread works
     bool polling_ = false;  // a thread polls the start events
+    std::atomic<std::size_t> on_host_{0};
+    std::atomic<std::uint64_t> progress_{0};
 };
 
 }  // namespace waywiser::transfer

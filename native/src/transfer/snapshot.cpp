@@ -63,7 +63,8 @@ void enqueue(const Piece& piece, std::size_t turn, const gpu::Stream& queue) {
 
 Started copy_beside(Engine& engine, const CopyList& list, const Ordering& order) {
     const gpu::Stream& callers = *order.stream;
-    const gpu::Stream& queue = engine.stream_beside(callers.device(), callers.handle());
+    CopyStreams::Lease lease = engine.streams().beside(callers.device(), callers.handle());
+    const gpu::Stream& queue = *lease;
     gpu::Event before(callers.device(), gpu::EventUse::ordering);
     gpu::Event after(callers.device(), gpu::EventUse::ordering);
     before.record(callers);
@@ -74,10 +75,11 @@ Started copy_beside(Engine& engine, const CopyList& list, const Ordering& order)
         after.record(queue);
     } catch (const gpu::Error&) {
         try {
-            queue.synchronize();       // the pieces before
-        } catch (const gpu::Error&) {  // lost: it uses nothing any more
+            rethrow_when_settled(queue);  // the pieces before
+        } catch (const MemoryInUse&) {
+            lease.keep();
+            throw;
         }
-        throw;
     }
     return {list.bytes(), std::move(after)};
 }
@@ -99,7 +101,7 @@ Started snapshot(const std::shared_ptr<Engine>& engine, CopyList list, const Cal
     const std::size_t slot_bytes = list_slot_bytes(list.bytes());
     auto job = std::make_shared<StagedList>(*engine, host, End::device(nullptr, sides.gpu),
                                             std::move(list), slot_bytes);
-    engine->start(job, after(order, stream));
+    engine->start(job, after(order));
     return {engine, std::move(job)};
 }
 

@@ -293,8 +293,7 @@ bool StagedList::OnGpu::move_by_pipeline(const Runs& listed, std::byte* slot, Li
             pipeline.finish_before(stream);
             pipeline.join();
         } catch (const gpu::Error&) {
-            pipeline_.reset();  // waits for it
-            lists_.give_back(gpu_, nullptr);
+            lists_.drop(gpu_, std::move(pipeline_));
         }
         throw;
     }

@@ -56,7 +56,15 @@ void Slot::abandon() noexcept {
     data_ = nullptr;
 }
 
-Slots::Slots(std::size_t budget, std::size_t slab_bytes, Make make, std::function<void()> changed)
+bool Budget::take(std::size_t bytes) {
+    std::size_t used = used_;
+    do {
+        if (bytes > most_ - std::min(most_, used)) return false;
+    } while (!used_.compare_exchange_weak(used, used + bytes));
+    return true;
+}
+
+Slots::Slots(Budget& budget, std::size_t slab_bytes, Make make, std::function<void()> changed)
     : budget_(budget),
       slab_bytes_(slab_bytes),
       make_(std::move(make)),
@@ -81,28 +89,31 @@ std::optional<Slot> Slots::take_free(std::size_t size) {
 // Removes slabs whose slots are all free, until `needed` more bytes fit into the budget.
 std::vector<std::unique_ptr<Slab>> Slots::evict_idle(std::size_t needed) {
     std::vector<std::unique_ptr<Slab>> evicted;
-    for (auto it = slabs_.begin(); it != slabs_.end() && bytes_ + needed > budget_;) {
+    for (auto it = slabs_.begin(); it != slabs_.end() && needed > budget_.left();) {
         if (it->second.in_use != 0 || it->second.abandoned) {
             ++it;
             continue;
         }
         forget_free(it->first, it->second);
         bytes_ -= it->second.bytes;
+        budget_.give_back(it->second.bytes);
         evicted.push_back(std::move(it->second.slab));
         it = slabs_.erase(it);
     }
     return evicted;
 }
 
-// Bytes of the next slab for slots of a size, after freeing idle ones of other sizes; 0 if the
-// budget is used up by others.
-std::size_t Slots::next_slab_bytes(std::size_t size) {
+// Takes the bytes of the next slab for slots of a size from the budget, after freeing idle ones of
+// other sizes; 0 if it is used up by others.
+std::size_t Slots::take_budget(std::size_t size) {
     std::vector<std::unique_ptr<Slab>> evicted;  // freed without the lock
     const std::lock_guard lock(mutex_);
-    evicted = evict_idle(std::max(size, std::min(slab_bytes_, budget_)));
-    const std::size_t available = budget_ - std::min(budget_, bytes_);
-    const std::size_t slab = std::max(size, std::min(slab_bytes_, available) / size * size);
-    return slab > available && in_use_ > 0 ? 0 : slab;
+    evicted = evict_idle(std::max(size, std::min(slab_bytes_, budget_.most())));
+    const std::size_t slab = std::max(size, std::min(slab_bytes_, budget_.left()) / size * size);
+    if (budget_.take(slab)) return slab;
+    if (in_use_ > 0) return 0;
+    budget_.exceed(size);
+    return size;
 }
 
 std::optional<Slot> Slots::take(std::size_t bytes) {
@@ -118,12 +129,13 @@ std::optional<Slot> Slots::take(std::size_t bytes) {
         notify_change();
         return slot;
     }
-    const std::size_t slab = next_slab_bytes(size);
+    const std::size_t slab = take_budget(size);
     if (slab == 0) return std::nullopt;
     std::unique_ptr<Slab> made;
     try {
         made = make_(slab);
     } catch (...) {
+        budget_.give_back(slab);
         growing.unlock();
         {
             const std::lock_guard lock(mutex_);
@@ -192,7 +204,7 @@ void Slots::forget_free(const std::byte* begin, const Entry& entry) noexcept {
                   [&](const std::byte* slot) { return slot >= begin && slot < end; });
 }
 
-// The whole slab is retired, and the budget is free for another one.
+// The whole slab is retired.
 void Slots::abandon(std::byte* data) noexcept {
     {
         const std::lock_guard lock(mutex_);
@@ -202,7 +214,6 @@ void Slots::abandon(std::byte* data) noexcept {
         --in_use_;
         if (!entry.abandoned) {
             entry.abandoned = true;
-            bytes_ -= entry.bytes;
             forget_free(slab->first, entry);
         }
     }

@@ -2,6 +2,7 @@
 // allocated on demand, shared by all transfers of the engine, and freed with it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -19,6 +20,24 @@ namespace waywiser::transfer {
 
 class Slots;
 
+// The bytes that several users of one memory may allocate together. Thread safe; has no lock.
+class Budget {
+public:
+    explicit Budget(std::size_t most) : most_(most) {}
+    // False, and nothing taken, if that is more than what is left.
+    [[nodiscard]] bool take(std::size_t bytes);
+    // The same without the limit.
+    void exceed(std::size_t bytes) { used_ += bytes; }
+    void give_back(std::size_t bytes) { used_ -= bytes; }
+    [[nodiscard]] std::size_t most() const { return most_; }
+    [[nodiscard]] std::size_t used() const { return used_; }
+    [[nodiscard]] std::size_t left() const { return most_ - std::min(most_, used_.load()); }
+
+private:
+    const std::size_t most_;
+    std::atomic<std::size_t> used_{0};
+};
+
 // A piece of staging memory, returned to its pool on destruction.
 class Slot {
 public:
@@ -32,7 +51,8 @@ public:
     Slot& operator=(const Slot&) = delete;
 
     void release() noexcept;
-    // Never reuses the slot: a GPU may still access the memory, which is freed with the pool.
+    // Never reuses the slot: a GPU may still access the memory, which stays in the budget and is
+    // freed with the pool.
     void abandon() noexcept;
     [[nodiscard]] std::byte* data() const { return data_; }
     [[nodiscard]] std::size_t size() const { return size_; }
@@ -51,26 +71,28 @@ public:
     [[nodiscard]] virtual std::byte* data() const = 0;
 };
 
-// A pool of slots with power-of-two sizes, cut from slabs, within a budget. Thread safe. take()
-// never waits.
+// A pool of slots with power-of-two sizes, cut from slabs, within a budget that it may share with
+// others. Thread safe. take() never waits.
 class Slots {
 public:
     // `make` allocates a slab or throws. `changed` is called after a slot was returned or slots
     // were added, if await_change() asked for it.
     using Make = std::function<std::unique_ptr<Slab>(std::size_t bytes)>;
-    Slots(std::size_t budget, std::size_t slab_bytes, Make make, std::function<void()> changed);
+    // The budget must outlive the pool.
+    Slots(Budget& budget, std::size_t slab_bytes, Make make, std::function<void()> changed);
+    ~Slots() { budget_.give_back(bytes_); }
     Slots(const Slots&) = delete;
     Slots& operator=(const Slots&) = delete;
 
-    // A slot of at least `bytes`, or nullopt while the budget is used up. A single slot may exceed
-    // the budget, so that every transfer can progress. Throws what `make` throws if not even one
-    // slot is available.
+    // A slot of at least `bytes`, or nullopt while the budget is used up. If none of the pool's is in
+    // use, a single one may exceed the budget, so that every transfer can progress. Throws what
+    // `make` throws if not even one slot is available.
     std::optional<Slot> take(std::size_t bytes);
     // Requests a call of `changed` at the next change. Call take() again after this.
     void await_change() { awaited_ = true; }
 
     [[nodiscard]] std::size_t bytes() const;  // allocated now
-    [[nodiscard]] std::size_t budget() const { return budget_; }
+    [[nodiscard]] std::size_t budget() const { return budget_.most(); }
 
 private:
     friend class Slot;
@@ -91,9 +113,9 @@ private:
     void forget_free(const std::byte* begin, const Entry& entry) noexcept;
     std::optional<Slot> take_free(std::size_t size);
     std::vector<std::unique_ptr<Slab>> evict_idle(std::size_t needed);
-    std::size_t next_slab_bytes(std::size_t size);
+    std::size_t take_budget(std::size_t size);
 
-    const std::size_t budget_;
+    Budget& budget_;
     const std::size_t slab_bytes_;
     const Make make_;
     const std::function<void()> changed_;

@@ -74,13 +74,12 @@ std::size_t StagingPools::device_slot_bytes() const {
     return std::bit_floor(device_bytes_ / kFewestSlabs);
 }
 
-std::unique_ptr<Slots> StagingPools::make_host(const NumaNode& place, bool pinned) {
+std::unique_ptr<Slots> StagingPools::make_host(const NumaNode& place, bool pinned, Budget& budget) {
     const auto make = [this, place, pinned](std::size_t bytes) {
         return pinned_slab(bytes, place, pinned ? pinning_device_.load() : -1,
                            [this](const std::string& why) { report_unpinned(why); });
     };
-    return std::make_unique<Slots>(host_bytes_, std::min(kSlabBytes, host_slot_bytes()), make,
-                                   changed_);
+    return std::make_unique<Slots>(budget, std::min(kSlabBytes, host_slot_bytes()), make, changed_);
 }
 
 Slots& StagingPools::host(int node, int device) {
@@ -88,8 +87,9 @@ Slots& StagingPools::host(int node, int device) {
     const bool pinned = device >= 0;
     if (pinned) pinning_device_ = device;
     const NumaNode place = usable_node(node);
-    auto& own = host_[{place.index, pinned}];
-    if (!own) own = make_host(place, pinned);
+    const std::pair key(place.index, pinned);
+    auto& own = host_[key];
+    if (!own) own = make_host(place, pinned, host_budgets_.try_emplace(key, host_bytes_).first->second);
     return *own;
 }
 
@@ -98,10 +98,22 @@ Slots& StagingPools::on_device(int device) {
     auto& own = on_device_[device];
     if (!own) {
         own = std::make_unique<Slots>(
-            device_bytes_, kSlabBytes,
+            device_budgets_.try_emplace(device, device_bytes_).first->second, kSlabBytes,
             [device](std::size_t bytes) { return device_slab(bytes, device); }, changed_);
     }
     return *own;
+}
+
+Budget& StagingPools::device_budget(int device) {
+    const std::lock_guard lock(mutex_);
+    return device_budgets_.try_emplace(device, device_bytes_).first->second;
+}
+
+std::size_t StagingPools::device_bytes() const {
+    const std::lock_guard lock(mutex_);
+    std::size_t most = 0;
+    for (const auto& [device, budget] : device_budgets_) most = std::max(most, budget.used());
+    return most;
 }
 
 std::size_t StagingPools::pinned_bytes() const {

@@ -20,7 +20,7 @@ namespace waywiser::transfer {
 struct EngineOptions;
 class Warnings;
 
-// Thread safe. Its lock guards the maps of pools; memory is taken, allocated and returned without
+// Thread safe. Its lock guards the maps of pools and budgets; memory is taken, allocated and returned without
 // it, under the locks of one pool at a time. The pools live as long as this. The machine and the
 // warnings must outlive it.
 class StagingPools {
@@ -39,6 +39,8 @@ public:
     Slots& host(int node, int device);
     // The pool on a device.
     Slots& on_device(int device);
+    // What all that the engine allocates on a device shares.
+    Budget& device_budget(int device);
 
     // The node, or another one whose CPUs may be used.
     [[nodiscard]] NumaNode usable_node(int node) const;
@@ -48,13 +50,16 @@ public:
 
     // Allocated now, and pinned.
     [[nodiscard]] std::size_t pinned_bytes() const;
+    // Allocated now on the device that has most.
+    [[nodiscard]] std::size_t device_bytes() const;
     // Whether some memory could not be pinned. Takes no lock.
     [[nodiscard]] bool unpinned() const { return unpinned_; }
     // Memory of the engine could not be pinned.
     void report_unpinned(const std::string& why);
 
 private:
-    [[nodiscard]] std::unique_ptr<Slots> make_host(const NumaNode& place, bool pinned);
+    [[nodiscard]] std::unique_ptr<Slots> make_host(const NumaNode& place, bool pinned,
+                                                   Budget& budget);
 
     const Machine& machine_;
     Warnings& warnings_;
@@ -65,7 +70,9 @@ private:
     std::atomic<int> pinning_device_{-1};  // the GPU in whose context memory is pinned
 
     mutable host::SpinningMutex mutex_;
-    std::map<std::pair<int, bool>, std::unique_ptr<Slots>> host_;  // by node, pinned or not
+    std::map<std::pair<int, bool>, Budget> host_budgets_;  // by node, pinned or not
+    std::map<int, Budget> device_budgets_;
+    std::map<std::pair<int, bool>, std::unique_ptr<Slots>> host_;
     std::map<int, std::unique_ptr<Slots>> on_device_;
 };
 

@@ -1,45 +1,27 @@
 #include "transfer/started.hpp"
 
 #include <algorithm>
-#include <thread>
+#include <iterator>
 
-#include "host/relax.hpp"
 #include "transfer/ordering.hpp"
 
 namespace waywiser::transfer {
 namespace {
 
-constexpr auto kPoll = std::chrono::microseconds(20);  // polling interval with a time limit
-// Before that the calling thread spins, as the runtime does while it waits for a stream: a sleep of
-// 20 us takes 100 us and more on a virtual machine. It spins for as long as 2 GiB take over a PCIe
-// 5.0 link, and yields the CPU now and then: the scheduler lets a thread that yields all the time
-// wait for others.
-constexpr auto kBetweenLooks = std::chrono::microseconds(2);
-constexpr unsigned kLooksBetweenYields = 64;
-constexpr auto kLooking = std::chrono::milliseconds(50);
+// With a time limit the calling thread spins first, as the runtime does while it waits for a stream:
+// a sleep of 20 us takes 100 us and more on a virtual machine. It spins for as long as 2 GiB take
+// over a PCIe 5.0 link.
+constexpr Polling kPlainCopy{.spin = std::chrono::milliseconds(50),
+                             .pause = std::chrono::microseconds(2),
+                             .sleep = std::chrono::microseconds(20)};
 
-// Waits for the event, at most `seconds` (negative: without limit). `made`: when the event was
-// recorded; polling time counts from then, over all waits.
-bool wait_for_event(const gpu::Event& event, double seconds,
+// Waits for the event. `made`: when it was recorded; polling time counts from then, over all waits.
+bool wait_for_event(const gpu::Event& event, const Deadline& deadline,
                     std::chrono::steady_clock::time_point made) {
-    if (seconds < 0) {
-        event.synchronize();
-        return true;
+    if (deadline.is_limited()) {
+        return poll([&] { return event.done(); }, deadline, kPlainCopy, made);
     }
-    const auto start = std::chrono::steady_clock::now();
-    const auto until = start + std::chrono::duration<double>(seconds);
-    for (unsigned looks = 1; !event.done(); ++looks) {
-        const auto now = std::chrono::steady_clock::now();
-        if (now >= until) return false;
-        if (now - made < kLooking) {
-            if (looks % kLooksBetweenYields == 0) std::this_thread::yield();
-            do {
-                host::relax();
-            } while (std::chrono::steady_clock::now() - now < kBetweenLooks);
-        } else {
-            std::this_thread::sleep_for(kPoll);
-        }
-    }
+    event.synchronize();
     return true;
 }
 
@@ -63,99 +45,136 @@ bool WatchedEvent::done() {
     return ended() && std::ranges::all_of(watches(), [](const auto& job) { return job->done(); });
 }
 
-bool WatchedEvent::wait(double seconds) {
-    const auto start = std::chrono::steady_clock::now();
+bool WatchedEvent::wait(const Deadline& deadline) {
     try {
-        if (!wait_for_event(*event_, seconds, made_)) return false;
-    } catch (const gpu::Error&) {
-        try {
-            event_->synchronize();  // it could not be queried: nothing is in flight after this
-        } catch (const gpu::Error&) {
+        if (!wait_for_event(*event_, deadline, made_)) return false;
+    } catch (const gpu::Error& error) {
+        const Settled now = settle(*event_);  // it could not be queried
+        for (const auto& job : watches()) {
+            if (!job->wait(deadline)) return false;
         }
-        for (const auto& job : watches()) job->wait();
+        if (now == Settled::no) throw MemoryInUse(error.what());
         throw;
     }
-    for (const auto& job : watches()) {
-        const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - start;
-        if (!job->wait(seconds < 0 ? seconds : std::max(seconds - gone.count(), 0.0))) return false;
-    }
-    return true;
+    return std::ranges::all_of(watches(), [&](const auto& job) { return job->wait(deadline); });
 }
 
-void WatchedEvent::notify(int descriptor, Engine& engine) {
-    if (ended()) return write_notifications({descriptor});
+void WatchedEvent::notify(std::shared_ptr<Notification> notification, Engine& engine) {
+    if (ended()) return notification->job_ended();
     // A job of no bytes starts, and ends, with the event.
     const auto watch = std::make_shared<Job>(0, 1, 1);
-    watch->notify(descriptor);
+    watch->notify(notification);
     const std::lock_guard lock(mutex_);
     watched_ = true;  // first: a thread that sees the end of the event waits here
     watches_.reserve(watches_.size() + 1);
     try {
         engine.start(watch, event_);
     } catch (const Cancelled&) {  // the engine was stopped
-        return write_notifications({descriptor});
+        return notification->job_ended();
     }
     watches_.push_back(watch);
 }
 
-bool Started::done() const {
-    if (job_) return job_->done();
-    return !plain_ || plain_->done();
+void Started::add(Started other) {
+    bytes_ += other.bytes_;
+    if (other.plain_) plain_ = std::move(other.plain_);
+    if (other.engine_) engine_ = std::move(other.engine_);
+    std::ranges::move(other.jobs_, std::back_inserter(jobs_));
 }
 
-bool Started::wait(double seconds) const {
-    if (plain_) return plain_->wait(seconds);
-    if (!job_) return true;
-    if (!job_->wait(seconds)) return false;
-    job_->rethrow();
+void rethrow_when_ended(const Started& started) {
+    bool ended = true;
+    try {
+        ended = started.wait(Deadline(kUnresponsiveSeconds));
+    } catch (const std::exception&) {  // it has failed too
+    }
+    if (ended) throw;
+    try {
+        throw;
+    } catch (const std::exception& error) {
+        throw MemoryInUse(error.what());
+    }
+}
+
+bool Started::done() const {
+    return std::ranges::all_of(jobs_, [](const auto& job) { return job->done(); }) &&
+           (!plain_ || plain_->done());
+}
+
+bool Started::wait(const Deadline& deadline) const {
+    if (plain_ && jobs_.empty()) return plain_->wait(deadline);
+    for (const auto& job : jobs_) {
+        if (!job->wait(deadline)) return false;
+    }
+    if (plain_ && !plain_->wait(deadline)) return false;
+    for (const auto& job : jobs_) job->rethrow();
     return true;
 }
 
+std::size_t Started::moved_by_jobs() const noexcept {
+    std::size_t moved = 0;
+    for (const auto& job : jobs_) moved += job->moved();
+    return moved;
+}
+
 std::size_t Started::moved() const noexcept {
-    if (job_) {
-        const std::size_t moved = job_->moved();
-        return moved > 0 || job_->done() ? bytes_ + moved : 0;
-    }
     try {
-        return !plain_ || plain_->event().done() ? bytes_ : 0;
+        // Jobs start after plain copies of the same transfer.
+        const std::size_t moved = moved_by_jobs();
+        const bool arrived = plain_ ? plain_->event().done() : moved > 0 || done();
+        return (arrived ? bytes_ : 0) + moved;
     } catch (const gpu::Error&) {
-        return 0;
+        return moved_by_jobs();
     }
 }
 
-bool Started::order(const gpu::Stream& stream, double seconds) const {
-    if (job_) return job_->order(stream, seconds);
+bool Started::reads_pending() const {
+    return std::ranges::any_of(jobs_, [](const auto& job) { return job->reads_pending(); });
+}
+
+bool Started::order(const gpu::Stream& stream, const Deadline& deadline) const {
+    for (const auto& job : jobs_) {
+        if (!job->order(stream, deadline)) return false;
+    }
     if (plain_) gpu::wait(stream, plain_->event());
     return true;
 }
 
 void Started::notify(int descriptor, Engine& engine) const {
-    if (job_) return job_->notify(descriptor);
-    if (plain_) return plain_->notify(descriptor, engine);
-    write_notifications({descriptor});
+    const std::size_t parts = jobs_.size() + (plain_ ? 1 : 0);
+    if (parts == 0) return write_notification(descriptor);
+    const auto notification = std::make_shared<Notification>(descriptor, parts);
+    for (const auto& job : jobs_) job->notify(notification);
+    if (plain_) plain_->notify(notification, engine);
 }
 
 template <class Order>
-bool Started::order_in(const Engine& engine, const CallerStream& stream, double seconds,
-                       const Order& order) const {
-    if (stream.none) return wait(seconds);
+bool Started::order_in(const Engine& engine, const CallerStream& stream,
+                       const Deadline& deadline, const Order& order) const {
+    if (stream.none) return wait(deadline);
     const Ordering known = ordering(engine, stream, 0);
     if (known.capturing) {
         throw NotSupported(
             "the stream is being captured: a graph cannot wait for a transfer that is not part of "
             "it; order the stream before the capture");
     }
-    return known.stream ? order(*known.stream) : wait(seconds);
+    return known.stream ? order(*known.stream) : wait(deadline);
 }
 
-bool Started::order(const Engine& engine, const CallerStream& stream, double seconds) const {
-    return order_in(engine, stream, seconds,
-                    [&](const gpu::Stream& used) { return order(used, seconds); });
+bool Started::order(const Engine& engine, const CallerStream& stream,
+                    const Deadline& deadline) const {
+    return order_in(engine, stream, deadline,
+                    [&](const gpu::Stream& used) { return order(used, deadline); });
 }
 
-bool Started::order_reads(const Engine& engine, const CallerStream& stream, double seconds) const {
-    return order_in(engine, stream, seconds, [&](const gpu::Stream& used) {
-        return job_ ? job_->order_reads(used, seconds) : order(used, seconds);
+bool Started::order_reads(const Engine& engine, const CallerStream& stream,
+                          const Deadline& deadline) const {
+    return order_in(engine, stream, deadline, [&](const gpu::Stream& used) {
+        for (const auto& job : jobs_) {
+            if (!job->order_reads(used, deadline)) return false;
+        }
+        if (plain_) gpu::wait(used, plain_->event());
+        return true;
     });
 }
 

@@ -11,6 +11,7 @@
 
 #include "transfer/caller_stream.hpp"
 #include "transfer/engine.hpp"
+#include "transfer/wait.hpp"
 
 namespace waywiser::transfer {
 
@@ -24,8 +25,8 @@ public:
     // Whether the copy has ended, in success or failure, and all descriptors are written.
     [[nodiscard]] bool done();
     // See Started.
-    bool wait(double seconds);
-    void notify(int descriptor, Engine& engine);
+    bool wait(const Deadline& deadline);
+    void notify(std::shared_ptr<Notification> notification, Engine& engine);
 
 private:
     [[nodiscard]] bool ended() const noexcept;
@@ -38,47 +39,57 @@ private:
     std::vector<std::shared_ptr<Job>> watches_;
 };
 
-// A copy that was started: a job, a plain copy followed by an event, or nothing left to wait for.
-// Thread safe.
+// A transfer that was started: jobs, plain copies followed by an event, or nothing left to wait for.
+// Thread safe, except for add().
 class Started {
 public:
+    // The bytes have arrived.
     explicit Started(std::size_t bytes) : bytes_(bytes) {}
+    // `after`: an event after plain copies.
     Started(std::size_t bytes, gpu::Event after)
         : bytes_(bytes), plain_(std::make_shared<WatchedEvent>(std::move(after))) {}
-    // `before`: bytes that have arrived, or will have, when the job starts.
-    Started(std::shared_ptr<Engine> engine, std::shared_ptr<Job> job, std::size_t before = 0)
-        : bytes_(before), engine_(std::move(engine)), job_(std::move(job)) {}
+    Started(std::shared_ptr<Engine> engine, std::shared_ptr<Job> job)
+        : engine_(std::move(engine)), jobs_({std::move(job)}) {}
+    // Adds what another one has of the same transfer. Plain copies of both are in one stream, those of
+    // the other one later.
+    void add(Started other);
 
     // True once all descriptors are written: they can be closed then.
     [[nodiscard]] bool done() const;
-    // Waits until done() for at most `seconds` (negative: without limit); false if it still runs.
-    // Throws what the transfer failed with.
-    bool wait(double seconds) const;
+    // Waits until done(); false if it still runs at the deadline. Throws what the transfer failed
+    // with, when all of it has ended.
+    bool wait(const Deadline& deadline) const;
     // Bytes that have arrived by now.
     [[nodiscard]] std::size_t moved() const noexcept;
     // Like moved(), but only valid after wait() has returned true; makes no further query.
-    [[nodiscard]] std::size_t moved_in_all() const { return bytes_ + (job_ ? job_->moved() : 0); }
-    bool order(const gpu::Stream& stream, double seconds) const;
+    [[nodiscard]] std::size_t moved_in_all() const { return bytes_ + moved_by_jobs(); }
+    bool order(const gpu::Stream& stream, const Deadline& deadline) const;
     // Orders a caller's stream after the copy; blocks like Job::order().
-    bool order(const Engine& engine, const CallerStream& stream, double seconds) const;
+    bool order(const Engine& engine, const CallerStream& stream, const Deadline& deadline) const;
     // Like order(), until the source is read; see Job::order_reads().
-    bool order_reads(const Engine& engine, const CallerStream& stream, double seconds) const;
-    [[nodiscard]] bool reads_pending() const { return job_ && job_->reads_pending(); }
-    // Like Job::notify(). `engine` watches a plain copy, which has no thread of its own. If the
-    // engine is stopped before the copy is done, the descriptor is written at once, and done() is
-    // false then.
+    bool order_reads(const Engine& engine, const CallerStream& stream,
+                     const Deadline& deadline) const;
+    [[nodiscard]] bool reads_pending() const;
+    // Writes an eight-byte 1 to the descriptor once, when all has ended, or at once if it has.
+    // `engine` watches a plain copy, which has no thread of its own. If the engine is stopped before
+    // the copy is done, the descriptor is written at once, and done() is false then.
     void notify(int descriptor, Engine& engine) const;
 
 private:
     // Calls order(stream) for a caller's stream, or waits for the end if there is none.
     template <class Order>
-    bool order_in(const Engine& engine, const CallerStream& stream, double seconds,
+    bool order_in(const Engine& engine, const CallerStream& stream, const Deadline& deadline,
                   const Order& order) const;
+    [[nodiscard]] std::size_t moved_by_jobs() const noexcept;
 
-    std::size_t bytes_ = 0;
+    std::size_t bytes_ = 0;  // of plain copies
     std::shared_ptr<WatchedEvent> plain_;
     std::shared_ptr<Engine> engine_;
-    std::shared_ptr<Job> job_;
+    std::vector<std::shared_ptr<Job>> jobs_;
 };
+
+// To be called while an exception is handled that ends the call which has started a transfer: waits
+// until it has ended, and throws the exception again; MemoryInUse if it has not in time.
+[[noreturn]] void rethrow_when_ended(const Started& started);
 
 }  // namespace waywiser::transfer

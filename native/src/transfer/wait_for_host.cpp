@@ -1,32 +1,14 @@
 #include "transfer/wait_for_host.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace waywiser::transfer {
 namespace {
 
-// A limit of time over several waits.
-class Deadline {
-public:
-    explicit Deadline(double seconds) : seconds_(seconds) {}
-    // Seconds that are left; negative: without limit.
-    [[nodiscard]] double left() const {
-        if (seconds_ < 0) return seconds_;
-        const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - start_;
-        return std::max(seconds_ - gone.count(), 0.0);
-    }
-
-private:
-    const double seconds_;
-    const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
 // Waits until the stream has completed its work; false if it has not in time.
-bool reaches(const Ordering& order, const CallerStream& stream, double seconds) {
-    std::optional<gpu::Event> event = after(order, stream);
-    return !event || Started(0, std::move(*event)).wait(seconds);
+bool reaches(const Ordering& order, const Deadline& deadline) {
+    std::optional<gpu::Event> event = after(order);
+    return !event || Started(0, std::move(*event)).wait(deadline);
 }
 
 // An event after the work in the stream.
@@ -36,35 +18,34 @@ Started marked(const Ordering& order, std::size_t bytes) {
     return {bytes, std::move(event)};
 }
 
-Waited move_and_wait(const CheckedTransfer& transfer, const CallerStream& stream, double seconds) {
-    const Deadline deadline(seconds);
+Waited move_and_wait(const CheckedTransfer& transfer, const Deadline& deadline) {
     const bool waits = !transfer.order.capturing;
     if (waits && transfer.host.gpus && !transfer.host.cpus) {
-        return wait_for_end(transfer.start(), seconds);
+        return wait_for_end(transfer.start(), deadline);
     }
-    if (waits && transfer.host.cpus && !reaches(transfer.order, stream, seconds)) {
+    if (waits && transfer.host.cpus && !reaches(transfer.order, deadline)) {
         return {.rest = transfer.start(), .ended = false};
     }
-    transfer.run();
+    std::optional<Started> rest = transfer.run(waits ? deadline : Deadline());
+    if (rest) return {.rest = std::move(rest), .ended = false};
     if (waits && transfer.host.gpus && transfer.order.stream) {
-        return wait_for_end(marked(transfer.order, transfer.bytes), deadline.left());
+        return wait_for_end(marked(transfer.order, transfer.bytes), deadline);
     }
     return {.rest = std::nullopt, .ended = !transfer.to_gpu && waits};
 }
 
 }  // namespace
 
-Waited wait_for_end(Started started, double seconds) {
-    if (started.wait(seconds)) return {};
+Waited wait_for_end(Started started, const Deadline& deadline) {
+    if (started.wait(deadline)) return {};
     return {.rest = std::move(started), .ended = false};
 }
 
-Waited wait_for_host(const CheckedTransfer& transfer, const CallerStream& stream, double seconds) {
+Waited wait_for_host(const CheckedTransfer& transfer, const Deadline& deadline) {
     try {
-        return move_and_wait(transfer, stream, seconds);
+        return move_and_wait(transfer, deadline);
     } catch (const gpu::Error&) {
-        drain(transfer.order);  // a part of it may be in the stream
-        throw;
+        rethrow_when_settled(transfer.order);  // a part of it may be in the stream
     }
 }
 

@@ -24,7 +24,8 @@ struct CheckedTransfer {
     const Ordering& order;
     HostUse host;
     bool to_gpu = false;             // a GPU's memory is a destination
-    std::function<void()> run;       // makes it with the calling thread, or records it
+    // Makes it with the calling thread, or records it. Returns what is left of it at the deadline.
+    std::function<std::optional<Started>(const Deadline& deadline)> run;
     std::function<Started()> start;  // returns at once
 };
 
@@ -35,12 +36,13 @@ struct Waited {
 };
 
 // Makes the transfer, and returns when no CPU and no GPU uses the host's side any more; at once if
-// it has none. Waits for the stream and for GPUs at most `seconds` in all (negative: without
-// limit); what the calling thread itself moves is not counted. Does not wait while the stream is
-// captured. Throws what the transfer failed with; then nothing uses either side any more.
-Waited wait_for_host(const CheckedTransfer& transfer, const CallerStream& stream, double seconds);
+// it has none. Waits for the stream and for GPUs until the deadline at the latest; the piece that the
+// calling thread itself moves then is not cut short. Does not wait while the stream is captured.
+// Throws what the transfer failed with; then nothing uses either side any more, unless it is
+// MemoryInUse.
+Waited wait_for_host(const CheckedTransfer& transfer, const Deadline& deadline);
 // Waits for a started transfer.
-Waited wait_for_end(Started started, double seconds);
+Waited wait_for_end(Started started, const Deadline& deadline);
 
 // A transfer of no bytes that ends when the stream reaches it; nullopt without a GPU or while the
 // stream is captured. `bytes`: those that have arrived then.

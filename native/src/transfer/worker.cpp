@@ -17,27 +17,29 @@ constexpr auto kNap = std::chrono::microseconds(10);
 
 void Worker::work(int node) {
     state_.node = node;
-    work_until(nullptr, Job::Until::done);
+    work_until(nullptr, Job::Until::done, {});
+    parts_.schedule.leave(state_);
 }
 
-void Worker::help(const std::shared_ptr<Job>& job, Job::Until until) {
+void Worker::help(const std::shared_ptr<Job>& job, Job::Until until, const Deadline& deadline) {
     state_.caller = true;
     state_.last_chunk = std::chrono::steady_clock::now();  // from then on it waits for its job
-    work_until(job.get(), until);
-    parts_.schedule.end_help(state_);
+    work_until(job.get(), until, deadline);
+    parts_.schedule.leave(state_);
 }
 
 // `only`: the one job that it works on, if not null.
-void Worker::work_until(const Job* only, Job::Until until) {
+void Worker::work_until(const Job* only, Job::Until until, const Deadline& deadline) {
     for (;;) {
         const Schedule::View now = parts_.schedule.view(state_, only);
         if (only == nullptr ? now.ends : only->reached(until)) return;
+        if (now.abandons || deadline.is_over()) return;
         if (now.starts) poll_starts();
         if (make_progress(only)) continue;
         if (state_.holds_chunks()) {
             nap(now.last);
         } else {
-            parts_.schedule.sleep(state_, now.generation, only);
+            parts_.schedule.sleep(state_, now.generation, only, deadline);
         }
     }
 }
@@ -83,10 +85,34 @@ bool Worker::process(std::unique_ptr<HeldChunk> held) {
             parts_.schedule.put_back(*held);
             return false;
         }
-        if (arrived) job.fill(held->chunk);
     } catch (...) {
         job.fail(std::current_exception());
         arrived = false;
+    }
+    arrived = arrived && fill(*held);
+    go_on_with(std::move(held), arrived);
+    return true;
+}
+
+// Whether it has not failed.
+bool Worker::fill(HeldChunk& held) {
+    const Schedule::HostWork working(parts_.schedule, !held.job->waits_in_fill());
+    try {
+        held.job->fill(held.chunk);
+        return true;
+    } catch (...) {
+        held.job->fail(std::current_exception());
+        held.chunk.unfinished = false;
+        return false;
+    }
+}
+
+// After fill().
+void Worker::go_on_with(std::unique_ptr<HeldChunk> held, bool arrived) {
+    Job& job = *held->job;
+    if (held->chunk.unfinished) {
+        state_.chunks.push_back(std::move(held));
+        return;
     }
     if (arrived && held->chunk.ends_job) complete(parts_.schedule, job);
     if (!arrived || held->route().device < 0 || held->chunk.bytes == 0) {
@@ -97,7 +123,6 @@ bool Worker::process(std::unique_ptr<HeldChunk> held) {
         state_.filled = std::move(held);
         submit_filled();
     }
-    return true;
 }
 
 // Submits the chunk with others.
@@ -143,6 +168,7 @@ void Worker::pass_on(std::unique_ptr<HeldChunk> held, bool arrived) {
 bool Worker::reap() {
     if (state_.chunks.empty()) return false;
     HeldChunk& oldest = *state_.chunks.front();
+    if (oldest.chunk.unfinished) return fill_again();
     bool arrived = true;
     try {
         const bool ended =
@@ -154,11 +180,12 @@ bool Worker::reap() {
     }
     std::unique_ptr<HeldChunk> own = std::move(state_.chunks.front());
     state_.chunks.erase(state_.chunks.begin());
-    if (!arrived) ChunkSubmission::settle(own->chunk);
-    const bool failed = own->event ? own->job->remove_in_flight(*own->event) : own->job->failed();
+    if (!arrived) ChunkSubmission::settle(*own->job, own->chunk);
+    const bool failed = own->event ? own->job->remove_in_flight(own->event) : own->job->failed();
     arrived = arrived && !failed;
     parts_.submission.leave(*own);
     if (arrived) {
+        const Schedule::HostWork working(parts_.schedule);
         try {
             own->job->drain(own->chunk);
         } catch (...) {
@@ -168,6 +195,16 @@ bool Worker::reap() {
     }
     finish(std::move(own), arrived);
     return true;
+}
+
+// The oldest chunk waits for a GPU in fill().
+bool Worker::fill_again() {
+    std::unique_ptr<HeldChunk> own = std::move(state_.chunks.front());
+    state_.chunks.erase(state_.chunks.begin());
+    const bool arrived = fill(*own);
+    const bool waits = own->chunk.unfinished;
+    go_on_with(std::move(own), arrived);
+    return !waits;
 }
 
 void Worker::finish(std::unique_ptr<HeldChunk> held, bool arrived) {

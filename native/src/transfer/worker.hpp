@@ -8,12 +8,13 @@
 #include "transfer/held_chunk.hpp"
 #include "transfer/schedule.hpp"
 #include "transfer/staging_pools.hpp"
+#include "transfer/wait.hpp"
 
 namespace waywiser::transfer {
 
 // Used by one thread. Has no lock, and calls its parts without any held. It never waits for one
 // resource while it holds another: it takes staging memory without waiting, or sleeps without any.
-// Only fill() of an AwakeCopy waits for the GPU while it has staging memory.
+// Only fill() of an AwakeCopy waits for the GPU while it has staging memory, for a millisecond.
 class Worker {
 public:
     // Of an engine, which must outlive the worker.
@@ -26,21 +27,24 @@ public:
     explicit Worker(const Parts& parts) : parts_(parts) {}
 
     // In a thread of the engine, bound to a node (-1: to none): works until the schedule is closed
-    // and all jobs have ended.
+    // and all jobs have ended, or the schedule abandons them.
     void work(int node);
     // In the thread of a caller, after begin_help() of the schedule: works on one job until it has
-    // reached a state. Other threads take over its chunks in flight.
-    void help(const std::shared_ptr<Job>& job, Job::Until until);
+    // reached a state, or until the deadline. Other threads take over its chunks in flight.
+    void help(const std::shared_ptr<Job>& job, Job::Until until, const Deadline& deadline);
 
 private:
-    void work_until(const Job* only, Job::Until until);
+    void work_until(const Job* only, Job::Until until, const Deadline& deadline);
     void poll_starts();
     bool make_progress(const Job* only);
     bool process(std::unique_ptr<HeldChunk> held);
+    bool fill(HeldChunk& held);
+    void go_on_with(std::unique_ptr<HeldChunk> held, bool arrived);
     void gather(std::unique_ptr<HeldChunk> held);
     bool submit_filled();
     void pass_on(std::unique_ptr<HeldChunk> held, bool arrived);
     bool reap();
+    bool fill_again();
     void finish(std::unique_ptr<HeldChunk> held, bool arrived);
     void nap(bool last) const;
 

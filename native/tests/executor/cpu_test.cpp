@@ -42,7 +42,8 @@ TEST(CpuExecutor, HasNoMoreThreadsThanEitherSideHasCpus) {
 TEST(CpuExecutor, CopiesWhetherItsThreadsWereWokenOrNot) {
     const Machine here{{{0, host::allowed_cpus()}}, {}};
     const Transfer transfer = copy(0, 0, {{"threads", here.numa[0].cpus.size() > 1 ? "2" : "1"}});
-    transfer::Engine engine(here, {});
+    const auto engine_owner = transfer::Engine::make(here, {});
+    transfer::Engine& engine = *engine_owner;
     const auto execution = Executors::instance().find("cpu")->prepare(transfer, here, {}, engine);
     std::vector<std::byte> from(100000, std::byte{1});
     std::vector<std::byte> to(from.size());

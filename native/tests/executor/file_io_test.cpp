@@ -40,7 +40,8 @@ protected:
         return found;
     }
     void run(const Transfer& transfer, const View& source, const View& destination) const {
-        transfer::Engine engine(machine, {});
+        const auto engine_owner = transfer::Engine::make(machine, {});
+        transfer::Engine& engine = *engine_owner;
         const auto execution =
             Executors::instance().find(GetParam())->prepare(transfer, machine, {}, engine);
         execution->wake();

@@ -1,5 +1,6 @@
 // The caller's objects in the fake: pointers, streams, the current device of a thread.
 #include <array>
+#include <map>
 
 #include "context.hpp"
 #include "copy_work.hpp"
@@ -9,14 +10,27 @@
 
 namespace waywiser::fake {
 
-StreamThread& default_stream(int device) {
+StreamThread& legacy_stream(int device) {
     constexpr std::size_t kMostDevices = 64;
     // Never destroyed: work may be queued after main().
     static auto& streams = *new std::array<std::shared_ptr<StreamThread>, kMostDevices>();
     static std::mutex& guard = *new std::mutex();
     const std::lock_guard lock(guard);
     auto& stream = streams.at(static_cast<std::size_t>(device));
-    if (!stream) stream = StreamThread::start(device);
+    if (!stream) stream = StreamThread::start(device, StreamThread::Kind::legacy);
+    return *stream;
+}
+
+StreamThread& per_thread_stream(int device) {
+    struct OfThread {
+        std::map<int, std::shared_ptr<StreamThread>> streams;
+        ~OfThread() {
+            for (const auto& [gpu, stream] : streams) stream->close();
+        }
+    };
+    thread_local OfThread own;
+    auto& stream = own.streams[device];
+    if (!stream) stream = StreamThread::start(device, StreamThread::Kind::blocking);
     return *stream;
 }
 
@@ -46,7 +60,8 @@ StreamInfo stream_info(void* stream, int otherwise) {
     Context::instance().count(fake::Point::call, "cuStreamGetCtx");
     if (fake::is_default_stream(stream)) {
         const int device = Context::current() >= 0 ? Context::current() : otherwise;
-        return {.device = device, .capturing = fake::default_stream(device).capturing()};
+        return {.device = device,
+                .capturing = fake::thread_of(Stream(device, stream)).capturing()};
     }
     auto& thread = *static_cast<fake::StreamHandle*>(stream)->thread;
     return {.device = thread.device(), .capturing = thread.capturing()};
@@ -61,6 +76,12 @@ std::vector<int> active_devices() {
 bool capturing(void* stream) noexcept {
     if (fake::is_default_stream(stream)) return false;
     return static_cast<fake::StreamHandle*>(stream)->thread->capturing();
+}
+
+bool is_blocking(void* stream) noexcept {
+    return fake::is_default_stream(stream) ||
+           static_cast<fake::StreamHandle*>(stream)->thread->kind() !=
+               fake::StreamThread::Kind::non_blocking;
 }
 
 bool has_context() noexcept { return Context::current() >= 0 && !Context::instance().forked(); }

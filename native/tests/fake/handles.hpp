@@ -68,18 +68,20 @@ struct EventHandle {
     std::shared_ptr<Mark> last;
 };
 
-// The handles 0, 1 and 2 are default streams, as in CUDA. The fake has one of them per device,
-// which does not wait for other streams.
+// The handles 0, 1 and 2 are default streams, as in CUDA: the legacy stream of a device, twice, and
+// the one of the calling thread, which is a blocking stream.
 inline bool is_default_stream(const void* handle) {
     return reinterpret_cast<std::uintptr_t>(handle) <= 2;
 }
 inline bool is_legacy_stream(const void* handle) {
     return reinterpret_cast<std::uintptr_t>(handle) <= 1;
 }
-StreamThread& default_stream(int device);
+StreamThread& legacy_stream(int device);
+StreamThread& per_thread_stream(int device);
 
 inline StreamThread& thread_of(const gpu::Stream& stream) {
-    if (is_default_stream(stream.handle())) return default_stream(stream.device());
+    if (is_legacy_stream(stream.handle())) return legacy_stream(stream.device());
+    if (is_default_stream(stream.handle())) return per_thread_stream(stream.device());
     return *static_cast<StreamHandle*>(stream.handle())->thread;
 }
 inline EventHandle& handle_of(const gpu::Event& event) {

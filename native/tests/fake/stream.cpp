@@ -1,7 +1,6 @@
 // Streams and events of the fake.
 #include "context.hpp"
 #include "gpu/gpu.hpp"
-#include "gpu/priority_stream.hpp"
 #include "handles.hpp"
 
 namespace waywiser::gpu {
@@ -22,9 +21,9 @@ void enqueue(fake::StreamHandle& stream, std::function<void()> work) {
     stream.thread->enqueue(std::move(work));
 }
 
-void* new_stream(int device) {
-    void* const made =
-        new fake::StreamHandle{fake::StreamThread::start(device), enqueue, fake::busy_streams};
+void* new_stream(int device, fake::StreamThread::Kind kind) {
+    void* const made = new fake::StreamHandle{fake::StreamThread::start(device, kind), enqueue,
+                                              fake::busy_streams};
     ++fake::living().streams;
     return made;
 }
@@ -55,14 +54,13 @@ void detail::EventDeleter::operator()(void* handle) const noexcept {
     --fake::living().events;
 }
 
-Stream::Stream(int device) : device_(device) {
-    Context::instance().enter("cudaStreamCreateWithFlags", device);
-    handle_.reset(new_stream(device));
-}
-
-void* PriorityStream::create(int device) {
-    Context::instance().enter("cudaStreamCreateWithPriority", device);
-    return new_stream(device);
+Stream::Stream(int device, StreamUse use) : device_(device) {
+    using Kind = fake::StreamThread::Kind;
+    Context::instance().enter(use == StreamUse::prioritized ? "cudaStreamCreateWithPriority"
+                                                            : "cudaStreamCreateWithFlags",
+                              device);
+    handle_.reset(new_stream(device, use == StreamUse::blocking ? Kind::blocking
+                                                                : Kind::non_blocking));
 }
 
 void Stream::synchronize() const {

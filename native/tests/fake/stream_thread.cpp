@@ -31,8 +31,8 @@ std::atomic<std::size_t>& working() {
 
 std::size_t busy_streams() { return working().load(); }
 
-std::shared_ptr<StreamThread> StreamThread::start(int device) {
-    const std::shared_ptr<StreamThread> stream(new StreamThread(device));
+std::shared_ptr<StreamThread> StreamThread::start(int device, Kind kind) {
+    const std::shared_ptr<StreamThread> stream(new StreamThread(device, kind));
     {
         const std::lock_guard lock(running().mutex);
         std::erase_if(running().threads, [](const auto& thread) { return thread.expired(); });
@@ -42,8 +42,38 @@ std::shared_ptr<StreamThread> StreamThread::start(int device) {
     return stream;
 }
 
+// Two threads that enqueue at once never wait for each other's entries: each looks before it
+// enqueues its own.
+StreamThread::Entries StreamThread::earlier() const {
+    Entries found;
+    if (kind_ == Kind::non_blocking) return found;
+    const Kind other = kind_ == Kind::legacy ? Kind::blocking : Kind::legacy;
+    std::vector<std::shared_ptr<StreamThread>> others;
+    {
+        const std::lock_guard lock(running().mutex);
+        for (const auto& thread : running().threads) {
+            auto alive = thread.lock();
+            if (alive && alive->device_ == device_ && alive->kind_ == other) {
+                others.push_back(std::move(alive));
+            }
+        }
+    }
+    for (auto& thread : others) {
+        const std::lock_guard lock(thread->mutex_);
+        const std::uint64_t last = thread->enqueued_;
+        if (thread->finished_ < last) found.emplace_back(thread, last);
+    }
+    return found;
+}
+
 std::uint64_t StreamThread::enqueue(std::function<void()> work) {
     std::uint64_t entry = 0;
+    if (Entries before = earlier(); !before.empty() && !capturing()) {
+        work = [before = std::move(before), own = std::move(work)] {
+            for (const auto& [thread, last] : before) thread->wait(last);
+            own();
+        };
+    }
     {
         std::unique_lock lock(mutex_);
         if (capturing_) {

@@ -1,4 +1,6 @@
-// A stream: a thread that runs the enqueued work in order, and outlives its handle until done.
+// A stream: a thread that runs the enqueued work in order, and outlives its handle until done. What
+// is enqueued in a blocking stream starts after what is in the legacy stream of its device, and what
+// is enqueued in the legacy stream after what is in all blocking streams.
 #pragma once
 
 #include <condition_variable>
@@ -8,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace waywiser::fake {
@@ -17,7 +20,8 @@ inline constexpr std::size_t kQueueEntries = 1020;
 
 class StreamThread : public std::enable_shared_from_this<StreamThread> {
 public:
-    static std::shared_ptr<StreamThread> start(int device);
+    enum class Kind { non_blocking, blocking, legacy };
+    static std::shared_ptr<StreamThread> start(int device, Kind kind);
 
     // Returns the number of the entry, for wait(). Blocks while the queue is full; records while
     // capturing.
@@ -32,12 +36,18 @@ public:
     std::vector<std::function<void()>> end_capture();
     [[nodiscard]] bool capturing() const;
     [[nodiscard]] int device() const { return device_; }
+    [[nodiscard]] Kind kind() const { return kind_; }
 
 private:
-    explicit StreamThread(int device) : device_(device) {}
+    StreamThread(int device, Kind kind) : device_(device), kind_(kind) {}
     void run();
+    // Entries of other streams.
+    using Entries = std::vector<std::pair<std::shared_ptr<StreamThread>, std::uint64_t>>;
+    // What is in other streams now and comes before the next entry here.
+    [[nodiscard]] Entries earlier() const;
 
     const int device_;
+    const Kind kind_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<std::function<void()>> queue_;

@@ -27,7 +27,8 @@ TEST(PreparedWorkload, SharesOutTheCpusOfEachNodeByItself) {
     const Request request{.transfers = {copy(0, "3"), copy(1, "6"), copy(0, "3")}, .rule = {}};
     BufferPool pool(machine, std::size_t{1} << 20);
     Streams streams;
-    transfer::Engine engine(machine, {});
+    const auto engine_owner = transfer::Engine::make(machine, {});
+    transfer::Engine& engine = *engine_owner;
     const PreparedWorkload prepared(request, machine, pool, streams, engine);
     ASSERT_EQ(prepared.parts().size(), 3u);
     EXPECT_EQ(prepared.parts()[0].cpu, std::vector<int>{1});
@@ -54,7 +55,8 @@ protected:
 
 TEST_F(PreparedCopies, FindsBytesOfAnotherTransfer) {
     const Request request = copies(2, Cache::warm);
-    transfer::Engine engine(machine, {});
+    const auto engine_owner = transfer::Engine::make(machine, {});
+    transfer::Engine& engine = *engine_owner;
     PreparedWorkload prepared(request, machine, pool, streams, engine);
     const Part& one = prepared.parts()[0];
     const Part& other = prepared.parts()[1];
@@ -70,7 +72,8 @@ TEST_F(PreparedCopies, FindsBytesOfAnotherTransfer) {
 
 TEST_F(PreparedCopies, FindsBytesOfAnotherSlice) {
     const Request request = copies(1, Cache::flushed);
-    transfer::Engine engine(machine, {});
+    const auto engine_owner = transfer::Engine::make(machine, {});
+    transfer::Engine& engine = *engine_owner;
     PreparedWorkload prepared(request, machine, pool, streams, engine);
     const Part& part = prepared.parts().front();
     const std::size_t last = prepared.most_repetitions() - 1;
@@ -89,7 +92,8 @@ TEST_F(PreparedCopies, FindsBytesOfAnotherSlice) {
 TEST_F(PreparedCopies, KnowsWhatTransfersShare) {
     Request request = copies(2, Cache::flushed);
     request.shared = true;
-    transfer::Engine engine(machine, {});
+    const auto engine_owner = transfer::Engine::make(machine, {});
+    transfer::Engine& engine = *engine_owner;
     PreparedWorkload prepared(request, machine, pool, streams, engine);
     prepared.fill();
     for (const Part& part : prepared.parts()) move(part, 0, part, 0);

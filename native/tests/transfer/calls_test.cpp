@@ -356,6 +356,23 @@ TEST_F(Calls, CheckTheSizesOfStructs) {
     EXPECT_EQ(waywiser_describe(&usage, SIZE_MAX, &description), WAYWISER_INVALID);
     EXPECT_EQ(waywiser_describe(nullptr, 1, &description), WAYWISER_INVALID);
 
+    // For a program that is compiled with the first header: what it does not have is not written.
+    struct First {
+        waywiser_usage known{};
+        std::size_t behind = 77;
+    } first;
+    first.known.size = offsetof(waywiser_usage, gpu_bytes);
+    first.known.gpu_bytes = 78;
+    EXPECT_EQ(waywiser_context_usage(context.get(), &first.known), WAYWISER_OK);
+    EXPECT_EQ(first.known.size, offsetof(waywiser_usage, gpu_bytes));
+    EXPECT_EQ(first.known.most_threads, 2U);
+    EXPECT_EQ(first.known.gpu_bytes, 78U);
+    EXPECT_EQ(first.behind, 77U);
+    --first.known.size;
+    EXPECT_EQ(waywiser_context_usage(context.get(), &first.known), WAYWISER_INVALID);
+    description.size = offsetof(waywiser_description, registrations) + sizeof(std::size_t);
+    EXPECT_EQ(waywiser_describe(&usage, 8, &description), WAYWISER_OK);
+
     // For a program that is compiled with a later header.
     struct Later {
         waywiser_usage known{};
@@ -502,6 +519,71 @@ TEST_F(Calls, RecordPlainCopiesWhileAStreamIsCaptured) {
     gpu::ExecutableGraph(graph).launch(stream);
     stream.synchronize();
     EXPECT_TRUE(test::same_bytes(device.data(), host.data(), kMiB));
+}
+
+// A copy that is only recorded in a graph has not ended, whatever its size and form.
+TEST_F(Calls, SayThatARecordedCopyHasNotEnded) {
+    const Context context(small());
+    const gpu::Stream stream(0);
+    const gpu::HostBuffer host(16 * kMiB, gpu::HostUse::portable, 0);
+    const gpu::DeviceBuffer device(0, 16 * kMiB);
+    const gpu::Graph graph(stream, [&] {
+        for (const bool in : {true, false}) {
+            void* const to = in ? device.data() : host.data();
+            const void* const from = in ? host.data() : device.data();
+            for (const std::size_t bytes : {std::size_t{1}, 64 * kKiB, 2 * kMiB, 16 * kMiB}) {
+                waywiser_transfer* left = nullptr;
+                EXPECT_EQ(waywiser_copy_and_wait(context.get(), to, from, bytes, stream.handle(), 1,
+                                                 &left),
+                          WAYWISER_OK);
+                EXPECT_EQ(left, nullptr);
+                EXPECT_EQ(waywiser_last_ended(), 0) << bytes;
+                EXPECT_EQ(waywiser_copy_batch_and_wait(context.get(), &to, &from, &bytes, 1,
+                                                       stream.handle(), 1, &left),
+                          WAYWISER_OK);
+                EXPECT_EQ(left, nullptr);
+                EXPECT_EQ(waywiser_last_ended(), 0) << "a list of " << bytes;
+            }
+        }
+    });
+}
+
+// A small copy of pageable memory behind other work: the runtime would make the caller wait for it.
+TEST_F(Calls, KeepATimeLimitForAnySizeBehindOtherWork) {
+    const Context context(small());
+    const gpu::Stream stream(0);
+    const gpu::DeviceBuffer device(0, 4 * kMiB);
+    std::vector<std::byte> pageable(4 * kMiB);
+    gpu::Gate gate(0);
+    std::vector<waywiser_transfer*> left;
+    gate.close(stream);
+    for (const std::size_t bytes : {4 * kKiB, kMiB, 4 * kMiB}) {
+        for (const bool in : {true, false}) {
+            void* const to = in ? device.data() : pageable.data();
+            const void* const from = in ? pageable.data() : device.data();
+            left.push_back(nullptr);
+            EXPECT_EQ(waywiser_copy_and_wait(context.get(), to, from, bytes, stream.handle(), 0.01,
+                                             &left.back()),
+                      WAYWISER_OK);
+            EXPECT_NE(left.back(), nullptr) << bytes;
+        }
+    }
+    gate.open();
+    for (waywiser_transfer* const one : left) {
+        EXPECT_EQ(waywiser_transfer_result(one, test::kHangSeconds, nullptr), WAYWISER_OK);
+        waywiser_transfer_release(one);
+    }
+}
+
+TEST_F(Calls, SayHowARangeIsCopied) {
+    const Context context(small());
+    const gpu::DeviceBuffer device(0, 16 * kMiB);
+    std::vector<std::byte> pageable(16 * kMiB);
+    EXPECT_EQ(context.copy_method(device.data(), pageable.data(), 0), WAYWISER_METHOD_NONE);
+    EXPECT_EQ(context.copy_method(device.data(), pageable.data(), kKiB), WAYWISER_METHOD_PLAIN);
+    EXPECT_EQ(context.copy_method(device.data(), pageable.data(), 16 * kMiB),
+              WAYWISER_METHOD_CHUNKED);
+    EXPECT_THROW((void)context.copy_method(device.data(), device.data() + 1, kKiB), TransferError);
 }
 
 TEST_F(Calls, KeepTheCurrentDeviceOfTheCaller) {

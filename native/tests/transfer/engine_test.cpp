@@ -7,8 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <optional>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -34,7 +38,7 @@ class OnEngine : public test::OnFake {
 protected:
     std::shared_ptr<Engine> engine(EngineOptions options = {}) {
         if (options.pinned_bytes == 0) options.pinned_bytes = 4 * kMiB;
-        return std::make_shared<Engine>(test::this_machine(), std::move(options));
+        return Engine::make(test::this_machine(), std::move(options));
     }
     static CopyShape small_chunks() {
         return {.chunk = 64 * kKiB, .threads = 0, .slots = 2, .streaming = false};
@@ -139,7 +143,7 @@ TEST_F(OnEngine, TakesNothingBeforeTheStreamHasComeSoFar) {
     const auto waiting =
         job(*own, End::device(device.data(), 0), End::host(from.data(), false), kBytes);
     own->start(waiting, std::move(event));
-    EXPECT_FALSE(waiting->wait(0.05));
+    EXPECT_FALSE(waiting->wait(Deadline(0.05)));
     EXPECT_EQ(own->pinned_bytes(), 0U);
     EXPECT_EQ(waiting->moved(), 0U);
     // A later transfer completes first.
@@ -183,6 +187,78 @@ TEST_F(OnEngine, WaitsForWhatAFailedCopyHasSubmitted) {
     EXPECT_THROW(copy(*own, host.data(), device.data(), host.size(), CallerStream{}), Cancelled);
     // So the caller may free both sides.
     EXPECT_TRUE(own->streams().of({0, Direction::out}).done());
+}
+
+// A CPU that writes to a slow disk, say.
+class SlowOnHost final : public Job {
+public:
+    explicit SlowOnHost(double seconds) : Job(1, 1, 1), seconds_(seconds) {
+        routes_.push_back({});
+    }
+    void fill(Chunk&) override { sleep(); }
+    void finish() override { sleep(); }
+    [[nodiscard]] bool has_begun() const { return begun_; }
+
+private:
+    void sleep() {
+        begun_ = true;
+        std::this_thread::sleep_for(std::chrono::duration<double>(seconds_));
+    }
+    const double seconds_;
+    std::atomic<bool> begun_{false};
+};
+
+TEST_F(OnEngine, WaitsForWorkOnTheHostHoweverLongItTakes) {
+    auto own = engine({.unresponsive_seconds = 0.02});
+    const auto slow = std::make_shared<SlowOnHost>(0.3);
+    own->start(slow);
+    while (!slow->has_begun()) std::this_thread::yield();
+    EXPECT_TRUE(own->stop());
+    EXPECT_TRUE(slow->done());
+    slow->rethrow();
+}
+
+TEST_F(OnEngine, ThatGivesUpKeepsWhatAGpuMayUse) {
+    auto from = sequence(2 * kMiB, 9);
+    const gpu::DeviceBuffer device(0, from.size());
+    auto own = engine({.unresponsive_seconds = 0.05});
+    fake::configure("hang=copy@1");
+    const auto hung =
+        job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size());
+    own->start(hung);
+    while (fake::counts().copies == 0) std::this_thread::yield();
+    EXPECT_FALSE(own->stop());
+    EXPECT_TRUE(hung->done());
+    EXPECT_THROW(hung->rethrow(), MemoryInUse);
+    EXPECT_FALSE(own->stop()) << "also for another caller";
+    EXPECT_EQ(own->warnings().size(), 1U);
+    own.reset();
+    EXPECT_GT(fake::live().registrations, 0U) << "staging memory that a GPU may read was freed";
+    fake::reset();  // the GPU answers again
+    gpu::synchronize_device(0);
+    keep_objects();
+}
+
+// A job that has failed before it started has no chunk that a thread could complete.
+TEST_F(OnEngine, CompletesAJobThatHasFailedBefore) {
+    auto own = engine();
+    auto from = sequence(64 * kKiB, 9);
+    const gpu::DeviceBuffer device(0, from.size());
+    for (const bool waits : {false, true}) {
+        const auto failed =
+            job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size());
+        failed->fail(std::make_exception_ptr(std::runtime_error("it failed before")));
+        const gpu::Stream stream(0);
+        std::optional<gpu::Event> event;
+        if (waits) {
+            event.emplace(0, gpu::EventUse::ordering);
+            event->record(stream);
+        }
+        own->start(failed, std::move(event));
+        EXPECT_TRUE(failed->wait(Deadline(60)));
+        EXPECT_THROW(failed->rethrow(), std::runtime_error);
+        EXPECT_EQ(own->jobs(), 0U);
+    }
 }
 
 TEST_F(OnEngine, CompletesTransfersInFlightWhenItIsStopped) {

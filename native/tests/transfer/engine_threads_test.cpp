@@ -33,7 +33,7 @@ protected:
 
     static std::shared_ptr<Engine> engine(EngineOptions options) {
         if (options.pinned_bytes == 0) options.pinned_bytes = 4 * kMiB;
-        return std::make_shared<Engine>(test::this_machine(), std::move(options));
+        return Engine::make(test::this_machine(), std::move(options));
     }
     std::shared_ptr<Job> copy_in(Engine& own, std::size_t chunk = 64 * kKiB) {
         return std::make_shared<ChunkedCopy>(own, End::device(device.data(), 0),
@@ -59,7 +59,7 @@ TEST_F(EngineThreads, StartAWaitingTransferAlthoughTheCallerThatWatchedItHasLeft
         for (int i = 0; i < 3; ++i) own->run(copy_in(*own), Engine::Until::done);
         std::this_thread::sleep_for(std::chrono::microseconds(200));
         gate.open();
-        ASSERT_TRUE(waiting->wait(test::kHangSeconds))
+        ASSERT_TRUE(waiting->wait(transfer::Deadline(test::kHangSeconds)))
             << "nobody saw that it could start, round " << round;
         waiting->rethrow();
     }
@@ -72,10 +72,11 @@ TEST_F(EngineThreads, OfAnotherNodeCopyWhereThereAreNoOthers) {
     machine.numa = {NumaNode{.index = 0, .cpus = all.cpus}, NumaNode{.index = 1, .cpus = all.cpus}};
     for (GpuPlace& gpu : machine.gpus) gpu.numa = 1;
     for (const std::size_t threads : {1, 2}) {
-        Engine own(machine, {.threads = threads, .pinned_bytes = kMiB});
+        const auto own_owner = Engine::make(machine, {.threads = threads, .pinned_bytes = kMiB});
+        Engine& own = *own_owner;
         const auto job = copy_in(own, kMiB);
         own.start(job);
-        EXPECT_TRUE(job->wait(test::kHangSeconds)) << threads;
+        EXPECT_TRUE(job->wait(transfer::Deadline(test::kHangSeconds))) << threads;
     }
 }
 
@@ -90,14 +91,15 @@ public:
 
 // A survey binds the thread that times a transfer, and a program may do so with any thread.
 TEST_F(EngineThreads, UseAllCpusOfTheMachineAlthoughTheirStarterIsBoundToOne) {
-    Engine own(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
+    const auto own_owner = Engine::make(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
+    Engine& own = *own_owner;
     const std::vector<int> all = host::allowed_cpus();
     const auto job = std::make_shared<CountCpus>();
     {
         const host::RunOn one({all.front()});
         own.start(job);
     }
-    ASSERT_TRUE(job->wait(test::kHangSeconds));
+    ASSERT_TRUE(job->wait(transfer::Deadline(test::kHangSeconds)));
     EXPECT_EQ(job->cpus, all);
 }
 
@@ -148,7 +150,7 @@ TEST_F(EngineThreads, KeepTheBoundOfPoliteTransfersTogether) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         EXPECT_EQ(fake::counts().copies, 1U);
         fake::configure("");
-        EXPECT_TRUE(job->wait(test::kHangSeconds));
+        EXPECT_TRUE(job->wait(transfer::Deadline(test::kHangSeconds)));
     }
 }
 
@@ -167,7 +169,8 @@ TEST(EngineThreadsDeathTest, LeaveTheSignalsOfACallerWhoGetsNoThreads) {
         if (setuid(kNobody) != 0 && geteuid() == 0) std::exit(1);
         const rlimit none{.rlim_cur = 1, .rlim_max = 1};
         setrlimit(RLIMIT_NPROC, &none);
-        Engine own(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
+        const auto own_owner = Engine::make(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
+        Engine& own = *own_owner;
         bool is_rejected = false;
         try {
             own.start(std::make_shared<Job>(0, 1, 1));
@@ -194,7 +197,7 @@ TEST_F(EngineThreads, LetAChildMakeAnEngineWheneverItIsForked) {
         if (child == 0) {
             alarm(60);
             {
-                const Engine own(machine, {.threads = 1, .pinned_bytes = kMiB});
+                const auto own = Engine::make(machine, {.threads = 1, .pinned_bytes = kMiB});
             }
             _exit(0);
         }
@@ -217,8 +220,9 @@ TEST(Slots, NotifyOfAChangeOnlyIfItIsAwaited) {
         mutable std::vector<std::byte> bytes_;
     };
     int changes = 0;
+    Budget budget(64 * kKiB);
     Slots pool(
-        64 * kKiB, 64 * kKiB, [](std::size_t bytes) { return std::make_unique<Memory>(bytes); },
+        budget, 64 * kKiB, [](std::size_t bytes) { return std::make_unique<Memory>(bytes); },
         [&] { ++changes; });
     auto slot = pool.take(64 * kKiB);
     ASSERT_TRUE(slot);

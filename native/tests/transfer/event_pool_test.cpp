@@ -17,13 +17,22 @@ using EventPools = test::OnFake;
 TEST_F(EventPools, ReuseWhatWasGivenBackOnTheSameDevice) {
     fake::configure("devices=2");
     EventPool pool;
-    gpu::Event event = pool.take(0);
-    const void* const handle = event.handle();
+    std::shared_ptr<gpu::Event> event = pool.take(0);
+    const void* const handle = event->handle();
     pool.give_back(0, std::move(event));
-    EXPECT_NE(pool.take(1).handle(), handle);
-    const gpu::Event again = pool.take(0);
-    EXPECT_EQ(again.handle(), handle);
-    EXPECT_NE(pool.take(0).handle(), handle);  // it is taken
+    EXPECT_NE(pool.take(1)->handle(), handle);
+    const std::shared_ptr<gpu::Event> again = pool.take(0);
+    EXPECT_EQ(again->handle(), handle);
+    EXPECT_NE(pool.take(0)->handle(), handle);  // it is taken
+}
+
+// A thread that is about to make a stream wait for it must not wait for what is recorded later.
+TEST_F(EventPools, DoNotReuseWhatSomebodyStillHas) {
+    EventPool pool;
+    std::shared_ptr<gpu::Event> event = pool.take(0);
+    const std::shared_ptr<const gpu::Event> still = event;
+    pool.give_back(0, std::move(event));
+    EXPECT_NE(pool.take(0), still);
 }
 
 TEST_F(EventPools, ServeManyThreads) {
@@ -33,10 +42,10 @@ TEST_F(EventPools, ServeManyThreads) {
         threads.emplace_back([&pool] {
             const gpu::Stream stream(0);
             for (int i = 0; i < 50; ++i) {
-                gpu::Event event = pool.take(0);
-                event.record(stream);
-                event.synchronize();
-                EXPECT_TRUE(event.done());
+                std::shared_ptr<gpu::Event> event = pool.take(0);
+                event->record(stream);
+                event->synchronize();
+                EXPECT_TRUE(event->done());
                 pool.give_back(0, std::move(event));
             }
         });

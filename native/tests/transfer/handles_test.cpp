@@ -262,13 +262,14 @@ using OnEngineHandles = test::OnFake;
 // A caller that sees the end closes its descriptor: from then on nothing is written to the number,
 // which may be another file's.
 TEST_F(OnEngineHandles, AJobIsDoneOnlyWhenItHasWrittenToItsDescriptors) {
-    Engine engine(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
+    const auto engine_owner = Engine::make(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
+    Engine& engine = *engine_owner;
     for (int round = 0; round < 300; ++round) {
         const auto job = std::make_shared<Held>();
         std::vector<std::unique_ptr<Counter>> counters;
         for (int i = 0; i < 20; ++i) {
             counters.push_back(std::make_unique<Counter>());
-            job->notify(counters.back()->number());
+            job->notify(std::make_shared<Notification>(counters.back()->number(), 1));
         }
         engine.start(job);
         job->open();

@@ -116,7 +116,9 @@ TEST_F(PipelinesOnFake, BringEveryByteAndTouchNoOther) {
     constexpr std::size_t kBytes = 96 * kKiB;
     const PipelineShape shape{.chunk = 16 * kKiB, .slots = 2, .blocks = 2};
     const gpu::Stream stream(0);
-    OwnPipeline pipeline(0, shape);
+    Budget budget(shape.bytes());
+    ASSERT_TRUE(budget.take(shape.bytes()));
+    OwnPipeline pipeline(0, shape, budget);
     const gpu::DeviceBuffer device(0, kBytes);
     const gpu::DeviceBuffer table(0, kBytes * sizeof(std::size_t));
     const gpu::HostBuffer host(kBytes, gpu::HostUse::portable, 0);

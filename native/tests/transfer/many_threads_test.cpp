@@ -68,7 +68,8 @@ TEST_F(ManyThreads, NeverMissAWakeUp) {
     if (thread_limit() < kManyThreads) {
         GTEST_SKIP() << "the control group allows fewer than " << kManyThreads << " CPUs";
     }
-    Engine own(machine, {.threads = kManyThreads, .pinned_bytes = 4 * kMiB});
+    const auto own_owner = Engine::make(machine, {.threads = kManyThreads, .pinned_bytes = 4 * kMiB});
+    Engine& own = *own_owner;
     ASSERT_EQ(own.options().threads, kManyThreads);
     constexpr std::size_t kBytes = kMiB;
     std::vector<std::byte> from(2 * kBytes, std::byte{7});
@@ -81,7 +82,7 @@ TEST_F(ManyThreads, NeverMissAWakeUp) {
                     const auto job = copy(own, End::host(to.data() + n * kBytes, false),
                                           End::host(from.data() + n * kBytes, false), kBytes);
                     own.start(job);
-                    EXPECT_TRUE(job->wait(test::kHangSeconds));
+                    EXPECT_TRUE(job->wait(transfer::Deadline(test::kHangSeconds)));
                 }
             });
         }
@@ -90,13 +91,14 @@ TEST_F(ManyThreads, NeverMissAWakeUp) {
         const auto one =
             copy(own, End::host(to.data(), false), End::host(from.data(), false), kKiB);
         own.start(one);
-        ASSERT_TRUE(one->wait(test::kHangSeconds)) << "nobody woke for a chunk, round " << round;
+        ASSERT_TRUE(one->wait(transfer::Deadline(test::kHangSeconds))) << "nobody woke for a chunk, round " << round;
     }
     EXPECT_EQ(to, from);
 }
 
 TEST_F(ManyThreads, ServeCopiesOfFewerSlotsWhileOthersHaveMore) {
-    Engine own(machine, {.threads = 2, .pinned_bytes = 4 * kMiB});
+    const auto own_owner = Engine::make(machine, {.threads = 2, .pinned_bytes = 4 * kMiB});
+    Engine& own = *own_owner;
     constexpr std::size_t kBytes = 2 * kMiB;
     std::vector<std::byte> memory(kBytes, std::byte{7});
     const gpu::DeviceBuffer in(0, kBytes);
@@ -117,7 +119,7 @@ TEST_F(ManyThreads, ServeCopiesOfFewerSlotsWhileOthersHaveMore) {
     const auto back =
         copy(own, End::host(got.data(), false), End::device(out.data(), 0), kBytes, 2);
     own.start(back);
-    EXPECT_TRUE(back->wait(test::kHangSeconds)) << "it starves while other copies have more slots";
+    EXPECT_TRUE(back->wait(transfer::Deadline(test::kHangSeconds))) << "it starves while other copies have more slots";
     ending = true;
     for (std::thread& feeder : feeders) feeder.join();
     back->wait();

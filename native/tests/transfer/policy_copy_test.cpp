@@ -53,8 +53,9 @@ Side device(int gpu = 0) { return {.end = End::device(kNowhere, gpu)}; }
 
 class PolicyCopies : public test::OnFake {
 protected:
-    static Engine engine(const std::vector<ClassText>& classes, const EngineOptions& options = {}) {
-        return {discover_machine(), options, policy_of(classes)};
+    static std::shared_ptr<Engine> engine_of(const std::vector<ClassText>& classes,
+                                             const EngineOptions& options = {}) {
+        return Engine::make(discover_machine(), options, policy_of(classes));
     }
     static ClassText staged(const char* from, const char* to, std::size_t from_bytes = 64 * kKiB) {
         return {.from = from,
@@ -67,7 +68,8 @@ protected:
 };
 
 TEST_F(PolicyCopies, ThePolicyChoosesMethodAndShape) {
-    const Engine known = engine({staged("pageable", "device")});
+    const auto known_owner = engine_of({staged("pageable", "device")});
+    const Engine& known = *known_owner;
     const Choice small = choose(known, device(), pageable(), 64 * kKiB - 1);
     EXPECT_EQ(small.method, Choice::Method::plain);
     ASSERT_NE(small.policy, nullptr);
@@ -85,7 +87,8 @@ TEST_F(PolicyCopies, ThePolicyChoosesMethodAndShape) {
 }
 
 TEST_F(PolicyCopies, APolicyMayKeepLargeCopiesPlain) {
-    const Engine known = engine({{.from = "pageable", .to = "device", .rows = {{}}}});
+    const auto known_owner = engine_of({{.from = "pageable", .to = "device", .rows = {{}}}});
+    const Engine& known = *known_owner;
     const Choice made = choose(known, device(), pageable(), kLarge);
     EXPECT_EQ(made.method, Choice::Method::plain);
     EXPECT_EQ(known.plain_below(), kPlainBelow);
@@ -94,8 +97,10 @@ TEST_F(PolicyCopies, APolicyMayKeepLargeCopiesPlain) {
 // Only the two queries of what the memory is are added.
 TEST_F(PolicyCopies, ArePlainAtOnceWhereOnlyOtherMemoryHasAnotherMethod) {
     constexpr std::size_t kBytes = 2 * kMiB;
-    Engine standard(discover_machine(), {}, {});
-    Engine known = engine({staged("pageable", "device", kMiB)});
+    const auto standard_owner = Engine::make(discover_machine(), {}, {});
+    Engine& standard = *standard_owner;
+    const auto known_owner = engine_of({staged("pageable", "device", kMiB)});
+    Engine& known = *known_owner;
     const gpu::HostBuffer host(kBytes, gpu::HostUse::portable, 0);
     const gpu::DeviceBuffer gpu(0, kBytes);
     const gpu::Stream stream(0);
@@ -109,18 +114,20 @@ TEST_F(PolicyCopies, ArePlainAtOnceWhereOnlyOtherMemoryHasAnotherMethod) {
     ASSERT_EQ(known.plain_below(), kMiB);
     EXPECT_GE(calls(standard), 1U);
     EXPECT_LE(calls(known), calls(standard) + 2);
-    Engine of_hosts = engine(
+    const auto of_hosts_owner = engine_of(
         {{.from = "pageable",
           .to = "pageable",
           .rows = {{}, {.from_bytes = kMiB, .executor = "cpu", .settings = {{"threads", "2"}}}}}});
+    Engine& of_hosts = *of_hosts_owner;
     ASSERT_EQ(of_hosts.plain_below(), kMiB);
     EXPECT_EQ(of_hosts.plain_below_with_gpu(), kPlainBelow);
     EXPECT_LE(calls(of_hosts), calls(standard) + 1) << "one side is on a GPU";
 }
 
 TEST_F(PolicyCopies, ExplainNamesThePolicyAndItsExpectation) {
-    Engine known = engine({staged("pageable", "device"),
+    const auto known_owner = engine_of({staged("pageable", "device"),
                            {.from = "pageable", .to = "pageable", .rows = {{.from_bytes = 4096}}}});
+    Engine& known = *known_owner;
     const auto host = sequence(kMiB, 1);
     const gpu::DeviceBuffer gpu(0, kMiB);
     const std::string text = explain(known, gpu.data(), host.data(), kMiB);
@@ -145,10 +152,12 @@ TEST_F(PolicyCopies, RelationsOfGpusAreClasses) {
     };
     const std::vector<ClassText> classes = {
         between("same", "copy-engine"), between("peers", "staged"), between("no-peers", "staged")};
-    const Engine with = engine(classes);
+    const auto with_owner = engine_of(classes);
+    const Engine& with = *with_owner;
     EXPECT_EQ(choose(with, device(0), device(0), kLarge).policy->row->executor, "copy-engine");
     EXPECT_EQ(choose(with, device(0), device(1), kLarge).method, Choice::Method::chunked);
-    const Engine without = engine({between("no-peers", "staged")}, {.peer_access = false});
+    const auto without_owner = engine_of({between("no-peers", "staged")}, {.peer_access = false});
+    const Engine& without = *without_owner;
     EXPECT_EQ(choose(without, device(0), device(1), kLarge).shape.slots, 3U);
     EXPECT_NE(choose(without, device(0), device(1), kLarge).policy, nullptr);
 }
@@ -163,10 +172,12 @@ TEST_F(PolicyCopies, UseTheSameShapeForLargeCopiesWithDefaultSettingsAndWithoutA
                          .relation = relation};
     };
     const EngineOptions options{.threads = 1, .pinned_bytes = 256 * kMiB, .peer_access = false};
-    const Engine with = engine({staged("pageable", "device", ""), staged("device", "pageable", ""),
+    const auto with_owner = engine_of({staged("pageable", "device", ""), staged("device", "pageable", ""),
                                 staged("device", "device", "no-peers")},
                                options);
-    const Engine without = engine({}, options);
+    const Engine& with = *with_owner;
+    const auto without_owner = engine_of({}, options);
+    const Engine& without = *without_owner;
     for (const auto& [to, from] :
          {std::pair{device(0), pageable()}, {pageable(), device(0)}, {device(1), device(0)}}) {
         const Choice own = choose(with, to, from, kGiB);
@@ -188,15 +199,18 @@ TEST_F(PolicyCopies, ClassesOfIdlePeersNeedRelays) {
          .to = "device",
          .rows = {{.from_bytes = kMiB, .executor = "relay", .settings = {{"relays", "3"}}}},
          .peers_idle = true}};
-    const Engine alone = engine(classes);
+    const auto alone_owner = engine_of(classes);
+    const Engine& alone = *alone_owner;
     EXPECT_TRUE(choose(alone, device(), pageable(), kLarge).shape.relays.empty());
     EXPECT_EQ(choose(alone, device(), pageable(), kLarge).policy->row->executor, "staged");
-    const Engine helped = engine(classes, {.relays = {1}});
+    const auto helped_owner = engine_of(classes, {.relays = {1}});
+    const Engine& helped = *helped_owner;
     EXPECT_EQ(choose(helped, device(), pageable(), kLarge).shape.relays, std::vector{1});
     EXPECT_EQ(choose(helped, device(), pageable(), kMiB - 1).policy->row->executor, "staged")
         << "smaller copies are of the other class";
     classes.pop_back();
-    const Engine unknown = engine(classes, {.relays = {1}});
+    const auto unknown_owner = engine_of(classes, {.relays = {1}});
+    const Engine& unknown = *unknown_owner;
     const Choice large = choose(unknown, device(), pageable(), kLarge);
     EXPECT_EQ(large.policy, nullptr) << "the policy does not know relays, the defaults use them";
     EXPECT_EQ(large.shape.relays, std::vector{1});
@@ -206,10 +220,12 @@ TEST_F(PolicyCopies, ClassesOfIdlePeersNeedRelays) {
 TEST_F(PolicyCopies, PoliteAndPlainContextsStaySo) {
     const std::vector<ClassText> classes = {{.from = "pinned", .to = "device", .rows = {{}}},
                                             staged("pageable", "device")};
-    const Engine polite = engine(classes, {.polite_bytes = 4 * kMiB});
+    const auto polite_owner = engine_of(classes, {.polite_bytes = 4 * kMiB});
+    const Engine& polite = *polite_owner;
     EXPECT_EQ(choose(polite, device(), pinned(), kLarge).method, Choice::Method::chunked);
     EXPECT_EQ(choose(polite, device(), pinned(), kMiB).method, Choice::Method::plain);
-    const Engine plain = engine(classes, {.plain = true});
+    const auto plain_owner = engine_of(classes, {.plain = true});
+    const Engine& plain = *plain_owner;
     EXPECT_EQ(plain.policy(), nullptr);
     EXPECT_EQ(choose(plain, device(), pageable(), kLarge).method, Choice::Method::plain);
 }
@@ -224,11 +240,13 @@ TEST_F(PolicyCopies, MemoryWithoutPagesIsAClass) {
         mmap(nullptr, kLarge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(mapped, MAP_FAILED);
     const Side fresh{.end = End::host(mapped, false)};
-    const Engine knows = engine(both, {.pinned_bytes = 64 * kMiB});
+    const auto knows_owner = engine_of(both, {.pinned_bytes = 64 * kMiB});
+    const Engine& knows = *knows_owner;
     const Choice made = choose(knows, fresh, device(), kLarge);
     EXPECT_EQ(made.shape.chunk, 4 * kMiB);
     EXPECT_EQ(made.shape.least, 2 * kMiB) << "whole huge pages";
-    const Engine does_not = engine(of_pageable);
+    const auto does_not_owner = engine_of(of_pageable);
+    const Engine& does_not = *does_not_owner;
     EXPECT_EQ(choose(does_not, fresh, device(), kLarge).policy, nullptr) << "the defaults know it";
     std::memset(mapped, 1, kLarge);
     EXPECT_EQ(choose(knows, fresh, device(), kLarge).shape.chunk, 128 * kKiB);
@@ -466,7 +484,7 @@ TEST_F(PolicyCopies, BytesArriveWhateverAPolicySays) {
         SCOPED_TRACE("policy " + std::to_string(policy));
         fake::configure(policy % 3 == 0 ? "h2d=60;d2h=60;d2d=90;peer=90;staged=50;no_peers=all"
                                         : "h2d=60;d2h=60;d2d=90;peer=90;staged=50");
-        const auto engine = std::make_shared<Engine>(
+        const auto engine = Engine::make(
             discover_machine(),
             EngineOptions{.threads = 1 + random() % 4,
                           .pinned_bytes = random() % 2 == 0 ? kMiB : 24 * kMiB,
@@ -495,7 +513,7 @@ TEST_F(PolicyCopies, BytesArriveWhateverAPolicySays) {
             if (random() % 2 == 0) {
                 copy(*engine, to, from, bytes, caller);
             } else {
-                copy_async(engine, to, from, bytes, caller).wait(-1);
+                copy_async(engine, to, from, bytes, caller).wait({});
             }
             stream.synchronize();
             ASSERT_TRUE(test::same_bytes(to, expected.data(), bytes));
@@ -521,8 +539,9 @@ TEST_F(PolicyCopies, ListsArriveWhateverAPolicySays) {
     std::minstd_rand random(5);
     const std::size_t kPolicies = 30 / test::case_stride();
     for (std::size_t policy = 0; policy < kPolicies; ++policy) {
-        Engine engine(discover_machine(), {.threads = 2, .pinned_bytes = 8 * kMiB},
+        const auto engine_owner = Engine::make(discover_machine(), {.threads = 2, .pinned_bytes = 8 * kMiB},
                       policy_of(random_classes(random)));
+        Engine& engine = *engine_owner;
         const gpu::Stream stream(0);
         for (int i = 0; i < 10; ++i) {
             const std::size_t count = 1 + random() % 300;

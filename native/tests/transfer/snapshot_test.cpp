@@ -363,12 +363,13 @@ protected:
 // With two slots, which stay full, the last reads cannot be submitted.
 TEST_F(StalledDrains, BlockAChangeIfTheRingIsFull) {
     test::copy_bytes(device_.data(), content_.data(), kBytes);
-    Engine engine(test::this_machine(), {.threads = 2, .pinned_bytes = 2 * kChunk});
+    const auto engine_owner = Engine::make(test::this_machine(), {.threads = 2, .pinned_bytes = 2 * kChunk});
+    Engine& engine = *engine_owner;
     const auto job = std::make_shared<StalledDrain>(host_.data(), device_.data(), kBytes, kChunk);
     engine.start(job);
     job->wait_for_stall();
     EXPECT_TRUE(job->reads_pending());
-    EXPECT_FALSE(job->order_reads(stream_, 0.05));
+    EXPECT_FALSE(job->order_reads(stream_, Deadline(0.05)));
     test::AsyncCall call([&] {
         EXPECT_TRUE(job->order_reads(stream_));
         change();
@@ -386,17 +387,18 @@ TEST_F(StalledDrains, BlockAChangeIfTheRingIsFull) {
 TEST_F(StalledDrains, DoNotBlockAChangeIfAllReadsAreSubmitted) {
     test::copy_bytes(device_.data(), content_.data(), kBytes);
     gpu::Gate gate(0);  // else a thread may drain the first chunk before it submits the second
-    Engine engine(test::this_machine(), {.threads = 3, .pinned_bytes = 4 * kBytes});
+    const auto engine_owner = Engine::make(test::this_machine(), {.threads = 3, .pinned_bytes = 4 * kBytes});
+    Engine& engine = *engine_owner;
     const auto job =
         std::make_shared<StalledDrain>(host_.data(), device_.data(), kBytes, kBytes / 2, &gate);
     engine.start(job);
-    EXPECT_TRUE(job->order_reads(stream_, test::kHangSeconds));
+    EXPECT_TRUE(job->order_reads(stream_, Deadline(test::kHangSeconds)));
     gate.open();
     job->wait_for_stall();
     EXPECT_FALSE(job->reads_pending());
     EXPECT_FALSE(job->done());
     change();
-    EXPECT_FALSE(job->order(stream_, 0.01)) << "the destination is not filled";
+    EXPECT_FALSE(job->order(stream_, Deadline(0.01))) << "the destination is not filled";
     job->go_on();
     EXPECT_TRUE(job->wait());
     expect_content();

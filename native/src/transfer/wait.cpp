@@ -1,0 +1,31 @@
+#include "transfer/wait.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+constexpr Polling kSettling{.spin = std::chrono::milliseconds(1),
+                            .pause = std::chrono::microseconds(2),
+                            .sleep = std::chrono::microseconds(100)};
+
+template <class Work>
+Settled settled(const Work& work) noexcept {
+    try {
+        try {
+            const bool done = poll([&] { return work.done(); }, Deadline(kUnresponsiveSeconds), kSettling);
+            return done ? Settled::yes : Settled::no;
+        } catch (const gpu::Error& error) {
+            if (error.kind() == gpu::Failure::sticky) return Settled::lost;
+        }
+        work.synchronize();  // it cannot be queried
+        return Settled::yes;
+    } catch (const gpu::Error& error) {
+        return error.kind() == gpu::Failure::sticky ? Settled::lost : Settled::no;
+    }
+}
+
+}  // namespace
+
+Settled settle(const gpu::Stream& stream) noexcept { return settled(stream); }
+Settled settle(const gpu::Event& event) noexcept { return settled(event); }
+
+}  // namespace waywiser::transfer

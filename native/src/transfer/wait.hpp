@@ -1,0 +1,85 @@
+// How threads wait for a GPU: with a deadline, spinning first and then sleeping.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "gpu/gpu.hpp"
+#include "host/relax.hpp"
+
+namespace waywiser::transfer {
+
+// The moment at which a call stops waiting. It is made once, and handed to everything that waits.
+class Deadline {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    // Without limit.
+    Deadline() = default;
+    // `seconds` from now; without limit if negative or longer than a clock can count.
+    explicit Deadline(double seconds) {
+        constexpr double kMostSeconds = 1e9;
+        if (seconds < 0 || seconds > kMostSeconds) return;
+        end_ = Clock::now() +
+               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    }
+
+    [[nodiscard]] bool is_limited() const { return end_.has_value(); }
+    [[nodiscard]] bool is_over() const { return end_ && Clock::now() >= *end_; }
+    // Only if it is limited.
+    [[nodiscard]] Clock::time_point end() const { return *end_; }
+    // Seconds that are left, at least 0; negative: without limit.
+    [[nodiscard]] double left() const {
+        if (!end_) return -1;
+        return std::max(std::chrono::duration<double>(*end_ - Clock::now()).count(), 0.0);
+    }
+
+private:
+    std::optional<Clock::time_point> end_;
+};
+
+// How a thread asks again and again: it spins for a while, then it sleeps between two queries.
+struct Polling {
+    std::chrono::nanoseconds spin;   // from `since` on
+    std::chrono::nanoseconds pause;  // between two queries while it spins
+    std::chrono::nanoseconds sleep;  // between two queries afterwards
+};
+
+// Waits until the condition holds; false if it does not before the deadline. Throws what the
+// condition throws. A thread that spins yields its CPU now and then: the scheduler lets a thread
+// that yields all the time wait for others.
+template <class Condition>
+bool poll(const Condition& condition, const Deadline& deadline, const Polling& polling,
+          Deadline::Clock::time_point since = Deadline::Clock::now()) {
+    constexpr unsigned kQueriesBetweenYields = 64;
+    for (unsigned queries = 1; !condition(); ++queries) {
+        const auto now = Deadline::Clock::now();
+        if (deadline.is_limited() && now >= deadline.end()) return false;
+        if (now - since >= polling.spin) {
+            std::this_thread::sleep_for(polling.sleep);
+            continue;
+        }
+        if (queries % kQueriesBetweenYields == 0) std::this_thread::yield();
+        do {
+            host::relax();
+        } while (Deadline::Clock::now() - now < polling.pause);
+    }
+    return true;
+}
+
+// A GPU that completes nothing for so long is taken for one that does not answer.
+inline constexpr double kUnresponsiveSeconds = 5;
+
+// How a wait after a failure has ended.
+enum class Settled {
+    yes,   // the work is done
+    lost,  // so is the context of the GPU, which runs nothing any more
+    no,    // the GPU does not answer: it may use the memory of the work at any time
+};
+// Waits until all work in the stream, or before the event, is done: kUnresponsiveSeconds at most.
+Settled settle(const gpu::Stream& stream) noexcept;
+Settled settle(const gpu::Event& event) noexcept;
+
+}  // namespace waywiser::transfer

@@ -1,0 +1,281 @@
+// A GPU that does not answer: every call with a time limit returns, a context can be released and a
+// process can exit, and what the GPU may still use is never taken for free.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "async_call.hpp"
+#include "fake/fixture.hpp"
+#include "gpu/gpu.hpp"
+#include "support/sanitizer.hpp"
+#include "units.hpp"
+#include "waywiser/transfer.h"
+
+namespace waywiser {
+namespace {
+
+constexpr double kLimit = 0.1;
+constexpr std::size_t kBytes = 16 * kMiB;
+constexpr std::size_t kAwakeBytes = 4 * kMiB;
+constexpr std::size_t kBlock = 64 * kKiB;
+
+// What a case needs. Never freed: the GPU that hangs may use it.
+struct World {
+    std::byte* device = (new gpu::DeviceBuffer(0, kBytes))->data();
+    std::byte* other = (new gpu::DeviceBuffer(1, kBytes))->data();
+    std::byte* pinned = (new gpu::HostBuffer(kBytes, gpu::HostUse::portable, 0))->data();
+    std::byte* pageable = (new std::vector<std::byte>(kBytes, std::byte{1}))->data();
+    void* stream = (new gpu::Stream(0))->handle();
+    int file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    waywiser_context* context = nullptr;
+
+    explicit World(double awake_seconds = 0, bool relays = false) {
+        static const int relay = 1;
+        waywiser_options options{};
+        options.size = sizeof options;
+        options.threads = 3;
+        options.pinned_bytes = 32 * kMiB;
+        options.policy = "off";
+        options.quiet = 1;
+        options.awake_seconds = awake_seconds;
+        options.relays = &relay;
+        options.relay_count = relays ? 1 : 0;
+        options.no_peer_access = relays ? 0 : 1;
+        if (waywiser_context_create(&options, &context) != WAYWISER_OK) std::_Exit(90);
+        if (ftruncate(file, kBytes) != 0) std::_Exit(91);
+    }
+};
+
+// A case in a process of its own, so that a hang ends with it.
+class Case {
+public:
+    // `exits`: by exit(), which ends the contexts.
+    explicit Case(const std::function<int()>& run, bool exits = false) : child_(fork()) {
+        if (child_ != 0) return;
+        fake::configure("latency=0;event=0;h2d=200;d2h=200;peer=200;staged=200");
+        const int status = run();
+        if (exits) std::exit(status);
+        std::_Exit(status);
+    }
+    // Its exit status; -1 if it does not end.
+    [[nodiscard]] int status() const {
+        int status = 0;
+        while (waitpid(child_, &status, WNOHANG) != child_) {
+            if (std::chrono::steady_clock::now() > end_) {
+                kill(child_, SIGKILL);
+                waitpid(child_, &status, 0);
+                return -1;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        }
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
+    }
+
+private:
+    const pid_t child_;
+    const std::chrono::steady_clock::time_point end_ =
+        std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                               std::chrono::duration<double>(test::kHangSeconds));
+};
+
+class HungGpu : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (test::sanitizer() == test::Sanitizer::thread) {
+            GTEST_SKIP() << "the thread sanitizer ends children of a process with threads";
+        }
+    }
+};
+
+// A call that waits, and leaves the handle of a transfer that goes on.
+struct Call {
+    std::string name;
+    std::function<waywiser_status(World&, waywiser_transfer**)> make;
+    double awake_seconds = 0;
+    bool relays = false;
+};
+
+std::vector<Call> calls() {
+    std::vector<Call> all;
+    const auto copy = [&](const std::string& name, std::byte* World::* to, std::byte* World::* from,
+                          std::size_t bytes, double awake = 0, bool relays = false) {
+        all.push_back({.name = name,
+                       .make =
+                           [=](World& w, waywiser_transfer** left) {
+                               return waywiser_copy_and_wait(w.context, w.*to, w.*from, bytes,
+                                                             w.stream, kLimit, left);
+                           },
+                       .awake_seconds = awake,
+                       .relays = relays});
+    };
+    copy("pinned to GPU", &World::device, &World::pinned, kBytes);
+    copy("GPU to pinned", &World::pinned, &World::device, kBytes);
+    copy("pageable to GPU", &World::device, &World::pageable, kBytes);
+    copy("GPU to pageable", &World::pageable, &World::device, kBytes);
+    copy("awake to GPU", &World::device, &World::pageable, kAwakeBytes, 1e-3);
+    copy("awake from GPU", &World::pageable, &World::device, kAwakeBytes, 1e-3);
+    copy("relayed to GPU", &World::device, &World::pinned, kBytes, 0, true);
+    copy("relayed from GPU", &World::pageable, &World::device, kBytes, 0, true);
+    for (const bool in : {true, false}) {
+        all.push_back({.name = in ? "blocks to GPU" : "blocks from GPU",
+                       .make = [in](World& w, waywiser_transfer** left) {
+                           constexpr std::size_t kCount = kBytes / kBlock;
+                           std::vector<std::int64_t> index(kCount);
+                           std::iota(index.begin(), index.end(), std::int64_t{0});
+                           std::byte* const to = in ? w.device : w.pageable;
+                           std::byte* const from = in ? w.pageable : w.device;
+                           return waywiser_copy_blocks_and_wait(
+                               w.context, to, kBlock, kCount, from, kBlock, kCount, kBlock,
+                               index.data(), index.data(), kCount, w.stream, kLimit, left);
+                       }});
+        // Pieces of three kinds: some are started when the time is over already.
+        all.push_back({.name = in ? "mixed batch to GPU" : "mixed batch from GPU",
+                       .make = [in](World& w, waywiser_transfer** left) {
+                           constexpr std::size_t kPart = 2 * kMiB;
+                           const std::array<std::byte*, 6> gpu{
+                               w.device,
+                               w.device + kPart,
+                               w.device + 2 * kPart,
+                               w.device + 3 * kPart,
+                               w.other,
+                               w.other + kPart,
+                           };
+                           const std::array<std::byte*, 6> host{w.pageable,
+                                                                w.pageable + 2 * kPart,
+                                                                w.pinned,
+                                                                w.pinned + 2 * kPart,
+                                                                w.pageable + 4 * kPart,
+                                                                w.pageable + 6 * kPart};
+                           std::array<void*, 6> to{};
+                           std::array<const void*, 6> from{};
+                           std::array<std::size_t, 6> sizes{};
+                           for (std::size_t i = 0; i < sizes.size(); ++i) {
+                               to[i] = in ? gpu[i] : host[i];
+                               from[i] = in ? host[i] : gpu[i];
+                               sizes[i] = kPart;
+                           }
+                           return waywiser_copy_batch_and_wait(w.context, to.data(), from.data(),
+                                                               sizes.data(), sizes.size(),
+                                                               w.stream, kLimit, left);
+                       }});
+    }
+    all.push_back({.name = "read", .make = [](World& w, waywiser_transfer** left) {
+                       return waywiser_read_and_wait(w.context, w.file, 0, w.device, kBytes,
+                                                     w.stream, kLimit, nullptr, left);
+                   }});
+    all.push_back({.name = "write", .make = [](World& w, waywiser_transfer** left) {
+                       return waywiser_write_and_wait(w.context, w.file, 0, w.device, kBytes,
+                                                      w.stream, kLimit, nullptr, left);
+                   }});
+    return all;
+}
+
+// The first, second or third copy of the call hangs, so that threads meet it in different places.
+TEST_F(HungGpu, EveryTimeLimitHolds) {
+    const auto run = [](const Call& call, int copy) {
+        World world(call.awake_seconds, call.relays);
+        fake::configure("latency=0;event=0;h2d=200;d2h=200;hang=copy@" + std::to_string(copy));
+        waywiser_transfer* left = nullptr;
+        if (call.make(world, &left) != WAYWISER_OK) return 1;
+        if (left == nullptr) return fake::counts().copies < 3 ? 0 : 2;  // fewer copies: it ends
+        if (waywiser_transfer_done(left) != 0) return 3;
+        return waywiser_transfer_result(left, kLimit, nullptr) == WAYWISER_TIMEOUT ? 0 : 4;
+    };
+    for (const Call& call : calls()) {
+        std::vector<std::unique_ptr<Case>> cases;
+        for (const int copy : {1, 2, 3}) {
+            cases.push_back(std::make_unique<Case>([&] { return run(call, copy); }));
+        }
+        for (const auto& one : cases) EXPECT_EQ(one->status(), 0) << call.name;
+    }
+}
+
+// A transfer that was given up has ended, but not its use of memory. The same for a list in the
+// program's stream, and at the end of a process.
+TEST_F(HungGpu, AContextCanBeReleasedAndAProcessCanExit) {
+    const auto release = [](double awake) {
+        World world(awake);
+        fake::configure("hang=copy@1");
+        waywiser_transfer* left = nullptr;
+        if (waywiser_copy_async(world.context, world.pageable, world.device, 2 * kAwakeBytes,
+                                world.stream, &left) != WAYWISER_OK) {
+            return 1;
+        }
+        if (waywiser_transfer_result(left, kLimit, nullptr) != WAYWISER_TIMEOUT) return 2;
+        waywiser_context_release(world.context);
+        if (waywiser_transfer_done(left) == 0) return 3;
+        if (waywiser_transfer_result(left, -1, nullptr) != WAYWISER_IN_USE) return 4;
+        const std::string why = waywiser_last_error();
+        if (why.find("do not free") == std::string::npos) return 5;
+        waywiser_transfer_release(left);
+        return 0;
+    };
+    const auto release_after_list = [] {
+        World world;
+        fake::configure("hang=launch@1");
+        constexpr std::size_t kCount = 512;
+        constexpr std::size_t kPiece = 8 * kKiB;
+        std::vector<std::int64_t> index(kCount);
+        std::vector<std::int64_t> shuffled(kCount);
+        std::iota(index.begin(), index.end(), std::int64_t{0});
+        for (const std::int64_t i : index) {
+            shuffled[static_cast<std::size_t>(i)] = i * 7 % static_cast<std::int64_t>(kCount);
+        }
+        const waywiser_status status = waywiser_copy_blocks(
+            world.context, world.device, kPiece, kCount, world.pinned, kPiece, kCount, kPiece,
+            shuffled.data(), index.data(), kCount, world.stream, nullptr);
+        waywiser_context_release(world.context);
+        return status == WAYWISER_OK ? 0 : 1;
+    };
+    const auto exit_beside = [](double awake) {
+        World world(awake);
+        fake::configure("hang=copy@1");
+        waywiser_transfer* left = nullptr;
+        waywiser_copy_and_wait(world.context, world.device, world.pageable, 2 * kAwakeBytes,
+                               world.stream, kLimit, &left);
+        return left == nullptr ? 1 : 0;
+    };
+    const Case released([&] { return release(0); });
+    const Case released_awake([&] { return release(1e-3); });
+    const Case list(release_after_list);
+    const Case exits([&] { return exit_beside(0); }, true);
+    const Case exits_awake([&] { return exit_beside(1e-3); }, true);
+    EXPECT_EQ(released.status(), 0);
+    EXPECT_EQ(released_awake.status(), 0);
+    EXPECT_EQ(list.status(), 0);
+    EXPECT_EQ(exits.status(), 0);
+    EXPECT_EQ(exits_awake.status(), 0);
+}
+
+TEST_F(HungGpu, DoesNotHoldUpAnotherContext) {
+    const Case both([] {
+        World hung;
+        fake::configure("latency=0;event=0;hang=copy@1");
+        waywiser_transfer* left = nullptr;
+        waywiser_copy_and_wait(hung.context, hung.pageable, hung.device, kBytes, hung.stream,
+                               kLimit, &left);
+        World other;
+        waywiser_transfer* rest = nullptr;
+        const waywiser_status status =
+            waywiser_copy_and_wait(other.context, other.pageable, other.device, kBytes,
+                                   other.stream, test::kHangSeconds, &rest);
+        return left != nullptr && status == WAYWISER_OK && rest == nullptr ? 0 : 1;
+    });
+    EXPECT_EQ(both.status(), 0);
+}
+
+}  // namespace
+}  // namespace waywiser
