@@ -7,7 +7,7 @@ docs/transfer.md lists, a stream is None or any object that it lists.
 
 from collections.abc import Generator, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
 class _HasFileno(Protocol):
     def fileno(self) -> int: ...
@@ -139,6 +139,9 @@ class Context:
         dsts: Sequence[Any] | None = None,
         srcs: Sequence[Any] | None = None,
     ) -> str: ...
+    def copy_method(
+        self, dst: Any, src: Any
+    ) -> Literal["none", "plain", "chunked", "list"]: ...
     def usage(self) -> dict[str, int]: ...
     def warnings(self) -> list[str]: ...
 
@@ -258,9 +261,18 @@ def explain(
     copy would raise. Assumes that no stream is captured and that all staging memory is free.
     """
 
+def copy_method(dst: Any, src: Any) -> Literal["none", "plain", "chunked", "list"]:
+    """How ``copy(dst, src)`` would be done; copies nothing.
+
+    ``plain``: by calls of the GPU runtime or by the calling thread; ``chunked``: by threads of the
+    library; ``list``: the arrays are not contiguous; ``none``: without bytes. Raises what the copy
+    would raise.
+    """
+
 def usage() -> dict[str, int]:
     """What the default context uses now and may use at most: ``threads``, ``most_threads``,
-    ``pinned_bytes``, ``most_pinned_bytes``, ``transfers``."""
+    ``pinned_bytes``, ``most_pinned_bytes``, ``transfers``, ``gpu_bytes`` (staging memory on the GPU
+    that has most), ``most_gpu_bytes`` (on each) and ``streams``."""
 
 def warnings() -> list[str]:
     """The warnings of the default context so far: a policy that is not used, memory that could not

@@ -396,6 +396,17 @@ class TestHandles:
         assert wrong == []
 
 
+def test_the_method_of_a_copy_is_a_value() -> None:
+    there = GpuArray(STAGED)
+    host = np.zeros(STAGED, np.uint8)
+    assert transfer.copy_method(there, host) == "chunked"
+    assert transfer.copy_method(there.view((64,), None), host[:64]) == "plain"
+    assert transfer.copy_method(host[:8:2], host[8:16:2]) == "list"
+    assert transfer.copy_method(host[:0], host[:0]) == "none"
+    with pytest.raises(transfer.InvalidTransfer):
+        transfer.copy_method(host[:8], host[:4])
+
+
 def test_one_other_thread_does_not_help_with_a_few_bytes() -> None:
     destination, source = np.zeros(STAGED, np.uint8), random_array(STAGED)
     with transfer.Context(threads=2) as context:

@@ -251,6 +251,21 @@ Submission prepare_blocks(const Context& context, nb::handle to, nb::handle from
     return submission;
 }
 
+// What copy() would submit. `call` asks for it.
+Submission planned_copy(const Context& context, nb::handle to, nb::handle from, const char* call) {
+    prune();
+    context->check_process();
+    Submission submission;
+    const Pair pair(context, to, from, std::nullopt, call, submission.kept);
+    submission.to_host = pair.to_host();
+    submission.from_host = pair.from_host();
+    PieceList pieces;
+    add_pieces(pair.to, pair.from, call, pieces);
+    if (!is_identity(pieces)) check_overlap(pieces, call);
+    set_pieces(std::move(pieces), call, submission);
+    return submission;
+}
+
 // The library checks the indexes of blocks, but does not know their names and positions.
 template <class Copy>
 auto name_wrong_index(const Submission& submission, const Copy& copy) {
@@ -334,17 +349,11 @@ std::string explain(const Context& context, nb::handle to, nb::handle from, nb::
             prepare_blocks(context, to, from, to_index, from_index, nb::none(), false);
         return name_wrong_index(submission, [&] { return explain_copy(*context, submission); });
     }
-    prune();
-    context->check_process();
-    Submission submission;
-    const Pair pair(context, to, from, std::nullopt, "explain", submission.kept);
-    submission.to_host = pair.to_host();
-    submission.from_host = pair.from_host();
-    PieceList pieces;
-    add_pieces(pair.to, pair.from, "explain", pieces);
-    if (!is_identity(pieces)) check_overlap(pieces, "explain");
-    set_pieces(std::move(pieces), "explain", submission);
-    return explain_copy(*context, submission);
+    return explain_copy(*context, planned_copy(context, to, from, "explain"));
+}
+
+std::string copy_method(const Context& context, nb::handle to, nb::handle from) {
+    return method_of_copy(*context, planned_copy(context, to, from, "copy_method"));
 }
 
 nb::dict usage(const Context& context) {
@@ -359,6 +368,9 @@ nb::dict usage(const Context& context) {
     all["pinned_bytes"] = found.pinned_bytes;
     all["most_pinned_bytes"] = found.most_pinned_bytes;
     all["transfers"] = found.transfers;
+    all["gpu_bytes"] = found.gpu_bytes;
+    all["most_gpu_bytes"] = found.most_gpu_bytes;
+    all["streams"] = found.streams;
     return all;
 }
 

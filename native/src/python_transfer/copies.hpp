@@ -48,6 +48,8 @@ Handle write_file_async(const Context& context, nanobind::handle file, nanobind:
 std::string explain(const Context& context, nanobind::handle to, nanobind::handle from,
                     nanobind::handle to_index, nanobind::handle from_index,
                     nanobind::handle destinations, nanobind::handle sources);
+// How one copy would be made: "none", "plain", "chunked" or "list".
+std::string copy_method(const Context& context, nanobind::handle to, nanobind::handle from);
 nanobind::dict usage(const Context& context);
 std::vector<std::string> warnings(const Context& context);
 

@@ -20,6 +20,7 @@ const char* class_of(Failure kind, int error) {
         case Failure::timeout: return "TransferTimeout";
         case Failure::cancelled: return "TransferCancelled";
         case Failure::forked: return "ForkedContextError";
+        case Failure::in_use: return "TransferInUse";
         case Failure::internal: break;
     }
     return "TransferError";
@@ -45,6 +46,7 @@ Failure failure_of(waywiser_status status) {
         case WAYWISER_TIMEOUT: return Failure::timeout;
         case WAYWISER_CANCELLED: return Failure::cancelled;
         case WAYWISER_FORKED: return Failure::forked;
+        case WAYWISER_IN_USE: return Failure::in_use;
         case WAYWISER_OK:
         case WAYWISER_INTERNAL: break;
     }

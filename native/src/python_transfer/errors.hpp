@@ -22,6 +22,7 @@ enum class Failure {
     timeout,
     cancelled,
     forked,
+    in_use,
     internal,
 };
 

@@ -228,7 +228,11 @@ Handle start(ContextState& context, FileCall call) {
     if (call.streams.gpu == kSomeGpu && call.bytes > 0) call.streams.gpu = gpu_at(call.data);
     waywiser_transfer* transfer = nullptr;
     if (call.bytes > 0) {
-        check_use(use(context, [&](waywiser_context* c) { return submit(c, call, &transfer); }));
+        const waywiser_status status =
+            use(context, [&](waywiser_context* c) { return submit(c, call, &transfer); });
+        keep_if_in_use(status, call.kept.to);
+        keep_if_in_use(status, call.kept.from);
+        check_use(status);
     }
     auto pending = std::make_shared<PendingTransfer>(transfer, 0, std::move(call.kept).all(),
                                                      call.streams, std::move(call.file));

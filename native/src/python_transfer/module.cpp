@@ -146,10 +146,15 @@ void define_calls(const Define& define) {
            "One line, or for a list one line for each method that moves some of its pieces. Raises "
            "what the\n"
            "copy would raise.");
+    define("copy_method", &copy_method, "dst"_a.none(), "src"_a.none(),
+           "Returns how copy(dst, src) would be done, and copies nothing: \"plain\" by calls of the GPU\n"
+           "runtime or by the calling thread, \"chunked\" by threads of the library, \"list\" for arrays\n"
+           "that are not contiguous, \"none\" without bytes. Raises what the copy would raise.");
     define("usage", &usage,
            "Returns what the context uses now and may use at most: threads, most_threads, "
            "pinned_bytes,\n"
-           "most_pinned_bytes, transfers.");
+           "most_pinned_bytes, transfers, gpu_bytes (staging memory on the GPU that has most),\n"
+           "most_gpu_bytes (on each) and streams.");
     define("warnings", &warnings,
            "Returns the warnings of the context so far: a policy that is not used, memory that "
            "could\n"

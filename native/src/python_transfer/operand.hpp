@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dtype.hpp"
+#include "waywiser/transfer.h"
 
 namespace waywiser::python {
 
@@ -23,6 +24,13 @@ enum class Role { source, destination };
 
 // Objects that own the memory of operands, kept until the host has seen the end of the transfer.
 using Held = std::vector<nanobind::object>;
+
+// Keeps objects for ever: a GPU that does not answer may use their memory.
+void keep_for_ever(Held& held);
+// The same if that is what a call has returned.
+inline void keep_if_in_use(waywiser_status status, Held& held) {
+    if (status == WAYWISER_IN_USE) keep_for_ever(held);
+}
 
 // The same for both sides of a copy.
 struct HeldOperands {

@@ -58,6 +58,8 @@ std::size_t move_in_parts(ContextState& context, PartedTransfer whole, const Mov
             result.moved = wait_for_left(result.left, bytes, whole, follower.held());
         }
         at += result.moved;
+        follower.note(status);
+        keep_if_in_use(status, whole.kept.from);
         check_part(status, at, whole.file);
         if (result.moved < bytes) break;
     }

@@ -103,12 +103,17 @@ PendingTransfer::PendingTransfer(waywiser_transfer* transfer, std::size_t bytes,
       file_(std::move(file)),
       file_call_(file_.call()),
       process_(fork_count()) {
-    if (transfer_ == nullptr) settle();
+    if (transfer_ == nullptr) settle(WAYWISER_OK);
+}
+
+void keep_for_ever(Held& held) {
+    for (nb::object& object : held) object.release();
+    held.clear();
 }
 
 PendingTransfer::~PendingTransfer() {
     if (!of_this_process()) {
-        for (nb::object& object : held_) object.release();  // kept, as in the parent
+        keep_for_ever(held_);  // as in the parent
         return;
     }
     if (transfer_ == nullptr) return;
@@ -123,8 +128,9 @@ void PendingTransfer::check_process() const {
     if (!of_this_process()) raise_forked();
 }
 
-void PendingTransfer::settle() {
+void PendingTransfer::settle(waywiser_status status) {
     settled_ = true;
+    keep_if_in_use(status, held_);
     if (notifying_ == 0) retire(std::exchange(event_, File()));
     file_ = File();
     // Last, and from a copy: destroying an object may run code that calls this module.
@@ -135,7 +141,7 @@ bool PendingTransfer::done() {
     if (settled_) return true;
     check_process();
     if (waywiser_transfer_done(transfer_) == 0) return false;
-    settle();
+    settle(waywiser_transfer_result(transfer_, 0, nullptr));
     return true;
 }
 
@@ -161,12 +167,12 @@ std::size_t PendingTransfer::wait(std::optional<double> seconds) {
         }
         if (status != WAYWISER_TIMEOUT) {
             if (status == WAYWISER_OK) {
-                settle();
+                settle(status);
                 return moved;
             }
             const std::string message = waywiser_last_error();  // settle() may call the library
             const int error = waywiser_last_errno();
-            settle();
+            settle(status);
             raise_status(status, message, moved, error, file_call_);
         }
         if (PyErr_CheckSignals() != 0) throw nb::python_error();

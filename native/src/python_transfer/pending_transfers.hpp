@@ -69,7 +69,7 @@ public:
     [[nodiscard]] bool of_this_process() const;
 
 private:
-    void settle();
+    void settle(waywiser_status status);
     void check_process() const;
     void notify_event();
     using OrderCall = waywiser_status (*)(waywiser_transfer*, void*, double);

@@ -9,7 +9,7 @@ namespace waywiser::python {
 
 StreamFollower::~StreamFollower() {
     if (unmarked_) {
-        for (nb::object& object : held_) object.release();  // held forever
+        keep_for_ever(held_);
         waywiser_transfer_release(mark_);
         return;
     }

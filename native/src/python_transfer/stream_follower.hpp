@@ -19,6 +19,8 @@ public:
     StreamFollower& operator=(const StreamFollower&) = delete;
 
     [[nodiscard]] const Held& held() const { return held_; }
+    // After a call that has returned this.
+    void note(waywiser_status status) { keep_if_in_use(status, held_); }
     // Marks the end of the work that is in the stream now. Call it after each part, without the
     // GIL.
     waywiser_status mark(waywiser_context* context);

@@ -122,7 +122,7 @@ void run_with_host(ContextState& context, Submission& copy) {
 // Between GPUs: the streams continue after it, and the arrays are kept until then.
 void run_between_gpus(ContextState& context, Submission& copy) {
     StreamFollower follower(copy.streams, std::move(copy.kept).all());
-    check_use(use(context, [&](waywiser_context* c) {
+    const waywiser_status made = use(context, [&](waywiser_context* c) {
         bool captured = false;
         waywiser_status status = order_before(c, copy.streams, captured);
         if (status == WAYWISER_OK) status = blocking(c, copy);  // captured: recorded, or rejected
@@ -131,7 +131,9 @@ void run_between_gpus(ContextState& context, Submission& copy) {
             status = follower.hold_back(*copy.streams.other);
         }
         return status;
-    }));
+    });
+    follower.note(made);
+    check_use(made);
 }
 
 waywiser_status explain_in(waywiser_context* context, const Submission& copy, std::string& text,
@@ -173,11 +175,14 @@ std::shared_ptr<PendingTransfer> start_by(ContextState& context, Submission& cop
     }
     waywiser_transfer* transfer = nullptr;
     if (copy.bytes > 0) {
-        check_use(use(context, [&](waywiser_context* c) {
+        const waywiser_status made = use(context, [&](waywiser_context* c) {
             bool captured = false;  // then the library rejects it
             const waywiser_status status = order_before(c, copy.streams, captured);
             return status == WAYWISER_OK ? start(c, copy, &transfer) : status;
-        }));
+        });
+        keep_if_in_use(made, copy.kept.to);
+        keep_if_in_use(made, copy.kept.from);
+        check_use(made);
     }
     auto pending = std::make_shared<PendingTransfer>(transfer, copy.bytes + copy.moved,
                                                      std::move(copy.kept).all(), copy.streams);
@@ -218,6 +223,16 @@ std::string explain_copy(ContextState& context, const Submission& copy) {
     }
     text.resize(text.find('\0'));
     return text;
+}
+
+const char* method_of_copy(ContextState& context, const Submission& copy) {
+    if (copy.bytes == 0) return "none";
+    if (copy.listed()) return "list";
+    waywiser_method method = WAYWISER_METHOD_NONE;
+    check_use(use(context, [&](waywiser_context* c) {
+        return waywiser_copy_method(c, copy.to, copy.from, copy.bytes, &method);
+    }));
+    return method == WAYWISER_METHOD_PLAIN ? "plain" : "chunked";
 }
 
 void run(ContextState& context, Submission& copy) {

@@ -87,6 +87,8 @@ constexpr std::size_t kInline = std::size_t{8} << 20;
 // bytes.
 void copy_on_host(ContextState& context, void* to, const void* from, std::size_t bytes);
 // Describes what run() would do.
+// "none", "plain", "chunked" or "list".
+const char* method_of_copy(ContextState& context, const Submission& copy);
 std::string explain_copy(ContextState& context, const Submission& submission);
 // Copies, and returns when copy() of the module does (see _transfer.pyi).
 void run(ContextState& context, Submission& submission);

@@ -29,6 +29,7 @@ from waywiser.transfer.errors import (
     TransferError,
     TransferFileError,
     TransferFileNotFound,
+    TransferInUse,
     TransferMemoryError,
     TransferTimeout,
     UnsupportedTransfer,
@@ -46,6 +47,7 @@ __all__ = [
     "TransferFileError",
     "TransferFileNotFound",
     "TransferHandle",
+    "TransferInUse",
     "TransferMemoryError",
     "TransferTimeout",
     "UnsupportedTransfer",
@@ -55,6 +57,7 @@ __all__ = [
     "copy_batch_async",
     "copy_blocks",
     "copy_blocks_async",
+    "copy_method",
     "explain",
     "machine",
     "pinned_empty",
@@ -79,6 +82,7 @@ read_async = native.read_async
 write = native.write
 write_async = native.write_async
 snapshot_batch = native.snapshot_batch
+copy_method = native.copy_method
 explain = native.explain
 usage = native.usage
 warnings = native.warnings

@@ -66,5 +66,12 @@ class TransferCancelled(TransferError):
     """The context was closed before the transfer started."""
 
 
+class TransferInUse(TransferError):
+    """A GPU does not answer, and may use the memory of both sides at any time: neither may be freed.
+
+    The arrays are kept for ever.
+    """
+
+
 class ForkedContextError(TransferError):
     """A forked child used a context, a handle or memory of its parent."""

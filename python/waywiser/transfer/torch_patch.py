@@ -363,7 +363,7 @@ def _copy(destination: Any, source: Any, non_blocking: bool) -> bool:
     if non_blocking and host.is_pinned():
         return False
     try:
-        if transfer.explain(destination, source).startswith("plain copy"):
+        if transfer.copy_method(destination, source) == "plain":
             return False
         if non_blocking:
             transfer.copy(destination, source)
