@@ -22,9 +22,9 @@
 namespace waywiser {
 namespace {
 
-constexpr std::byte kOld{5};    // in the GPU's memory at first
-constexpr std::byte kNew{7};    // what the legacy stream writes there
-constexpr std::byte kHost{9};   // in host memory and files
+constexpr std::byte kOld{5};   // in the GPU's memory at first
+constexpr std::byte kNew{7};   // what the legacy stream writes there
+constexpr std::byte kHost{9};  // in host memory and files
 constexpr std::size_t kBlock = 4 * kKiB;
 // Longer than a copy that does not wait takes to begin.
 constexpr auto kHeldBack = std::chrono::milliseconds(4);
@@ -84,9 +84,13 @@ protected:
         };
         return {
             {"copy D2H", false, false,
-             [this](Context& c, void* s, std::byte* host, std::size_t n) { c.copy(host, device(), n, s); }},
+             [this](Context& c, void* s, std::byte* host, std::size_t n) {
+                 c.copy(host, device(), n, s);
+             }},
             {"copy H2D", true, false,
-             [this](Context& c, void* s, std::byte* host, std::size_t n) { c.copy(device(), host, n, s); }},
+             [this](Context& c, void* s, std::byte* host, std::size_t n) {
+                 c.copy(device(), host, n, s);
+             }},
             {"copy_and_wait D2H", false, false,
              [this](Context& c, void* s, std::byte* host, std::size_t n) {
                  EXPECT_FALSE(c.copy_and_wait(host, device(), n, s));
@@ -104,13 +108,21 @@ protected:
                  EXPECT_EQ(c.copy_async(device(), host, n, s).result(), n);
              }},
             {"copy_batch D2H", false, false,
-             [=, this](Context& c, void* s, std::byte* host, std::size_t n) { batch(c, s, host, device(), n); }},
+             [=, this](Context& c, void* s, std::byte* host, std::size_t n) {
+                 batch(c, s, host, device(), n);
+             }},
             {"copy_batch H2D", true, false,
-             [=, this](Context& c, void* s, std::byte* host, std::size_t n) { batch(c, s, device(), host, n); }},
+             [=, this](Context& c, void* s, std::byte* host, std::size_t n) {
+                 batch(c, s, device(), host, n);
+             }},
             {"copy_blocks D2H", false, false,
-             [=, this](Context& c, void* s, std::byte* host, std::size_t n) { blocks(c, s, host, device(), n); }},
+             [=, this](Context& c, void* s, std::byte* host, std::size_t n) {
+                 blocks(c, s, host, device(), n);
+             }},
             {"copy_blocks H2D", true, false,
-             [=, this](Context& c, void* s, std::byte* host, std::size_t n) { blocks(c, s, device(), host, n); }},
+             [=, this](Context& c, void* s, std::byte* host, std::size_t n) {
+                 blocks(c, s, device(), host, n);
+             }},
             {"snapshot", false, false,
              [this](Context& c, void* s, std::byte* host, std::size_t n) {
                  void* const to = host;
@@ -128,8 +140,8 @@ protected:
         };
     }
 
-    // Makes the call while the legacy stream is held back before it writes the GPU's memory. Returns
-    // whether the call came after that.
+    // Makes the call while the legacy stream is held back before it writes the GPU's memory.
+    // Returns whether the call came after that.
     bool follows(const Call& call, Context& context, void* stream, std::byte* host,
                  std::size_t bytes) {
         const gpu::Stream legacy(0, nullptr);

@@ -147,8 +147,10 @@ void define_calls(const Define& define) {
            "what the\n"
            "copy would raise.");
     define("copy_method", &copy_method, "dst"_a.none(), "src"_a.none(),
-           "Returns how copy(dst, src) would be done, and copies nothing: \"plain\" by calls of the GPU\n"
-           "runtime or by the calling thread, \"chunked\" by threads of the library, \"list\" for arrays\n"
+           "Returns how copy(dst, src) would be done, and copies nothing: \"plain\" by calls of "
+           "the GPU\n"
+           "runtime or by the calling thread, \"chunked\" by threads of the library, \"list\" for "
+           "arrays\n"
            "that are not contiguous, \"none\" without bytes. Raises what the copy would raise.");
     define("usage", &usage,
            "Returns what the context uses now and may use at most: threads, most_threads, "

@@ -55,7 +55,7 @@ AwakeCopy::AwakeCopy(Engine& engine, const End& to, const End& from, std::size_t
       pieces_(ceiling(bytes, piece_)),
       stream_(engine.streams().of({device_, to_gpu_ ? Direction::in : Direction::out})),
       slot_(std::move(slot)),
-      filled_(to_gpu_ ? submissions_ : 0) {
+      progress_(submissions_) {
     most_threads_ = threads_of(shape);
     // To a GPU, the chunk of the thread that has filled the last piece is in flight until the GPU
     // has read all of them. CPUs do the work of the other chunks.
@@ -114,7 +114,7 @@ bool AwakeCopy::fill_pieces() {
         // The GPU reads caches of several CPUs more slowly than memory (measured on H100).
         host::copy_streaming(slot_.data() + at, from_ + at, bytes);
         const std::size_t submission = at / submission_;
-        const std::size_t filled = filled_[submission].fetch_add(bytes) + bytes;
+        const std::size_t filled = progress_[submission].fetch_add(bytes) + bytes;
         if (filled == bytes_of(submission, submission_)) last = submit_filled(submission);
     }
 }
@@ -150,21 +150,25 @@ void AwakeCopy::submit_next() {
     submitted_.store(number + 1, std::memory_order_release);
 }
 
-// Drains pieces while some arrive. `all`: this thread has drained the last one, after which no other
-// thread uses the staging memory or the events any more: each has taken its pieces before.
+// Drains pieces of submissions that have arrived. `all`: this thread has drained the last one, after
+// which no other thread uses the staging memory or the events any more: each took its pieces before.
 AwakeCopy::Drained AwakeCopy::drain_pieces() {
     bool last = false;
-    for (;;) {
-        std::size_t piece = next_.load(std::memory_order_relaxed);
-        if (piece >= pieces_) return last ? Drained::all : Drained::until_last_piece;
-        const auto arrives = [&] { return broken_ || has_arrived(piece * piece_ / submission_); };
+    for (std::size_t number = 0; number < submissions_; ++number) {
+        const auto arrives = [&] { return broken_ || has_arrived(number); };
         if (!poll(arrives, Deadline(kStaySeconds), kArrival)) return Drained::none_arrives;
         if (broken_) return Drained::until_last_piece;
-        if (!next_.compare_exchange_strong(piece, piece + 1)) continue;
-        const std::size_t at = piece * piece_;
-        copy_to_fresh(to_ + at, slot_.data() + at, bytes_of(piece, piece_), true);
-        last = drained_.fetch_add(1) + 1 == pieces_;
+        const std::size_t bytes = bytes_of(number, submission_);
+        const std::size_t first = number * submission_;
+        for (;;) {
+            const std::size_t at = progress_[number].fetch_add(1) * piece_;
+            if (at >= bytes) break;
+            copy_to_fresh(to_ + first + at, slot_.data() + first + at,
+                          std::min(piece_, bytes - at), true);
+            last = drained_.fetch_add(1) + 1 == pieces_;
+        }
     }
+    return last ? Drained::all : Drained::until_last_piece;
 }
 
 // Threads that all ask the driver hold up the one that submits.

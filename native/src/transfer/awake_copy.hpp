@@ -43,7 +43,7 @@ private:
     AwakeCopy(Engine& engine, const End& to, const End& from, std::size_t bytes,
               const CopyShape& shape, Slot slot);
 
-    // The bytes of a piece or of a submission.
+    // The bytes of a piece to a GPU or of a submission.
     [[nodiscard]] std::size_t bytes_of(std::size_t number, std::size_t each) const;
     [[nodiscard]] bool fill_pieces();
     [[nodiscard]] bool submit_filled(std::size_t submission);
@@ -63,9 +63,10 @@ private:
     const std::size_t piece_;       // bytes that a CPU copies at once; a part of a submission
     const std::size_t submissions_, pieces_;  // numbers
     gpu::Stream& stream_;
-    Slot slot_;  // for all bytes
+    Slot slot_;                                        // for all bytes
     std::vector<std::shared_ptr<gpu::Event>> events_;  // after each submission to the host
-    std::vector<std::atomic<std::size_t>> filled_;  // bytes of each submission to a GPU
+    // Of each submission: bytes that are filled, to a GPU; pieces that CPUs have taken, from it.
+    std::vector<std::atomic<std::size_t>> progress_;
 
     // Threads that wait look at some of these all the time. Each has a cache line of its own, so
     // that they do not slow down who changes the others.
@@ -73,7 +74,7 @@ private:
     alignas(64) std::atomic<std::size_t> submitted_{0};   // number of submissions
     alignas(64) std::atomic<bool> querying_{false};       // a thread asks whether one has ended
     alignas(64) std::atomic<std::size_t> arrived_{0};     // number of submissions that have ended
-    alignas(64) std::atomic<std::size_t> next_{0};        // piece that no CPU has copied
+    alignas(64) std::atomic<std::size_t> next_{0};        // piece to a GPU that no CPU has copied
     alignas(64) std::atomic<std::size_t> drained_{0};     // number of pieces at the destination
     alignas(64) std::atomic<bool> broken_{false};         // a thread has failed
     alignas(64) std::atomic<bool> may_be_in_use_{false};  // the staging memory, by a GPU

@@ -150,8 +150,8 @@ void check_size(const Struct& given, const char* name) {
                                 std::to_string(given.size) + ": set it to sizeof(" + name + ")");
 }
 
-// Fills the fields that both versions of the header have, sets others of the caller to 0, and `size`
-// to the bytes that are filled.
+// Fills the fields that both versions of the header have, sets others of the caller to 0, and
+// `size` to the bytes that are filled.
 template <class Struct>
 void give(Struct* to, Struct from, const char* name) {
     check_size(*to, name);
@@ -241,8 +241,7 @@ waywiser_status too_late(const char* what, double timeout) {
 waywiser_status order_stream(waywiser_transfer* handle, void* stream, double timeout,
                              bool (transfer::Started::*order)(const transfer::Engine&,
                                                               const transfer::CallerStream&,
-                                                              const transfer::Deadline&)
-                                 const) {
+                                                              const transfer::Deadline&) const) {
     if (handle == nullptr) return WAYWISER_OK;
     bool ordered = true;
     const waywiser_status status = guarded([&] {

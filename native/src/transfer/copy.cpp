@@ -44,6 +44,11 @@ bool is_small(const Engine& engine, void* to, const void* from, std::size_t byte
            choose(engine, into, out, bytes).method == Choice::Method::plain;
 }
 
+bool is_idle(const CallerStream& stream) {
+    const gpu::CallerState keep;  // another thread may be capturing
+    return gpu::is_idle(stream.handle);
+}
+
 // A fast path for small copies, without queries that cannot change the method. Returns false,
 // without copying, if it does not apply. With a deadline it only applies on an idle stream: the
 // runtime makes a caller with pageable memory wait for the stream.
@@ -54,7 +59,7 @@ bool copy_small(const Engine& engine, void* to, const void* from, std::size_t by
            (stream.gpu < 0 ? gpu::has_context() : gpu::has_context_of(stream.gpu)) &&
            !gpu::capturing(stream.handle) && to != nullptr && from != nullptr &&
            !overlap(to, from, bytes) && is_small(engine, to, from, bytes, known) &&
-           (!deadline.is_limited() || gpu::is_idle(stream.handle)) &&
+           (!deadline.is_limited() || is_idle(stream)) &&
            gpu::try_copy_on(to, from, bytes, stream.handle);
 }
 
@@ -175,13 +180,14 @@ Waited make_and_wait(const std::shared_ptr<Engine>& engine, const Prepared& read
     const bool on_host = !to_gpu && ready.from.end.gpu < 0 && host.cpus;
     const Ordering no_stream;
     const Ordering& order = on_host && !ready.order.capturing ? no_stream : ready.order;
-    return wait_for_host({.bytes = bytes,
-                          .order = ready.order,
-                          .host = host,
-                          .to_gpu = to_gpu,
-                          .run = [&](const Deadline& end) { return run(*engine, ready, bytes, order, end); },
-                          .start = [&] { return start(engine, ready, bytes); }},
-                         deadline);
+    return wait_for_host(
+        {.bytes = bytes,
+         .order = ready.order,
+         .host = host,
+         .to_gpu = to_gpu,
+         .run = [&](const Deadline& end) { return run(*engine, ready, bytes, order, end); },
+         .start = [&] { return start(engine, ready, bytes); }},
+        deadline);
 }
 
 // Finding out what the memory is would take longer than to wait for the whole copy.

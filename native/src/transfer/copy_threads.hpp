@@ -28,8 +28,8 @@ public:
     // Creates threads until there are `count`, or as many as possible. Throws the system's error
     // if there is not even one. Does nothing after join().
     void spawn(std::size_t count);
-    // Waits until all have returned from `work`. Asks `goes_on` every kJoinStep, and returns false if
-    // it says no: the threads run on then.
+    // Waits until all have returned from `work`. Asks `goes_on` every kJoinStep, and returns false
+    // if it says no: the threads run on then.
     bool join(const std::function<bool()>& goes_on);
     static constexpr std::chrono::milliseconds kJoinStep{10};
     // Gives up the threads that are left.

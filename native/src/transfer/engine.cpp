@@ -120,7 +120,8 @@ bool Engine::stop() {
     stopped_ = lists_.stop(Deadline(ended ? options_.unresponsive_seconds : 0)) && ended;
     if (ended && !*stopped_) {
         warnings_.add(
-            "lists in streams of the program have not ended within 5 s after their transfer context "
+            "lists in streams of the program have not ended within 5 s after their transfer "
+            "context "
             "was closed: their staging memory stays allocated");
     }
     return *stopped_;
@@ -132,14 +133,14 @@ bool Engine::stop() {
 std::function<bool()> Engine::patience(double seconds) {
     const auto most = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(seconds));
-    return [this, most, waited = std::chrono::nanoseconds(0),
-            known = schedule_.progress()]() mutable {
-        const std::uint64_t now = schedule_.progress();
-        waited = now != known || schedule_.works_on_host() ? std::chrono::nanoseconds(0)
-                                                           : waited + CopyThreads::kJoinStep;
-        known = now;
-        return waited < most;
-    };
+    return
+        [this, most, waited = std::chrono::nanoseconds(0), known = schedule_.progress()]() mutable {
+            const std::uint64_t now = schedule_.progress();
+            waited = now != known || schedule_.works_on_host() ? std::chrono::nanoseconds(0)
+                                                               : waited + CopyThreads::kJoinStep;
+            known = now;
+            return waited < most;
+        };
 }
 
 // Gives up all transfers. False: what they use must stay as it is.

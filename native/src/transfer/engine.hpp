@@ -142,7 +142,7 @@ private:
     ChunkSubmission submission_;
     BatchSubmission batches_;
     const Worker::Parts parts_;
-    std::mutex stopping_;  // held by the thread that stops the engine; guards the next
+    std::mutex stopping_;          // held by the thread that stops the engine; guards the next
     std::optional<bool> stopped_;  // whether all has ended
 
     // Constant after the constructor.

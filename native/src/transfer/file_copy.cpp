@@ -149,13 +149,14 @@ Waited move_file_and_wait(const std::shared_ptr<Engine>& engine, const FileCall&
     const gpu::CallerState keep;
     if (read_cached(*engine, call, range, data, bytes, stream, moved)) return {};
     const FileCopy copy = prepare_file(*engine, call, range, data, bytes, stream);
-    return wait_for_host({.bytes = bytes,
-                          .order = copy.order,
-                          .host = {.cpus = true},
-                          .to_gpu = copy.to_gpu,
-                          .run = [&](const Deadline& end) { return run_file(*engine, copy, moved, end); },
-                          .start = [&] { return start_file(engine, copy); }},
-                         deadline);
+    return wait_for_host(
+        {.bytes = bytes,
+         .order = copy.order,
+         .host = {.cpus = true},
+         .to_gpu = copy.to_gpu,
+         .run = [&](const Deadline& end) { return run_file(*engine, copy, moved, end); },
+         .start = [&] { return start_file(engine, copy); }},
+        deadline);
 }
 
 Started move_file_async(const std::shared_ptr<Engine>& engine, const FileCall& call,

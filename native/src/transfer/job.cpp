@@ -159,9 +159,8 @@ bool Job::reached(Until until) const {
 
 bool Job::wait_until(Until until, const Deadline& deadline) {
     std::unique_lock lock(mutex_);
-    return wait_until(lock, deadline, [&] {
-        return ended() || (until == Until::submitted && all_submitted());
-    });
+    return wait_until(lock, deadline,
+                      [&] { return ended() || (until == Until::submitted && all_submitted()); });
 }
 
 void Job::ends_at(std::size_t bytes) {

@@ -43,8 +43,8 @@ class MemoryInUse : public std::runtime_error {
 public:
     // `why`: what has happened, without a full stop.
     explicit MemoryInUse(const std::string& why)
-        : std::runtime_error(why + "; a GPU may still use the memory of both sides: do not free it")
-    {}
+        : std::runtime_error(why +
+                             "; a GPU may still use the memory of both sides: do not free it") {}
 };
 
 // A job's settings are constant after its constructor. Each function says who may call it and when;

@@ -358,13 +358,14 @@ Waited copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
     // When the stream has been waited for, CPUs need none.
     const bool on_host = gpu < 0 && !order.capturing;
     const CallerStream running = on_host ? CallerStream{.none = true} : used;
-    return wait_for_host({.bytes = bytes,
-                          .order = order,
-                          .host = {.cpus = host.cpus, .gpus = host.gpus && !on_host},
-                          .to_gpu = to_gpu,
-                          .run = [&](const Deadline& end) { return GroupMover(*engine, groups, running).run(end); },
-                          .start = [&] { return GroupMover(*engine, groups, used).start(); }},
-                         deadline);
+    return wait_for_host(
+        {.bytes = bytes,
+         .order = order,
+         .host = {.cpus = host.cpus, .gpus = host.gpus && !on_host},
+         .to_gpu = to_gpu,
+         .run = [&](const Deadline& end) { return GroupMover(*engine, groups, running).run(end); },
+         .start = [&] { return GroupMover(*engine, groups, used).start(); }},
+        deadline);
 }
 
 Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,

@@ -80,7 +80,7 @@ struct ListLimits {
     bool spare_engine = false;     // polite: use the engine only for what a kernel cannot move
     unsigned of_pipeline = 0;      // limit for the kernels of a pipeline; 0: no pipeline
     std::size_t pipeline_chunk = std::size_t{8} << 20;  // most bytes of its chunks
-    std::size_t list_bytes = 0;    // of the whole list, if this is a part of it
+    std::size_t list_bytes = 0;  // of the whole list, if this is a part of it
 };
 
 // By a pipeline, which has to be within the limits, with the settings of a decision for pipelines

@@ -3,8 +3,8 @@
 //
 // A kernel uses its tables until the caller's stream reaches it, which may be never. So they are
 // separate from the staging memory of jobs, small and bounded. If no table or pipeline is free,
-// lists are copied without instead of waiting. Their memory on a GPU is in the budget of all that an
-// engine has there.
+// lists are copied without instead of waiting. Their memory on a GPU is in the budget of all that
+// an engine has there.
 #pragma once
 
 #include <cstddef>

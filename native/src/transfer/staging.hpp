@@ -84,8 +84,8 @@ public:
     Slots(const Slots&) = delete;
     Slots& operator=(const Slots&) = delete;
 
-    // A slot of at least `bytes`, or nullopt while the budget is used up. If none of the pool's is in
-    // use, a single one may exceed the budget, so that every transfer can progress. Throws what
+    // A slot of at least `bytes`, or nullopt while the budget is used up. If none of the pool's is
+    // in use, a single one may exceed the budget, so that every transfer can progress. Throws what
     // `make` throws if not even one slot is available.
     std::optional<Slot> take(std::size_t bytes);
     // Requests a call of `changed` at the next change. Call take() again after this.

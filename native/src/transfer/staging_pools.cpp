@@ -89,7 +89,8 @@ Slots& StagingPools::host(int node, int device) {
     const NumaNode place = usable_node(node);
     const std::pair key(place.index, pinned);
     auto& own = host_[key];
-    if (!own) own = make_host(place, pinned, host_budgets_.try_emplace(key, host_bytes_).first->second);
+    if (!own)
+        own = make_host(place, pinned, host_budgets_.try_emplace(key, host_bytes_).first->second);
     return *own;
 }
 

@@ -20,9 +20,9 @@ namespace waywiser::transfer {
 struct EngineOptions;
 class Warnings;
 
-// Thread safe. Its lock guards the maps of pools and budgets; memory is taken, allocated and returned without
-// it, under the locks of one pool at a time. The pools live as long as this. The machine and the
-// warnings must outlive it.
+// Thread safe. Its lock guards the maps of pools and budgets; memory is taken, allocated and
+// returned without it, under the locks of one pool at a time. The pools live as long as this. The
+// machine and the warnings must outlive it.
 class StagingPools {
 public:
     // `options` are completed. `changed` is called, without a lock, when memory is available again

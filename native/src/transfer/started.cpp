@@ -8,9 +8,9 @@
 namespace waywiser::transfer {
 namespace {
 
-// With a time limit the calling thread spins first, as the runtime does while it waits for a stream:
-// a sleep of 20 us takes 100 us and more on a virtual machine. It spins for as long as 2 GiB take
-// over a PCIe 5.0 link.
+// With a time limit the calling thread spins first, as the runtime does while it waits for a
+// stream: a sleep of 20 us takes 100 us and more on a virtual machine. It spins for as long as 2
+// GiB take over a PCIe 5.0 link.
 constexpr Polling kPlainCopy{.spin = std::chrono::milliseconds(50),
                              .pause = std::chrono::microseconds(2),
                              .sleep = std::chrono::microseconds(20)};
@@ -149,8 +149,8 @@ void Started::notify(int descriptor, Engine& engine) const {
 }
 
 template <class Order>
-bool Started::order_in(const Engine& engine, const CallerStream& stream,
-                       const Deadline& deadline, const Order& order) const {
+bool Started::order_in(const Engine& engine, const CallerStream& stream, const Deadline& deadline,
+                       const Order& order) const {
     if (stream.none) return wait(deadline);
     const Ordering known = ordering(engine, stream, 0);
     if (known.capturing) {

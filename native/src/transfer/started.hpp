@@ -39,8 +39,8 @@ private:
     std::vector<std::shared_ptr<Job>> watches_;
 };
 
-// A transfer that was started: jobs, plain copies followed by an event, or nothing left to wait for.
-// Thread safe, except for add().
+// A transfer that was started: jobs, plain copies followed by an event, or nothing left to wait
+// for. Thread safe, except for add().
 class Started {
 public:
     // The bytes have arrived.
@@ -50,8 +50,8 @@ public:
         : bytes_(bytes), plain_(std::make_shared<WatchedEvent>(std::move(after))) {}
     Started(std::shared_ptr<Engine> engine, std::shared_ptr<Job> job)
         : engine_(std::move(engine)), jobs_({std::move(job)}) {}
-    // Adds what another one has of the same transfer. Plain copies of both are in one stream, those of
-    // the other one later.
+    // Adds what another one has of the same transfer. Plain copies of both are in one stream, those
+    // of the other one later.
     void add(Started other);
 
     // True once all descriptors are written: they can be closed then.
@@ -71,8 +71,8 @@ public:
                      const Deadline& deadline) const;
     [[nodiscard]] bool reads_pending() const;
     // Writes an eight-byte 1 to the descriptor once, when all has ended, or at once if it has.
-    // `engine` watches a plain copy, which has no thread of its own. If the engine is stopped before
-    // the copy is done, the descriptor is written at once, and done() is false then.
+    // `engine` watches a plain copy, which has no thread of its own. If the engine is stopped
+    // before the copy is done, the descriptor is written at once, and done() is false then.
     void notify(int descriptor, Engine& engine) const;
 
 private:

@@ -11,7 +11,8 @@ template <class Work>
 Settled settled(const Work& work) noexcept {
     try {
         try {
-            const bool done = poll([&] { return work.done(); }, Deadline(kUnresponsiveSeconds), kSettling);
+            const bool done =
+                poll([&] { return work.done(); }, Deadline(kUnresponsiveSeconds), kSettling);
             return done ? Settled::yes : Settled::no;
         } catch (const gpu::Error& error) {
             if (error.kind() == gpu::Failure::sticky) return Settled::lost;

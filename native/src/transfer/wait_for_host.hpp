@@ -23,7 +23,7 @@ struct CheckedTransfer {
     std::size_t bytes = 0;
     const Ordering& order;
     HostUse host;
-    bool to_gpu = false;             // a GPU's memory is a destination
+    bool to_gpu = false;  // a GPU's memory is a destination
     // Makes it with the calling thread, or records it. Returns what is left of it at the deadline.
     std::function<std::optional<Started>(const Deadline& deadline)> run;
     std::function<Started()> start;  // returns at once
@@ -36,10 +36,10 @@ struct Waited {
 };
 
 // Makes the transfer, and returns when no CPU and no GPU uses the host's side any more; at once if
-// it has none. Waits for the stream and for GPUs until the deadline at the latest; the piece that the
-// calling thread itself moves then is not cut short. Does not wait while the stream is captured.
-// Throws what the transfer failed with; then nothing uses either side any more, unless it is
-// MemoryInUse.
+// it has none. Waits for the stream and for GPUs until the deadline at the latest; the piece that
+// the calling thread itself moves then is not cut short. Does not wait while the stream is
+// captured. Throws what the transfer failed with; then nothing uses either side any more, unless it
+// is MemoryInUse.
 Waited wait_for_host(const CheckedTransfer& transfer, const Deadline& deadline);
 // Waits for a started transfer.
 Waited wait_for_end(Started started, const Deadline& deadline);

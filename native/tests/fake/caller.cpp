@@ -60,8 +60,7 @@ StreamInfo stream_info(void* stream, int otherwise) {
     Context::instance().count(fake::Point::call, "cuStreamGetCtx");
     if (fake::is_default_stream(stream)) {
         const int device = Context::current() >= 0 ? Context::current() : otherwise;
-        return {.device = device,
-                .capturing = fake::thread_of(Stream(device, stream)).capturing()};
+        return {.device = device, .capturing = fake::thread_of(Stream(device, stream)).capturing()};
     }
     auto& thread = *static_cast<fake::StreamHandle*>(stream)->thread;
     return {.device = thread.device(), .capturing = thread.capturing()};

@@ -59,8 +59,8 @@ Stream::Stream(int device, StreamUse use) : device_(device) {
     Context::instance().enter(use == StreamUse::prioritized ? "cudaStreamCreateWithPriority"
                                                             : "cudaStreamCreateWithFlags",
                               device);
-    handle_.reset(new_stream(device, use == StreamUse::blocking ? Kind::blocking
-                                                                : Kind::non_blocking));
+    handle_.reset(
+        new_stream(device, use == StreamUse::blocking ? Kind::blocking : Kind::non_blocking));
 }
 
 void Stream::synchronize() const {

@@ -1,6 +1,6 @@
 // A stream: a thread that runs the enqueued work in order, and outlives its handle until done. What
-// is enqueued in a blocking stream starts after what is in the legacy stream of its device, and what
-// is enqueued in the legacy stream after what is in all blocking streams.
+// is enqueued in a blocking stream starts after what is in the legacy stream of its device, and
+// what is enqueued in the legacy stream after what is in all blocking streams.
 #pragma once
 
 #include <condition_variable>

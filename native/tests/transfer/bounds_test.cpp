@@ -61,8 +61,8 @@ TEST_F(Bounds, ListsStayWithinTheMemoryOfAGpu) {
     fake::configure("latency=0;event=0;h2d=200;d2h=200;d2d=500");
     for (const std::size_t most : {kMiB, 4 * kMiB, 16 * kMiB, 40 * kMiB, 96 * kMiB}) {
         List list;
-        Context context({.threads = 2, .pinned_bytes = 4 * kMiB, .relay_bytes = most,
-                         .policy = "off"});
+        Context context(
+            {.threads = 2, .pinned_bytes = 4 * kMiB, .relay_bytes = most, .policy = "off"});
         const std::size_t before = gpu::free_bytes(0);
         std::vector<gpu::Stream> streams;
         std::vector<std::unique_ptr<gpu::Gate>> gates;
@@ -96,9 +96,11 @@ TEST_F(Bounds, RelaysAndListsShareTheMemoryOfAGpu) {
     const gpu::HostBuffer pinned(kRelayed, gpu::HostUse::portable, 0);
     const gpu::Stream stream(0);
     const gpu::Stream second(1);
-    Context context(
-        {.threads = 3, .pinned_bytes = 16 * kMiB, .relays = {0}, .relay_bytes = kMost,
-         .policy = "off"});
+    Context context({.threads = 3,
+                     .pinned_bytes = 16 * kMiB,
+                     .relays = {0},
+                     .relay_bytes = kMost,
+                     .policy = "off"});
     const std::size_t before = gpu::free_bytes(0);
     for (int i = 0; i < 3; ++i) {
         list.copy(context, stream);

@@ -192,9 +192,7 @@ TEST_F(OnEngine, WaitsForWhatAFailedCopyHasSubmitted) {
 // A CPU that writes to a slow disk, say.
 class SlowOnHost final : public Job {
 public:
-    explicit SlowOnHost(double seconds) : Job(1, 1, 1), seconds_(seconds) {
-        routes_.push_back({});
-    }
+    explicit SlowOnHost(double seconds) : Job(1, 1, 1), seconds_(seconds) { routes_.push_back({}); }
     void fill(Chunk&) override { sleep(); }
     void finish() override { sleep(); }
     [[nodiscard]] bool has_begun() const { return begun_; }

@@ -169,7 +169,8 @@ TEST(EngineThreadsDeathTest, LeaveTheSignalsOfACallerWhoGetsNoThreads) {
         if (setuid(kNobody) != 0 && geteuid() == 0) std::exit(1);
         const rlimit none{.rlim_cur = 1, .rlim_max = 1};
         setrlimit(RLIMIT_NPROC, &none);
-        const auto own_owner = Engine::make(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
+        const auto own_owner =
+            Engine::make(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
         Engine& own = *own_owner;
         bool is_rejected = false;
         try {

@@ -329,12 +329,13 @@ TEST_F(EveryCallFails, OfStagedCopies) {
 
 TEST_F(EveryCallFails, OfCopiesByAwakeThreads) {
     const Options awake{.relays = {}, .awake = true};
-    fail_each({chunked("to GPU", Variant::copy, one.data(), pageable.data(), kAwake, awake),
-               chunked("to GPU, waits", Variant::wait, one.data(), pageable.data(), kAwake, awake),
-               chunked("from GPU", Variant::wait, pageable.data(), one.data(), kAwake, awake),
-               chunked("from GPU", Variant::async, pageable.data(), one.data(), kAwake, awake),
-               chunked("from GPU, copy", Variant::copy, pageable.data(), one.data(), kAwake, awake)},
-              of_many());
+    fail_each(
+        {chunked("to GPU", Variant::copy, one.data(), pageable.data(), kAwake, awake),
+         chunked("to GPU, waits", Variant::wait, one.data(), pageable.data(), kAwake, awake),
+         chunked("from GPU", Variant::wait, pageable.data(), one.data(), kAwake, awake),
+         chunked("from GPU", Variant::async, pageable.data(), one.data(), kAwake, awake),
+         chunked("from GPU, copy", Variant::copy, pageable.data(), one.data(), kAwake, awake)},
+        of_many());
 }
 
 TEST_F(EveryCallFails, OfRelayedCopies) {
@@ -451,8 +452,8 @@ TEST_F(EveryCallFails, OfOtherLists) {
         add("mixed", in, pageable.data(), 18, 20 * kKiB);
         List& mixed = lists.back();
         for (std::size_t i = 0; i < mixed.sizes.size(); i += 3) {
-            std::byte* const here = i == 0 ? pageable.data() + 8 * kMiB + 60 * kKiB
-                                           : pinned.data() + i * 20 * kKiB;
+            std::byte* const here =
+                i == 0 ? pageable.data() + 8 * kMiB + 60 * kKiB : pinned.data() + i * 20 * kKiB;
             if (in) {
                 mixed.from[i] = here;
             } else {
@@ -472,47 +473,47 @@ TEST_F(EveryCallFails, OfOtherLists) {
                 waywiser_status status = WAYWISER_OK;
                 const std::size_t count = list.sizes.size();
                 if (call == Call::wait) {
-                    status = waywiser_copy_batch_and_wait(
-                        context, list.to.data(), list.from.data(), list.sizes.data(), count,
-                        stream.handle(), test::kHangSeconds, &transfer);
+                    status = waywiser_copy_batch_and_wait(context, list.to.data(), list.from.data(),
+                                                          list.sizes.data(), count, stream.handle(),
+                                                          test::kHangSeconds, &transfer);
                     EXPECT_EQ(transfer, nullptr);
                     return status;
                 }
                 if (call == Call::snapshot) {
-                    status = waywiser_snapshot(context, list.to.data(), list.from.data(),
-                                               list.sizes.data(), count, stream.handle(),
-                                               &transfer);
+                    status =
+                        waywiser_snapshot(context, list.to.data(), list.from.data(),
+                                          list.sizes.data(), count, stream.handle(), &transfer);
                 } else {
-                    status = waywiser_copy_batch(
-                        context, list.to.data(), list.from.data(), list.sizes.data(), count,
-                        stream.handle(), call == Call::later ? &transfer : nullptr);
+                    status = waywiser_copy_batch(context, list.to.data(), list.from.data(),
+                                                 list.sizes.data(), count, stream.handle(),
+                                                 call == Call::later ? &transfer : nullptr);
                 }
                 return completed(status, transfer, stream.handle(), bytes);
             };
             constexpr std::array kNames{" now", " waits", " later", " snapshot"};
-            all.push_back(
-                {.name = list.name + kNames.at(static_cast<std::size_t>(call)),
-                 .call = make,
-                 .arrived =
-                     [=] {
-                         bool same = true;
-                         for (std::size_t i = 0; i < list.sizes.size(); ++i) {
-                             same = same &&
-                                    test::same_bytes(static_cast<const std::byte*>(list.to[i]),
-                                                     static_cast<const std::byte*>(list.from[i]),
-                                                     list.sizes[i]);
-                         }
-                         return same;
-                     },
-                 .clear =
-                     [=, this] {
-                         for (std::size_t i = 0; i < list.sizes.size(); ++i) {
-                             test::copy_bytes(
-                                 static_cast<std::byte*>(const_cast<void*>(list.from[i])),
-                                 content.data() + i, list.sizes[i]);
-                             std::memset(list.to[i], 0, list.sizes[i]);
-                         }
-                     }});
+            all.push_back({.name = list.name + kNames.at(static_cast<std::size_t>(call)),
+                           .call = make,
+                           .arrived =
+                               [=] {
+                                   bool same = true;
+                                   for (std::size_t i = 0; i < list.sizes.size(); ++i) {
+                                       same =
+                                           same && test::same_bytes(
+                                                       static_cast<const std::byte*>(list.to[i]),
+                                                       static_cast<const std::byte*>(list.from[i]),
+                                                       list.sizes[i]);
+                                   }
+                                   return same;
+                               },
+                           .clear =
+                               [=, this] {
+                                   for (std::size_t i = 0; i < list.sizes.size(); ++i) {
+                                       test::copy_bytes(
+                                           static_cast<std::byte*>(const_cast<void*>(list.from[i])),
+                                           content.data() + i, list.sizes[i]);
+                                       std::memset(list.to[i], 0, list.sizes[i]);
+                                   }
+                               }});
         }
     }
     fail_each(all, of_many());

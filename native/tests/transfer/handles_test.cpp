@@ -262,7 +262,8 @@ using OnEngineHandles = test::OnFake;
 // A caller that sees the end closes its descriptor: from then on nothing is written to the number,
 // which may be another file's.
 TEST_F(OnEngineHandles, AJobIsDoneOnlyWhenItHasWrittenToItsDescriptors) {
-    const auto engine_owner = Engine::make(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
+    const auto engine_owner =
+        Engine::make(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
     Engine& engine = *engine_owner;
     for (int round = 0; round < 300; ++round) {
         const auto job = std::make_shared<Held>();

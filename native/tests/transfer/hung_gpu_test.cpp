@@ -142,35 +142,29 @@ std::vector<Call> calls() {
                                index.data(), index.data(), kCount, w.stream, kLimit, left);
                        }});
         // Pieces of three kinds: some are started when the time is over already.
-        all.push_back({.name = in ? "mixed batch to GPU" : "mixed batch from GPU",
-                       .make = [in](World& w, waywiser_transfer** left) {
-                           constexpr std::size_t kPart = 2 * kMiB;
-                           const std::array<std::byte*, 6> gpu{
-                               w.device,
-                               w.device + kPart,
-                               w.device + 2 * kPart,
-                               w.device + 3 * kPart,
-                               w.other,
-                               w.other + kPart,
-                           };
-                           const std::array<std::byte*, 6> host{w.pageable,
-                                                                w.pageable + 2 * kPart,
-                                                                w.pinned,
-                                                                w.pinned + 2 * kPart,
-                                                                w.pageable + 4 * kPart,
-                                                                w.pageable + 6 * kPart};
-                           std::array<void*, 6> to{};
-                           std::array<const void*, 6> from{};
-                           std::array<std::size_t, 6> sizes{};
-                           for (std::size_t i = 0; i < sizes.size(); ++i) {
-                               to[i] = in ? gpu[i] : host[i];
-                               from[i] = in ? host[i] : gpu[i];
-                               sizes[i] = kPart;
-                           }
-                           return waywiser_copy_batch_and_wait(w.context, to.data(), from.data(),
-                                                               sizes.data(), sizes.size(),
-                                                               w.stream, kLimit, left);
-                       }});
+        all.push_back(
+            {.name = in ? "mixed batch to GPU" : "mixed batch from GPU",
+             .make = [in](World& w, waywiser_transfer** left) {
+                 constexpr std::size_t kPart = 2 * kMiB;
+                 const std::array<std::byte*, 6> gpu{
+                     w.device, w.device + kPart, w.device + 2 * kPart, w.device + 3 * kPart,
+                     w.other,  w.other + kPart,
+                 };
+                 const std::array<std::byte*, 6> host{
+                     w.pageable,           w.pageable + 2 * kPart, w.pinned,
+                     w.pinned + 2 * kPart, w.pageable + 4 * kPart, w.pageable + 6 * kPart};
+                 std::array<void*, 6> to{};
+                 std::array<const void*, 6> from{};
+                 std::array<std::size_t, 6> sizes{};
+                 for (std::size_t i = 0; i < sizes.size(); ++i) {
+                     to[i] = in ? gpu[i] : host[i];
+                     from[i] = in ? host[i] : gpu[i];
+                     sizes[i] = kPart;
+                 }
+                 return waywiser_copy_batch_and_wait(w.context, to.data(), from.data(),
+                                                     sizes.data(), sizes.size(), w.stream, kLimit,
+                                                     left);
+             }});
     }
     all.push_back({.name = "read", .make = [](World& w, waywiser_transfer** left) {
                        return waywiser_read_and_wait(w.context, w.file, 0, w.device, kBytes,

@@ -524,7 +524,8 @@ TEST_F(Lists, AreExplainedAsTheyAreCopied) {
 
 // Chunks cut pieces, and slots are larger than lists, and smaller.
 TEST_F(Lists, ThroughSlotsOfAnySize) {
-    const auto engine_owner = Engine::make(discover_machine(), {.threads = 2, .pinned_bytes = 4 * kMiB});
+    const auto engine_owner =
+        Engine::make(discover_machine(), {.threads = 2, .pinned_bytes = 4 * kMiB});
     Engine& engine = *engine_owner;
     for (const std::size_t run : {std::size_t{16}, std::size_t{48}, kKiB, 20 * kKiB, 700 * kKiB}) {
         for (const std::size_t slot : {128 * kKiB, 256 * kKiB}) {

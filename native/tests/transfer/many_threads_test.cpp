@@ -68,7 +68,8 @@ TEST_F(ManyThreads, NeverMissAWakeUp) {
     if (thread_limit() < kManyThreads) {
         GTEST_SKIP() << "the control group allows fewer than " << kManyThreads << " CPUs";
     }
-    const auto own_owner = Engine::make(machine, {.threads = kManyThreads, .pinned_bytes = 4 * kMiB});
+    const auto own_owner =
+        Engine::make(machine, {.threads = kManyThreads, .pinned_bytes = 4 * kMiB});
     Engine& own = *own_owner;
     ASSERT_EQ(own.options().threads, kManyThreads);
     constexpr std::size_t kBytes = kMiB;
@@ -91,7 +92,8 @@ TEST_F(ManyThreads, NeverMissAWakeUp) {
         const auto one =
             copy(own, End::host(to.data(), false), End::host(from.data(), false), kKiB);
         own.start(one);
-        ASSERT_TRUE(one->wait(transfer::Deadline(test::kHangSeconds))) << "nobody woke for a chunk, round " << round;
+        ASSERT_TRUE(one->wait(transfer::Deadline(test::kHangSeconds)))
+            << "nobody woke for a chunk, round " << round;
     }
     EXPECT_EQ(to, from);
 }
@@ -119,7 +121,8 @@ TEST_F(ManyThreads, ServeCopiesOfFewerSlotsWhileOthersHaveMore) {
     const auto back =
         copy(own, End::host(got.data(), false), End::device(out.data(), 0), kBytes, 2);
     own.start(back);
-    EXPECT_TRUE(back->wait(transfer::Deadline(test::kHangSeconds))) << "it starves while other copies have more slots";
+    EXPECT_TRUE(back->wait(transfer::Deadline(test::kHangSeconds)))
+        << "it starves while other copies have more slots";
     ending = true;
     for (std::thread& feeder : feeders) feeder.join();
     back->wait();

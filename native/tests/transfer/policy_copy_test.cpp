@@ -125,8 +125,9 @@ TEST_F(PolicyCopies, ArePlainAtOnceWhereOnlyOtherMemoryHasAnotherMethod) {
 }
 
 TEST_F(PolicyCopies, ExplainNamesThePolicyAndItsExpectation) {
-    const auto known_owner = engine_of({staged("pageable", "device"),
-                           {.from = "pageable", .to = "pageable", .rows = {{.from_bytes = 4096}}}});
+    const auto known_owner =
+        engine_of({staged("pageable", "device"),
+                   {.from = "pageable", .to = "pageable", .rows = {{.from_bytes = 4096}}}});
     Engine& known = *known_owner;
     const auto host = sequence(kMiB, 1);
     const gpu::DeviceBuffer gpu(0, kMiB);
@@ -172,9 +173,10 @@ TEST_F(PolicyCopies, UseTheSameShapeForLargeCopiesWithDefaultSettingsAndWithoutA
                          .relation = relation};
     };
     const EngineOptions options{.threads = 1, .pinned_bytes = 256 * kMiB, .peer_access = false};
-    const auto with_owner = engine_of({staged("pageable", "device", ""), staged("device", "pageable", ""),
-                                staged("device", "device", "no-peers")},
-                               options);
+    const auto with_owner =
+        engine_of({staged("pageable", "device", ""), staged("device", "pageable", ""),
+                   staged("device", "device", "no-peers")},
+                  options);
     const Engine& with = *with_owner;
     const auto without_owner = engine_of({}, options);
     const Engine& without = *without_owner;
@@ -539,8 +541,9 @@ TEST_F(PolicyCopies, ListsArriveWhateverAPolicySays) {
     std::minstd_rand random(5);
     const std::size_t kPolicies = 30 / test::case_stride();
     for (std::size_t policy = 0; policy < kPolicies; ++policy) {
-        const auto engine_owner = Engine::make(discover_machine(), {.threads = 2, .pinned_bytes = 8 * kMiB},
-                      policy_of(random_classes(random)));
+        const auto engine_owner =
+            Engine::make(discover_machine(), {.threads = 2, .pinned_bytes = 8 * kMiB},
+                         policy_of(random_classes(random)));
         Engine& engine = *engine_owner;
         const gpu::Stream stream(0);
         for (int i = 0; i < 10; ++i) {

@@ -363,7 +363,8 @@ protected:
 // With two slots, which stay full, the last reads cannot be submitted.
 TEST_F(StalledDrains, BlockAChangeIfTheRingIsFull) {
     test::copy_bytes(device_.data(), content_.data(), kBytes);
-    const auto engine_owner = Engine::make(test::this_machine(), {.threads = 2, .pinned_bytes = 2 * kChunk});
+    const auto engine_owner =
+        Engine::make(test::this_machine(), {.threads = 2, .pinned_bytes = 2 * kChunk});
     Engine& engine = *engine_owner;
     const auto job = std::make_shared<StalledDrain>(host_.data(), device_.data(), kBytes, kChunk);
     engine.start(job);
@@ -387,7 +388,8 @@ TEST_F(StalledDrains, BlockAChangeIfTheRingIsFull) {
 TEST_F(StalledDrains, DoNotBlockAChangeIfAllReadsAreSubmitted) {
     test::copy_bytes(device_.data(), content_.data(), kBytes);
     gpu::Gate gate(0);  // else a thread may drain the first chunk before it submits the second
-    const auto engine_owner = Engine::make(test::this_machine(), {.threads = 3, .pinned_bytes = 4 * kBytes});
+    const auto engine_owner =
+        Engine::make(test::this_machine(), {.threads = 3, .pinned_bytes = 4 * kBytes});
     Engine& engine = *engine_owner;
     const auto job =
         std::make_shared<StalledDrain>(host_.data(), device_.data(), kBytes, kBytes / 2, &gate);
