@@ -150,8 +150,9 @@ void AwakeCopy::submit_next() {
     submitted_.store(number + 1, std::memory_order_release);
 }
 
-// Drains pieces of submissions that have arrived. `all`: this thread has drained the last one, after
-// which no other thread uses the staging memory or the events any more: each took its pieces before.
+// Drains pieces of submissions that have arrived. `all`: this thread has drained the last one,
+// after which no other thread uses the staging memory or the events any more: each took its pieces
+// before.
 AwakeCopy::Drained AwakeCopy::drain_pieces() {
     bool last = false;
     for (std::size_t number = 0; number < submissions_; ++number) {
@@ -163,8 +164,8 @@ AwakeCopy::Drained AwakeCopy::drain_pieces() {
         for (;;) {
             const std::size_t at = progress_[number].fetch_add(1) * piece_;
             if (at >= bytes) break;
-            copy_to_fresh(to_ + first + at, slot_.data() + first + at,
-                          std::min(piece_, bytes - at), true);
+            copy_to_fresh(to_ + first + at, slot_.data() + first + at, std::min(piece_, bytes - at),
+                          true);
             last = drained_.fetch_add(1) + 1 == pieces_;
         }
     }
