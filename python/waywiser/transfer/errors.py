@@ -67,9 +67,9 @@ class TransferCancelled(TransferError):
 
 
 class TransferInUse(TransferError):
-    """A GPU does not answer, and may use the memory of both sides at any time: neither may be freed.
+    """A GPU does not answer, and may use the memory of both sides at any time.
 
-    The arrays are kept for ever.
+    Neither may be freed: the arrays are kept for ever.
     """
 
 
