@@ -132,7 +132,8 @@ void StreamThread::close() {
 }
 
 void StreamThread::run() {
-    prctl(PR_SET_TIMERSLACK, 1UL);  // sleeps end on time, for stable simulated bandwidths
+    prctl(PR_SET_NAME, "fake-stream");  // else that of the thread which made it
+    prctl(PR_SET_TIMERSLACK, 1UL);      // sleeps end on time, for stable simulated bandwidths
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [&] { return closing_ || !queue_.empty(); });
