@@ -22,10 +22,10 @@
 namespace waywiser {
 namespace {
 
-constexpr std::byte kOld{5};   // in the GPU's memory at first
-constexpr std::byte kNew{7};   // what the legacy stream writes there
-constexpr std::byte kHost{9};  // in host memory and files
-constexpr std::size_t kBlock = 4 * kKiB;
+constexpr std::byte kOldByte{5};   // in the GPU's memory at first
+constexpr std::byte kNewByte{7};   // what the legacy stream writes there
+constexpr std::byte kHostByte{9};  // in host memory and files
+constexpr std::size_t kOrderBlock = 4 * kKiB;
 // Longer than a copy that does not wait takes to begin.
 constexpr auto kHeldBack = std::chrono::milliseconds(4);
 
@@ -76,11 +76,11 @@ protected:
         };
         const auto blocks = [](Context& context, void* stream, std::byte* to, std::byte* from,
                                std::size_t bytes) {
-            const std::size_t count = bytes / kBlock;
+            const std::size_t count = bytes / kOrderBlock;
             std::vector<std::int64_t> index(count);
             std::iota(index.begin(), index.end(), std::int64_t{0});
-            context.copy_blocks({to, kBlock, count}, {from, kBlock, count}, kBlock, index, index,
-                                stream);
+            context.copy_blocks({to, kOrderBlock, count}, {from, kOrderBlock, count}, kOrderBlock,
+                                index, index, stream);
         };
         return {
             {"copy D2H", false, false,
@@ -146,17 +146,17 @@ protected:
                  std::size_t bytes) {
         const gpu::Stream legacy(0, nullptr);
         const gpu::Stream own(0);
-        gpu::fill_async(device(), static_cast<unsigned char>(kOld), bytes, own);
+        gpu::fill_async(device(), static_cast<unsigned char>(kOldByte), bytes, own);
         own.synchronize();
         if (call.of_file) {
-            test::fill_bytes(host, static_cast<int>(kHost), bytes);
+            test::fill_bytes(host, static_cast<int>(kHostByte), bytes);
             EXPECT_EQ(pwrite(file_, host, bytes, 0), static_cast<ssize_t>(bytes));
         } else {
-            test::fill_bytes(host, static_cast<int>(kHost), bytes);
+            test::fill_bytes(host, static_cast<int>(kHostByte), bytes);
         }
         gpu::Gate gate(0);
         gate.close(legacy);
-        gpu::fill_async(device(), static_cast<unsigned char>(kNew), bytes, legacy);
+        gpu::fill_async(device(), static_cast<unsigned char>(kNewByte), bytes, legacy);
         std::jthread opener([&gate] {
             std::this_thread::sleep_for(kHeldBack);
             gate.open();
@@ -169,11 +169,11 @@ protected:
             if (call.of_file) {
                 EXPECT_EQ(pread(file_, host, bytes, 0), static_cast<ssize_t>(bytes));
             }
-            return all_are(host, bytes, kNew);
+            return all_are(host, bytes, kNewByte);
         }
         gpu::copy_async(pinned_.front().data(), device(), bytes, own);
         own.synchronize();
-        return all_are(pinned_.front().data(), bytes, kHost);
+        return all_are(pinned_.front().data(), bytes, kHostByte);
     }
 
     // With every call, size and kind of host memory.
@@ -191,7 +191,7 @@ protected:
             for (const bool pinned : {false, true}) {
                 if (call.of_file && pinned) continue;
                 std::byte* const host = pinned ? pinned_.front().data() : pageable_.data();
-                for (const std::size_t bytes : {kBlock, 2 * kMiB, kMost}) {
+                for (const std::size_t bytes : {kOrderBlock, 2 * kMiB, kMost}) {
                     for (const Named& one : streams) {
                         EXPECT_TRUE(follows(call, context, one.stream, host, bytes))
                             << call.name << ", " << kind << " context, " << one.name << " stream, "
@@ -235,7 +235,7 @@ TEST_F(StreamOrder, DoesNotHoldBackANonBlockingStream) {
     const gpu::Stream own(0);
     gpu::Gate gate(0);
     gate.close(gpu::Stream(0, nullptr));
-    std::vector<std::byte> host(kMost, kHost);
+    std::vector<std::byte> host(kMost, kHostByte);
     context.copy(device(), host.data(), kMost, own.handle());  // else it would wait for ever
     own.synchronize();
     gate.open();

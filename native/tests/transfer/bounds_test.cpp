@@ -20,36 +20,37 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kBlock = 64 * kKiB;
-constexpr std::size_t kBlocks = 256;  // 16 MiB
+constexpr std::size_t kListBlock = 64 * kKiB;
+constexpr std::size_t kListBlocks = 256;  // 16 MiB
 
 class Bounds : public test::OnFake {
 protected:
     // Copies a list into GPU memory, by a pipeline if one is free.
     struct List {
-        gpu::DeviceBuffer device{0, 2 * kBlock * kBlocks};
-        gpu::HostBuffer pinned{kBlock * kBlocks, gpu::HostUse::portable, 0};
-        std::vector<std::int64_t> to = std::vector<std::int64_t>(kBlocks);
-        std::vector<std::int64_t> from = std::vector<std::int64_t>(kBlocks);
+        gpu::DeviceBuffer device{0, 2 * kListBlock * kListBlocks};
+        gpu::HostBuffer pinned{kListBlock * kListBlocks, gpu::HostUse::portable, 0};
+        std::vector<std::int64_t> to = std::vector<std::int64_t>(kListBlocks);
+        std::vector<std::int64_t> from = std::vector<std::int64_t>(kListBlocks);
 
         List() {
             std::iota(from.begin(), from.end(), std::int64_t{0});
             for (const std::int64_t i : from) {
                 to[static_cast<std::size_t>(i)] = 2 * i + (i % 3 == 0 ? 1 : 0);
             }
-            const auto content = test::sequence(kBlock * kBlocks, 3);
+            const auto content = test::sequence(kListBlock * kListBlocks, 3);
             std::memcpy(pinned.data(), content.data(), content.size());
         }
         void copy(Context& context, const gpu::Stream& stream) {
-            context.copy_blocks({device.data(), kBlock, 2 * kBlocks},
-                                {pinned.data(), kBlock, kBlocks}, kBlock, to, from,
+            context.copy_blocks({device.data(), kListBlock, 2 * kListBlocks},
+                                {pinned.data(), kListBlock, kListBlocks}, kListBlock, to, from,
                                 stream.handle());
         }
         [[nodiscard]] bool arrived() const {
-            for (std::size_t i = 0; i < kBlocks; ++i) {
+            for (std::size_t i = 0; i < kListBlocks; ++i) {
                 const std::byte* const there =
-                    device.data() + static_cast<std::size_t>(to[i]) * kBlock;
-                if (!test::same_bytes(there, pinned.data() + i * kBlock, kBlock)) return false;
+                    device.data() + static_cast<std::size_t>(to[i]) * kListBlock;
+                if (!test::same_bytes(there, pinned.data() + i * kListBlock, kListBlock))
+                    return false;
             }
             return true;
         }

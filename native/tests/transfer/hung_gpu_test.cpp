@@ -27,22 +27,22 @@
 namespace waywiser {
 namespace {
 
-constexpr double kLimit = 0.1;
-constexpr std::size_t kBytes = 16 * kMiB;
-constexpr std::size_t kAwakeBytes = 4 * kMiB;
-constexpr std::size_t kBlock = 64 * kKiB;
+constexpr double kHungLimit = 0.1;
+constexpr std::size_t kHungBytes = 16 * kMiB;
+constexpr std::size_t kHungAwakeBytes = 4 * kMiB;
+constexpr std::size_t kHungBlock = 64 * kKiB;
 
 // What a case needs. Never freed: the GPU that hangs may use it.
-struct World {
-    std::byte* device = (new gpu::DeviceBuffer(0, kBytes))->data();
-    std::byte* other = (new gpu::DeviceBuffer(1, kBytes))->data();
-    std::byte* pinned = (new gpu::HostBuffer(kBytes, gpu::HostUse::portable, 0))->data();
-    std::byte* pageable = (new std::vector<std::byte>(kBytes, std::byte{1}))->data();
+struct HungWorld {
+    std::byte* device = (new gpu::DeviceBuffer(0, kHungBytes))->data();
+    std::byte* other = (new gpu::DeviceBuffer(1, kHungBytes))->data();
+    std::byte* pinned = (new gpu::HostBuffer(kHungBytes, gpu::HostUse::portable, 0))->data();
+    std::byte* pageable = (new std::vector<std::byte>(kHungBytes, std::byte{1}))->data();
     void* stream = (new gpu::Stream(0))->handle();
     int file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     waywiser_context* context = nullptr;
 
-    explicit World(double awake_seconds = 0, bool relays = false) {
+    explicit HungWorld(double awake_seconds = 0, bool relays = false) {
         static const int relay = 1;
         waywiser_options options{};
         options.size = sizeof options;
@@ -55,15 +55,15 @@ struct World {
         options.relay_count = relays ? 1 : 0;
         options.no_peer_access = relays ? 0 : 1;
         if (waywiser_context_create(&options, &context) != WAYWISER_OK) std::_Exit(90);
-        if (ftruncate(file, kBytes) != 0) std::_Exit(91);
+        if (ftruncate(file, kHungBytes) != 0) std::_Exit(91);
     }
 };
 
 // A case in a process of its own, so that a hang ends with it.
-class Case {
+class ChildProcess {
 public:
     // `exits`: by exit(), which ends the contexts.
-    explicit Case(const std::function<int()>& run, bool exits = false) : child_(fork()) {
+    explicit ChildProcess(const std::function<int()>& run, bool exits = false) : child_(fork()) {
         if (child_ != 0) return;
         fake::configure("latency=0;event=0;h2d=200;d2h=200;peer=200;staged=200");
         const int status = run();
@@ -101,50 +101,52 @@ protected:
 };
 
 // A call that waits, and leaves the handle of a transfer that goes on.
-struct Call {
+struct LimitedCall {
     std::string name;
-    std::function<waywiser_status(World&, waywiser_transfer**)> make;
+    std::function<waywiser_status(HungWorld&, waywiser_transfer**)> make;
     double awake_seconds = 0;
     bool relays = false;
 };
 
-std::vector<Call> calls() {
-    std::vector<Call> all;
-    const auto copy = [&](const std::string& name, std::byte* World::* to, std::byte* World::* from,
-                          std::size_t bytes, double awake = 0, bool relays = false) {
+std::vector<LimitedCall> limited_calls() {
+    std::vector<LimitedCall> all;
+    const auto copy = [&](const std::string& name, std::byte* HungWorld::* to,
+                          std::byte* HungWorld::* from, std::size_t bytes, double awake = 0,
+                          bool relays = false) {
         all.push_back({.name = name,
                        .make =
-                           [=](World& w, waywiser_transfer** left) {
+                           [=](HungWorld& w, waywiser_transfer** left) {
                                return waywiser_copy_and_wait(w.context, w.*to, w.*from, bytes,
-                                                             w.stream, kLimit, left);
+                                                             w.stream, kHungLimit, left);
                            },
                        .awake_seconds = awake,
                        .relays = relays});
     };
-    copy("pinned to GPU", &World::device, &World::pinned, kBytes);
-    copy("GPU to pinned", &World::pinned, &World::device, kBytes);
-    copy("pageable to GPU", &World::device, &World::pageable, kBytes);
-    copy("GPU to pageable", &World::pageable, &World::device, kBytes);
-    copy("awake to GPU", &World::device, &World::pageable, kAwakeBytes, 1e-3);
-    copy("awake from GPU", &World::pageable, &World::device, kAwakeBytes, 1e-3);
-    copy("relayed to GPU", &World::device, &World::pinned, kBytes, 0, true);
-    copy("relayed from GPU", &World::pageable, &World::device, kBytes, 0, true);
+    copy("pinned to GPU", &HungWorld::device, &HungWorld::pinned, kHungBytes);
+    copy("GPU to pinned", &HungWorld::pinned, &HungWorld::device, kHungBytes);
+    copy("pageable to GPU", &HungWorld::device, &HungWorld::pageable, kHungBytes);
+    copy("GPU to pageable", &HungWorld::pageable, &HungWorld::device, kHungBytes);
+    copy("awake to GPU", &HungWorld::device, &HungWorld::pageable, kHungAwakeBytes, 1e-3);
+    copy("awake from GPU", &HungWorld::pageable, &HungWorld::device, kHungAwakeBytes, 1e-3);
+    copy("relayed to GPU", &HungWorld::device, &HungWorld::pinned, kHungBytes, 0, true);
+    copy("relayed from GPU", &HungWorld::pageable, &HungWorld::device, kHungBytes, 0, true);
     for (const bool in : {true, false}) {
         all.push_back({.name = in ? "blocks to GPU" : "blocks from GPU",
-                       .make = [in](World& w, waywiser_transfer** left) {
-                           constexpr std::size_t kCount = kBytes / kBlock;
+                       .make = [in](HungWorld& w, waywiser_transfer** left) {
+                           constexpr std::size_t kCount = kHungBytes / kHungBlock;
                            std::vector<std::int64_t> index(kCount);
                            std::iota(index.begin(), index.end(), std::int64_t{0});
                            std::byte* const to = in ? w.device : w.pageable;
                            std::byte* const from = in ? w.pageable : w.device;
                            return waywiser_copy_blocks_and_wait(
-                               w.context, to, kBlock, kCount, from, kBlock, kCount, kBlock,
-                               index.data(), index.data(), kCount, w.stream, kLimit, left);
+                               w.context, to, kHungBlock, kCount, from, kHungBlock, kCount,
+                               kHungBlock, index.data(), index.data(), kCount, w.stream, kHungLimit,
+                               left);
                        }});
         // Pieces of three kinds: some are started when the time is over already.
         all.push_back(
             {.name = in ? "mixed batch to GPU" : "mixed batch from GPU",
-             .make = [in](World& w, waywiser_transfer** left) {
+             .make = [in](HungWorld& w, waywiser_transfer** left) {
                  constexpr std::size_t kPart = 2 * kMiB;
                  const std::array<std::byte*, 6> gpu{
                      w.device, w.device + kPart, w.device + 2 * kPart, w.device + 3 * kPart,
@@ -162,36 +164,36 @@ std::vector<Call> calls() {
                      sizes[i] = kPart;
                  }
                  return waywiser_copy_batch_and_wait(w.context, to.data(), from.data(),
-                                                     sizes.data(), sizes.size(), w.stream, kLimit,
-                                                     left);
+                                                     sizes.data(), sizes.size(), w.stream,
+                                                     kHungLimit, left);
              }});
     }
-    all.push_back({.name = "read", .make = [](World& w, waywiser_transfer** left) {
-                       return waywiser_read_and_wait(w.context, w.file, 0, w.device, kBytes,
-                                                     w.stream, kLimit, nullptr, left);
+    all.push_back({.name = "read", .make = [](HungWorld& w, waywiser_transfer** left) {
+                       return waywiser_read_and_wait(w.context, w.file, 0, w.device, kHungBytes,
+                                                     w.stream, kHungLimit, nullptr, left);
                    }});
-    all.push_back({.name = "write", .make = [](World& w, waywiser_transfer** left) {
-                       return waywiser_write_and_wait(w.context, w.file, 0, w.device, kBytes,
-                                                      w.stream, kLimit, nullptr, left);
+    all.push_back({.name = "write", .make = [](HungWorld& w, waywiser_transfer** left) {
+                       return waywiser_write_and_wait(w.context, w.file, 0, w.device, kHungBytes,
+                                                      w.stream, kHungLimit, nullptr, left);
                    }});
     return all;
 }
 
 // The first, second or third copy of the call hangs, so that threads meet it in different places.
 TEST_F(HungGpu, EveryTimeLimitHolds) {
-    const auto run = [](const Call& call, int copy) {
-        World world(call.awake_seconds, call.relays);
+    const auto run = [](const LimitedCall& call, int copy) {
+        HungWorld world(call.awake_seconds, call.relays);
         fake::configure("latency=0;event=0;h2d=200;d2h=200;hang=copy@" + std::to_string(copy));
         waywiser_transfer* left = nullptr;
         if (call.make(world, &left) != WAYWISER_OK) return 1;
         if (left == nullptr) return fake::counts().copies < 3 ? 0 : 2;  // fewer copies: it ends
         if (waywiser_transfer_done(left) != 0) return 3;
-        return waywiser_transfer_result(left, kLimit, nullptr) == WAYWISER_TIMEOUT ? 0 : 4;
+        return waywiser_transfer_result(left, kHungLimit, nullptr) == WAYWISER_TIMEOUT ? 0 : 4;
     };
-    for (const Call& call : calls()) {
-        std::vector<std::unique_ptr<Case>> cases;
+    for (const LimitedCall& call : limited_calls()) {
+        std::vector<std::unique_ptr<ChildProcess>> cases;
         for (const int copy : {1, 2, 3}) {
-            cases.push_back(std::make_unique<Case>([&] { return run(call, copy); }));
+            cases.push_back(std::make_unique<ChildProcess>([&] { return run(call, copy); }));
         }
         for (const auto& one : cases) EXPECT_EQ(one->status(), 0) << call.name;
     }
@@ -201,14 +203,14 @@ TEST_F(HungGpu, EveryTimeLimitHolds) {
 // program's stream, and at the end of a process.
 TEST_F(HungGpu, AContextCanBeReleasedAndAProcessCanExit) {
     const auto release = [](double awake) {
-        World world(awake);
+        HungWorld world(awake);
         fake::configure("hang=copy@1");
         waywiser_transfer* left = nullptr;
-        if (waywiser_copy_async(world.context, world.pageable, world.device, 2 * kAwakeBytes,
+        if (waywiser_copy_async(world.context, world.pageable, world.device, 2 * kHungAwakeBytes,
                                 world.stream, &left) != WAYWISER_OK) {
             return 1;
         }
-        if (waywiser_transfer_result(left, kLimit, nullptr) != WAYWISER_TIMEOUT) return 2;
+        if (waywiser_transfer_result(left, kHungLimit, nullptr) != WAYWISER_TIMEOUT) return 2;
         waywiser_context_release(world.context);
         if (waywiser_transfer_done(left) == 0) return 3;
         if (waywiser_transfer_result(left, -1, nullptr) != WAYWISER_IN_USE) return 4;
@@ -218,7 +220,7 @@ TEST_F(HungGpu, AContextCanBeReleasedAndAProcessCanExit) {
         return 0;
     };
     const auto release_after_list = [] {
-        World world;
+        HungWorld world;
         fake::configure("hang=launch@1");
         constexpr std::size_t kCount = 512;
         constexpr std::size_t kPiece = 8 * kKiB;
@@ -235,18 +237,18 @@ TEST_F(HungGpu, AContextCanBeReleasedAndAProcessCanExit) {
         return status == WAYWISER_OK ? 0 : 1;
     };
     const auto exit_beside = [](double awake) {
-        World world(awake);
+        HungWorld world(awake);
         fake::configure("hang=copy@1");
         waywiser_transfer* left = nullptr;
-        waywiser_copy_and_wait(world.context, world.device, world.pageable, 2 * kAwakeBytes,
-                               world.stream, kLimit, &left);
+        waywiser_copy_and_wait(world.context, world.device, world.pageable, 2 * kHungAwakeBytes,
+                               world.stream, kHungLimit, &left);
         return left == nullptr ? 1 : 0;
     };
-    const Case released([&] { return release(0); });
-    const Case released_awake([&] { return release(1e-3); });
-    const Case list(release_after_list);
-    const Case exits([&] { return exit_beside(0); }, true);
-    const Case exits_awake([&] { return exit_beside(1e-3); }, true);
+    const ChildProcess released([&] { return release(0); });
+    const ChildProcess released_awake([&] { return release(1e-3); });
+    const ChildProcess list(release_after_list);
+    const ChildProcess exits([&] { return exit_beside(0); }, true);
+    const ChildProcess exits_awake([&] { return exit_beside(1e-3); }, true);
     EXPECT_EQ(released.status(), 0);
     EXPECT_EQ(released_awake.status(), 0);
     EXPECT_EQ(list.status(), 0);
@@ -255,16 +257,16 @@ TEST_F(HungGpu, AContextCanBeReleasedAndAProcessCanExit) {
 }
 
 TEST_F(HungGpu, DoesNotHoldUpAnotherContext) {
-    const Case both([] {
-        World hung;
+    const ChildProcess both([] {
+        HungWorld hung;
         fake::configure("latency=0;event=0;hang=copy@1");
         waywiser_transfer* left = nullptr;
-        waywiser_copy_and_wait(hung.context, hung.pageable, hung.device, kBytes, hung.stream,
-                               kLimit, &left);
-        World other;
+        waywiser_copy_and_wait(hung.context, hung.pageable, hung.device, kHungBytes, hung.stream,
+                               kHungLimit, &left);
+        HungWorld other;
         waywiser_transfer* rest = nullptr;
         const waywiser_status status =
-            waywiser_copy_and_wait(other.context, other.pageable, other.device, kBytes,
+            waywiser_copy_and_wait(other.context, other.pageable, other.device, kHungBytes,
                                    other.stream, test::kHangSeconds, &rest);
         return left != nullptr && status == WAYWISER_OK && rest == nullptr ? 0 : 1;
     });
