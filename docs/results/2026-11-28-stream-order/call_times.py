@@ -9,6 +9,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -35,6 +36,10 @@ def measure(name: str, call: Callable[[], Any]) -> None:
 def copy(context: transfer.Context, to: Any, from_: Any) -> None:
     context.copy(to, from_)
     torch.cuda.synchronize()
+
+
+def later(context: transfer.Context, to: Any, from_: Any) -> None:
+    context.copy_async(to, from_).result()
 
 
 def by_torch(to: Any, from_: Any) -> None:
@@ -64,7 +69,7 @@ def main() -> None:
                 for path, to, from_ in (("H2D", gpu, host), ("D2H", host, gpu)):
                     name = f"{kind} {path} {kib} KiB"
                     if kib <= 64:
-                        measure(f"torch {name}", lambda a=to, b=from_: by_torch(a, b))
+                        measure(f"torch {name}", partial(by_torch, to, from_))
                     for which, context in contexts.items():
                         if which == "awake" and (kind == "pinned" or not 1024 <= kib <= 16384):
                             continue
@@ -72,11 +77,11 @@ def main() -> None:
                             continue
                         measure(
                             f"copy {which} {name}",
-                            lambda c=context, a=to, b=from_: copy(c, a, b),
+                            partial(copy, context, to, from_),
                         )
                     measure(
                         f"async default {name}",
-                        lambda a=to, b=from_: contexts["default"].copy_async(a, b).result(),
+                        partial(later, contexts["default"], to, from_),
                     )
     print(json.dumps(figures))
 
