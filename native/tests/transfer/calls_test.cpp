@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -550,17 +551,20 @@ TEST_F(Calls, SayThatARecordedCopyHasNotEnded) {
 
 // A small copy of pageable memory behind other work: the runtime would make the caller wait for it.
 TEST_F(Calls, KeepATimeLimitForAnySizeBehindOtherWork) {
+    constexpr std::size_t kMost = 4 * kMiB;
+    constexpr std::array kSizes{4 * kKiB, kMiB, kMost};
     const Context context(small());
     const gpu::Stream stream(0);
-    const gpu::DeviceBuffer device(0, 4 * kMiB);
-    std::vector<std::byte> pageable(4 * kMiB);
+    const gpu::DeviceBuffer device(0, 2 * kSizes.size() * kMost);
+    std::vector<std::byte> pageable(2 * kSizes.size() * kMost);
     gpu::Gate gate(0);
     std::vector<waywiser_transfer*> left;
     gate.close(stream);
-    for (const std::size_t bytes : {4 * kKiB, kMiB, 4 * kMiB}) {
+    for (const std::size_t bytes : kSizes) {
         for (const bool in : {true, false}) {
-            void* const to = in ? device.data() : pageable.data();
-            const void* const from = in ? pageable.data() : device.data();
+            const std::size_t at = left.size() * kMost;
+            void* const to = in ? device.data() + at : pageable.data() + at;
+            const void* const from = in ? pageable.data() + at : device.data() + at;
             left.push_back(nullptr);
             EXPECT_EQ(waywiser_copy_and_wait(context.get(), to, from, bytes, stream.handle(), 0.01,
                                              &left.back()),
