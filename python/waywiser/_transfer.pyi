@@ -260,7 +260,7 @@ def explain(
     """
 
 def copy_method(dst: Any, src: Any) -> Literal["none", "plain", "chunked", "list"]:
-    """How ``copy(dst, src)`` would be done; copies nothing.
+    """Says how ``copy(dst, src)`` would be done; copies nothing.
 
     ``plain``: by calls of the GPU runtime or by the calling thread; ``chunked``: by threads of the
     library; ``list``: the arrays are not contiguous; ``none``: without bytes. Raises what the copy

@@ -302,10 +302,10 @@ WAYWISER_API waywiser_status waywiser_write_with_and_wait(
     waywiser_context* context, int file, uint64_t offset, const void* from, size_t bytes,
     uint32_t flags, void* stream, double timeout, size_t* moved, waywiser_transfer** transfer);
 
-/* Like waywiser_read() and waywiser_write() without a handle, but wait for the stream at most
- * `timeout` seconds (negative: without limit). If the stream has not completed its work by then,
- * *transfer is the handle of the transfer, which follows the stream and sets *moved to 0: the file
- * and the memory are in use until it has ended. Else *transfer is NULL. */
+/* Like waywiser_read() and waywiser_write() without a handle, but wait for the stream, for GPUs and
+ * for other threads at most `timeout` seconds (negative: without limit). If the transfer has not
+ * ended by then, *transfer is its handle, and *moved is 0: the file and the memory are in use until
+ * it has ended. Else *transfer is NULL. */
 WAYWISER_API waywiser_status waywiser_read_and_wait(waywiser_context* context, int file,
                                                     uint64_t offset, void* to, size_t bytes,
                                                     void* stream, double timeout, size_t* moved,

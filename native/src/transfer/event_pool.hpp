@@ -19,7 +19,7 @@ public:
     // An event of the device, for ordering only. It may be dropped instead of given back. Throws
     // gpu::Error.
     [[nodiscard]] std::shared_ptr<gpu::Event> take(int device);
-    // The device must be that of take(). The event is not used again if somebody else still has
+    // The device must be that of take(). The event is not used again if another owner still has
     // it: a stream may be about to wait for what it recorded.
     void give_back(int device, std::shared_ptr<gpu::Event> event);
 
