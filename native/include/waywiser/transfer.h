@@ -228,18 +228,15 @@ WAYWISER_API waywiser_status waywiser_copy_async(waywiser_context* context, void
 
 /* Copies `count` pieces: sizes[i] bytes from from[i] to to[i], in any order. Fails with
  * WAYWISER_INVALID if a destination overlaps another destination or a source. If `transfer` is NULL
- * it behaves like waywiser_copy(), else like waywiser_copy_async(): it returns at once if all
- * pageable pieces have the same source and destination place (host to one GPU, say); otherwise it
- * first copies the pieces of all but one pair of places. Pieces of managed memory are always
- * copied before it returns. The three arrays have `count` entries each. */
+ * it behaves like waywiser_copy(), else like waywiser_copy_async(): it returns at once, unless the
+ * GPU runtime blocks in its copies of managed memory. The three arrays have `count` entries each. */
 WAYWISER_API waywiser_status waywiser_copy_batch(waywiser_context* context, void* const* to,
                                                  const void* const* from, const size_t* sizes,
                                                  size_t count, void* stream,
                                                  waywiser_transfer** transfer);
 /* Copies the same, and returns like waywiser_copy_and_wait() when the host's side of all pieces is
  * free. Pieces in pageable memory, unless they are few and short, are moved by the calling thread
- * too. If the time is too short for those of several pairs of places, it first copies the pieces of
- * all but one pair. */
+ * too. */
 WAYWISER_API waywiser_status waywiser_copy_batch_and_wait(waywiser_context* context,
                                                           void* const* to, const void* const* from,
                                                           const size_t* sizes, size_t count,
