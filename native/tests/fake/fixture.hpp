@@ -14,24 +14,15 @@ protected:
     OnFake() {
         setenv("WAYWISER_POLICY", "off", 0);  // not a policy of whoever runs the tests
         fake::reset();
-        before_ = fake::live();
     }
-    // The test leaves objects behind on purpose.
-    void keep_objects() { keeps_objects_ = true; }
 
 public:
     ~OnFake() override {
         fake::reset();
-        if (!keeps_objects_) {
-            EXPECT_EQ(fake::live(), before_) << "something outlived the test";
-        }
+        EXPECT_EQ(fake::live(), fake::Live{}) << "something outlived the test";
     }
     OnFake(const OnFake&) = delete;
     OnFake& operator=(const OnFake&) = delete;
-
-private:
-    fake::Live before_;
-    bool keeps_objects_ = false;
 };
 
 }  // namespace waywiser::test

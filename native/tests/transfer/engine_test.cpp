@@ -216,27 +216,6 @@ TEST_F(OnEngine, WaitsForWorkOnTheHostHoweverLongItTakes) {
     slow->rethrow();
 }
 
-TEST_F(OnEngine, ThatGivesUpKeepsWhatAGpuMayUse) {
-    auto from = sequence(2 * kMiB, 9);
-    const gpu::DeviceBuffer device(0, from.size());
-    auto own = engine({.unresponsive_seconds = 0.05});
-    fake::configure("hang=copy@1");
-    const auto hung =
-        job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size());
-    own->start(hung);
-    while (fake::counts().copies == 0) std::this_thread::yield();
-    EXPECT_FALSE(own->stop());
-    EXPECT_TRUE(hung->done());
-    EXPECT_THROW(hung->rethrow(), MemoryInUse);
-    EXPECT_FALSE(own->stop()) << "also for another caller";
-    EXPECT_EQ(own->warnings().size(), 1U);
-    own.reset();
-    EXPECT_GT(fake::live().registrations, 0U) << "staging memory that a GPU may read was freed";
-    fake::reset();  // the GPU answers again
-    gpu::synchronize_device(0);
-    keep_objects();
-}
-
 // A job that has failed before it started has no chunk that a thread could complete.
 TEST_F(OnEngine, CompletesAJobThatHasFailedBefore) {
     auto own = engine();

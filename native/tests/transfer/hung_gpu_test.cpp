@@ -21,6 +21,9 @@
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "support/sanitizer.hpp"
+#include "transfer/chunked_copy.hpp"
+#include "transfer/discover.hpp"
+#include "transfer/engine.hpp"
 #include "units.hpp"
 #include "waywiser/transfer.h"
 
@@ -32,13 +35,22 @@ constexpr std::size_t kHungBytes = 16 * kMiB;
 constexpr std::size_t kHungAwakeBytes = 4 * kMiB;
 constexpr std::size_t kHungBlock = 64 * kKiB;
 
-// What a case needs. Never freed: the GPU that hangs may use it.
+// Keeps an object until the process ends: the GPU that hangs may use it.
+template <class Object>
+Object* never_freed(Object* object) {
+    static auto& all = *new std::vector<std::shared_ptr<void>>();
+    all.emplace_back(object);
+    return object;
+}
+
+// What a case needs.
 struct HungWorld {
-    std::byte* device = (new gpu::DeviceBuffer(0, kHungBytes))->data();
-    std::byte* other = (new gpu::DeviceBuffer(1, kHungBytes))->data();
-    std::byte* pinned = (new gpu::HostBuffer(kHungBytes, gpu::HostUse::portable, 0))->data();
-    std::byte* pageable = (new std::vector<std::byte>(kHungBytes, std::byte{1}))->data();
-    void* stream = (new gpu::Stream(0))->handle();
+    std::byte* device = never_freed(new gpu::DeviceBuffer(0, kHungBytes))->data();
+    std::byte* other = never_freed(new gpu::DeviceBuffer(1, kHungBytes))->data();
+    std::byte* pinned =
+        never_freed(new gpu::HostBuffer(kHungBytes, gpu::HostUse::portable, 0))->data();
+    std::byte* pageable = never_freed(new std::vector<std::byte>(kHungBytes, std::byte{1}))->data();
+    void* stream = never_freed(new gpu::Stream(0))->handle();
     int file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     waywiser_context* context = nullptr;
 
@@ -237,9 +249,9 @@ TEST_F(HungGpu, AContextCanBeReleasedAndAProcessCanExit) {
         return status == WAYWISER_OK ? 0 : 1;
     };
     const auto exit_beside = [](double awake) {
-        HungWorld world(awake);
+        const HungWorld& world = *never_freed(new HungWorld(awake));
         fake::configure("hang=copy@1");
-        waywiser_transfer* left = nullptr;
+        static waywiser_transfer* left = nullptr;
         waywiser_copy_and_wait(world.context, world.device, world.pageable, 2 * kHungAwakeBytes,
                                world.stream, kHungLimit, &left);
         return left == nullptr ? 1 : 0;
@@ -254,6 +266,34 @@ TEST_F(HungGpu, AContextCanBeReleasedAndAProcessCanExit) {
     EXPECT_EQ(list.status(), 0);
     EXPECT_EQ(exits.status(), 0);
     EXPECT_EQ(exits_awake.status(), 0);
+}
+
+// An engine that could not be stopped stays as it is, also without an owner.
+TEST_F(HungGpu, KeepsStagingMemoryThatAGpuMayUse) {
+    const ChildProcess engine([] {
+        using transfer::End;
+        const HungWorld world;
+        std::shared_ptr<transfer::Engine> own = transfer::Engine::make(
+            transfer::discover_machine(),
+            {.threads = 2, .pinned_bytes = 4 * kMiB, .unresponsive_seconds = 0.05});
+        fake::configure("hang=copy@1");
+        const auto job = std::make_shared<transfer::ChunkedCopy>(*own, End::device(world.device, 0),
+                                                                 End::host(world.pageable, false),
+                                                                 2 * kMiB, transfer::CopyShape{});
+        own->start(job);
+        while (fake::counts().copies == 0) std::this_thread::yield();
+        if (own->stop() || own->stop()) return 1;  // the second time too
+        if (!job->done()) return 2;
+        try {
+            job->rethrow();
+            return 3;
+        } catch (const transfer::MemoryInUse&) {
+        }
+        if (own->warnings().size() != 1) return 4;
+        own.reset();
+        return fake::live().registrations > 0 ? 0 : 5;
+    });
+    EXPECT_EQ(engine.status(), 0);
 }
 
 TEST_F(HungGpu, DoesNotHoldUpAnotherContext) {
