@@ -29,12 +29,15 @@ def declarations(header: Path) -> list[str]:
 
 
 def is_kept(old: str, now: list[str]) -> bool:
-    """Whether the declaration is the same, or a structure that states its size and has got more
-    fields at its end."""
+    """Whether the declaration is the same, a structure that states its size and has got more fields
+    at its end, or an enumeration that has got more values at its end."""
     fields, closed, name = old.rpartition("}")
-    grows = closed and re.search(r"\{ *size_t size;", fields)
-    return old in now or bool(
-        grows and any(each.startswith(fields) and each.endswith(closed + name) for each in now)
+    if closed and old.startswith("typedef enum"):
+        fields = fields.rstrip() + ","
+    elif not closed or not re.search(r"\{ *size_t size;", fields):
+        return old in now
+    return old in now or any(
+        each.startswith(fields) and each.endswith(closed + name) for each in now
     )
 
 
@@ -51,6 +54,7 @@ def test_a_changed_declaration_is_found(tmp_path: Path) -> None:
         ("size_t relay_count;", "int relay_count;"),
         ("int quiet;", "double before; int quiet;"),
         ("WAYWISER_FORKED = 9", "WAYWISER_FORKED = 8"),
+        ("WAYWISER_FORKED = 9,", "WAYWISER_FORKED = 9, WAYWISER_BETWEEN = 12,"),
         ("void* to, const void* from,", "const void* from, void* to,"),
         ("WAYWISER_TRANSFER_ABI 1", "WAYWISER_TRANSFER_ABI 2"),
     ):

@@ -61,6 +61,7 @@ extern "C" {
 /* Ordered with no stream: only for copies of host memory and of files. */
 #define WAYWISER_NO_STREAM ((void*)0x3)
 
+/* Later versions may have more of these at the end: each but WAYWISER_OK is a failure. */
 typedef enum waywiser_status {
     WAYWISER_OK = 0,
     WAYWISER_INVALID = 1,       /* an argument is invalid: ranges overlap, a null pointer */

@@ -78,11 +78,13 @@ void rethrow_when_settled(const Ordering& order) {
 }
 
 void rethrow_when_settled(const Engine& engine, const CallerStream& stream) {
-    std::optional<Ordering> known;
-    try {
-        known = ordering(engine, stream, 0);
-    } catch (const std::exception&) {  // the stream cannot be queried
-    }
+    const auto known = [&]() -> std::optional<Ordering> {
+        try {
+            return ordering(engine, stream, 0);
+        } catch (const std::exception&) {
+            return std::nullopt;  // the stream cannot be queried
+        }
+    }();
     if (!known) throw;
     rethrow_when_settled(*known);
 }

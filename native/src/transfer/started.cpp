@@ -59,7 +59,7 @@ bool WatchedEvent::wait(const Deadline& deadline) {
     return std::ranges::all_of(watches(), [&](const auto& job) { return job->wait(deadline); });
 }
 
-void WatchedEvent::notify(std::shared_ptr<Notification> notification, Engine& engine) {
+void WatchedEvent::notify(const std::shared_ptr<Notification>& notification, Engine& engine) {
     if (ended()) return notification->job_ended();
     // A job of no bytes starts, and ends, with the event.
     const auto watch = std::make_shared<Job>(0, 1, 1);
@@ -83,12 +83,16 @@ void Started::add(Started other) {
 }
 
 void rethrow_when_ended(const Started& started) {
-    bool ended = true;
-    try {
-        ended = started.wait(Deadline(kUnresponsiveSeconds));
-    } catch (const std::exception&) {  // it has failed too
-    }
-    if (ended) throw;
+    const auto ends = [&] {
+        try {
+            return started.wait(Deadline(kUnresponsiveSeconds));
+        } catch (const MemoryInUse&) {
+            return false;
+        } catch (const std::exception&) {
+            return true;  // it has failed too
+        }
+    };
+    if (ends()) throw;
     try {
         throw;
     } catch (const std::exception& error) {

@@ -26,7 +26,7 @@ public:
     [[nodiscard]] bool done();
     // See Started.
     bool wait(const Deadline& deadline);
-    void notify(std::shared_ptr<Notification> notification, Engine& engine);
+    void notify(const std::shared_ptr<Notification>& notification, Engine& engine);
 
 private:
     [[nodiscard]] bool ended() const noexcept;
