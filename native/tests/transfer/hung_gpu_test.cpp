@@ -277,20 +277,17 @@ TEST_F(HungGpu, KeepsStagingMemoryThatAGpuMayUse) {
             transfer::discover_machine(),
             {.threads = 2, .pinned_bytes = 4 * kMiB, .unresponsive_seconds = 0.05});
         fake::configure("hang=copy@1");
-        const auto job = std::make_shared<transfer::ChunkedCopy>(*own, End::device(world.device, 0),
-                                                                 End::host(world.pageable, false),
-                                                                 2 * kMiB, transfer::CopyShape{});
+        const auto job = std::make_shared<transfer::ChunkedCopy>(
+            *own, End::device(world.device, 0), End::host(world.pageable, false), 2 * kMiB,
+            transfer::CopyShape{.chunk = 64 * kKiB, .slots = 2});
         own->start(job);
         while (fake::counts().copies == 0) std::this_thread::yield();
         if (own->stop() || own->stop()) return 1;  // the second time too
         if (!job->done()) return 2;
-        try {
-            job->rethrow();
-            return 3;
-        } catch (const transfer::MemoryInUse&) {
-        }
-        if (own->warnings().size() != 1) return 4;
+        EXPECT_THROW(job->rethrow(), transfer::MemoryInUse);
+        if (own->warnings().size() != 1) return 3;
         own.reset();
+        if (testing::Test::HasFailure()) return 4;
         return fake::live().registrations > 0 ? 0 : 5;
     });
     EXPECT_EQ(engine.status(), 0);
