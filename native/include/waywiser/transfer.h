@@ -129,8 +129,9 @@ typedef struct waywiser_options {
 WAYWISER_API waywiser_status waywiser_context_create(const waywiser_options* options,
                                                      waywiser_context** context);
 /* Cancels transfers whose threads wait for the stream, waits for those that have started, and stops
- * the threads; exit() does the same. If no GPU completes anything for 5 seconds, the transfers fail
- * with WAYWISER_IN_USE, and the context keeps their staging memory, streams and threads for ever. A
+ * the threads; exit() does the same. If none of them progresses on a GPU for 5 seconds, the
+ * transfers fail with WAYWISER_IN_USE, and the context keeps their staging memory, streams and
+ * threads for ever. So it does if lists in the program's streams have not ended 5 seconds later. A
  * call of the GPU runtime that does not return, also in exit(), is not ended. Copies made by the GPU runtime (pinned memory, lists, small copies) are already in
  * the stream and continue: synchronise it before their memory is freed. Does nothing in a forked
  * child, and for NULL. Handles of its transfers stay valid, and are released on their own. Memory

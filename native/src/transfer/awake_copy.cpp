@@ -198,7 +198,7 @@ bool AwakeCopy::has_arrived(std::size_t submission) {
 void AwakeCopy::settle() noexcept {
     const Settled now = transfer::settle(stream_);
     if (now == Settled::yes) return;
-    may_be_in_use_ = true;
+    settled_ = now;
     if (now == Settled::no) keep_in_use();
 }
 
@@ -209,9 +209,10 @@ void AwakeCopy::finish() {
     events_.clear();
 }
 
-// No thread works on the copy any more, and no GPU, unless it is unknown.
+// No thread works on the copy any more, and no GPU, unless it has failed after fill().
 void AwakeCopy::clear() noexcept {
-    if (may_be_in_use_) slot_.abandon();
+    if (to_gpu_ && failed() && settled_ == Settled::yes) settle();
+    if (settled_ != Settled::yes) slot_.abandon(settled_);
     slot_.release();
 }
 

@@ -16,6 +16,7 @@
 #include "transfer/engine.hpp"
 #include "transfer/job.hpp"
 #include "transfer/staging.hpp"
+#include "transfer/wait.hpp"
 
 namespace waywiser::transfer {
 
@@ -35,7 +36,7 @@ public:
 
     void fill(Chunk& chunk) override;
     [[nodiscard]] bool drains() const override { return !to_gpu_; }
-    [[nodiscard]] bool waits_in_fill() const override { return !to_gpu_; }
+    [[nodiscard]] bool waits_in_fill() const override { return true; }
     void finish() override;
     void clear() noexcept override;
 
@@ -70,14 +71,14 @@ private:
 
     // Threads that wait look at some of these all the time. Each has a cache line of its own, so
     // that they do not slow down who changes the others.
-    alignas(64) std::atomic<bool> submitting_{false};     // a thread submits what goes to the host
-    alignas(64) std::atomic<std::size_t> submitted_{0};   // number of submissions
-    alignas(64) std::atomic<bool> querying_{false};       // a thread asks whether one has ended
-    alignas(64) std::atomic<std::size_t> arrived_{0};     // number of submissions that have ended
-    alignas(64) std::atomic<std::size_t> next_{0};        // piece to a GPU that no CPU has copied
-    alignas(64) std::atomic<std::size_t> drained_{0};     // number of pieces at the destination
-    alignas(64) std::atomic<bool> broken_{false};         // a thread has failed
-    alignas(64) std::atomic<bool> may_be_in_use_{false};  // the staging memory, by a GPU
+    alignas(64) std::atomic<bool> submitting_{false};    // a thread submits what goes to the host
+    alignas(64) std::atomic<std::size_t> submitted_{0};  // number of submissions
+    alignas(64) std::atomic<bool> querying_{false};      // a thread asks whether one has ended
+    alignas(64) std::atomic<std::size_t> arrived_{0};    // number of submissions that have ended
+    alignas(64) std::atomic<std::size_t> next_{0};       // piece to a GPU that no CPU has copied
+    alignas(64) std::atomic<std::size_t> drained_{0};    // number of pieces at the destination
+    alignas(64) std::atomic<bool> broken_{false};        // a thread has failed
+    alignas(64) std::atomic<Settled> settled_{Settled::yes};  // whether a GPU may use the slot
 };
 
 }  // namespace waywiser::transfer

@@ -7,13 +7,18 @@
 namespace waywiser::transfer {
 
 void ChunkSubmission::settle(Job& job, Chunk& chunk) {
+    if (job.is_in_use()) {  // in a stream of its own
+        chunk.slot.abandon(Settled::no);
+        chunk.bounce.abandon(Settled::no);
+        return;
+    }
     for (const gpu::Stream* used : {chunk.stream, chunk.second}) {
         if (used == nullptr) continue;
         const Settled now = transfer::settle(*used);
         if (now == Settled::yes) continue;
         if (now == Settled::no) job.keep_in_use();
-        chunk.slot.abandon();
-        chunk.bounce.abandon();
+        chunk.slot.abandon(now);
+        chunk.bounce.abandon(now);
         return;
     }
 }

@@ -203,9 +203,13 @@ Waited copy_small_and_wait(const std::shared_ptr<Engine>& engine, void* to, cons
             Waited waited = make_and_wait(engine, ready, bytes, deadline);
             // Also on the GPU, as the others.
             const bool is_left = !waited.rest && !waited.ended && !ready.order.capturing;
-            auto marked = is_left ? mark(*engine, stream_of_copy(stream, to, from, bytes), bytes)
-                                  : std::nullopt;
-            return marked ? wait_for_end(std::move(*marked), deadline) : std::move(waited);
+            if (!is_left) return waited;
+            try {
+                auto marked = mark(*engine, stream_of_copy(stream, to, from, bytes), bytes);
+                return marked ? wait_for_end(std::move(*marked), deadline) : std::move(waited);
+            } catch (const gpu::Error&) {
+                rethrow_when_settled(ready.order);
+            }
         }
         plain_copy(ready.to, ready.from, bytes, ready.order);
         if (ready.order.capturing) return {.rest = std::nullopt, .ended = false};  // only recorded

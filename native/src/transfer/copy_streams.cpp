@@ -19,9 +19,9 @@ gpu::Stream& CopyStreams::of(const Lane& lane) {
     return streams_.emplace(lane, gpu::Stream(lane.first)).first->second;
 }
 
-CopyStreams::Lease CopyStreams::beside(int device, const void* callers) {
+CopyStreams::Lease CopyStreams::beside(int device, const void* callers, Use use) {
     const bool of_thread = CallerStream{.handle = const_cast<void*>(callers)}.is_per_thread();
-    const Caller caller(callers, of_thread ? std::this_thread::get_id() : std::thread::id());
+    const Caller caller(callers, of_thread ? std::this_thread::get_id() : std::thread::id(), use);
     const std::lock_guard lock(mutex_);
     std::list<Beside>& all = beside_[device];
     auto found = std::ranges::find(all, caller, &Beside::caller);

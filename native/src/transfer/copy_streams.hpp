@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
-#include <utility>
+#include <tuple>
 
 #include "gpu/gpu.hpp"
 #include "host/spinning_mutex.hpp"
@@ -46,17 +46,20 @@ public:
     void assign(const Route& route, Chunk& chunk);
     // The stream of a copy engine.
     gpu::Stream& of(const Lane& lane);
-    // A stream for copies beside a caller's stream, behind those that were made beside it. No two
-    // callers' streams share one: what holds back the first would hold back the second. Throws
-    // gpu::Error.
-    Lease beside(int device, const void* callers);
+    // snapshot: later work of the caller's stream does not wait for the copies. substitute: it
+    // does.
+    enum class Use { snapshot, substitute };
+    // A stream for copies beside a caller's stream, behind those that were made beside it for the
+    // same use. No two callers' streams or uses share one: what holds back the first would hold
+    // back the second. Throws gpu::Error.
+    Lease beside(int device, const void* callers, Use use);
 
     // The streams that exist now.
     [[nodiscard]] std::size_t size() const;
 
 private:
-    // The handle of a stream, and the thread if it is the default stream of one.
-    using Caller = std::pair<const void*, std::thread::id>;
+    // The handle of a stream, the thread if it is the default stream of one, and the use.
+    using Caller = std::tuple<const void*, std::thread::id, Use>;
     struct Beside {
         gpu::Stream stream;
         Caller caller;

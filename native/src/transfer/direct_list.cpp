@@ -55,7 +55,8 @@ void move_by_batches(std::span<const Piece> pieces, const gpu::Stream& stream) {
 // legacy stream after it.
 template <class Enqueue>
 void on_substitute(Engine& engine, const gpu::Stream& legacy, const Enqueue& enqueue) {
-    const CopyStreams::Lease lease = engine.streams().beside(legacy.device(), legacy.handle());
+    const CopyStreams::Lease lease =
+        engine.streams().beside(legacy.device(), legacy.handle(), CopyStreams::Use::substitute);
     const gpu::Stream& substitute = *lease;
     std::shared_ptr<gpu::Event> event = engine.events().take(legacy.device());
     event->record(legacy);
@@ -77,9 +78,10 @@ void on_substitute(Engine& engine, const gpu::Stream& legacy, const Enqueue& enq
 // The pipeline that a list has taken. What it moves is before the later work of the list's stream.
 class TakenPipeline {
 public:
-    // `bytes`: of the list.
-    TakenPipeline(ListStaging& lists, const gpu::Stream& stream, std::size_t bytes)
-        : lists_(lists), stream_(stream), bytes_(bytes) {}
+    // `bytes`: of the list. The destructor sets `in_use` if a GPU that does not answer may use its
+    // memory.
+    TakenPipeline(ListStaging& lists, const gpu::Stream& stream, std::size_t bytes, bool& in_use)
+        : lists_(lists), stream_(stream), bytes_(bytes), in_use_(in_use) {}
     // Without finish(), after a failure.
     ~TakenPipeline() {
         if (!taken_) return;
@@ -87,7 +89,7 @@ public:
             (*taken_)->finish_before(stream_);
             (*taken_)->join();
         } catch (const gpu::Error&) {
-            lists_.drop(stream_.device(), std::move(taken_));
+            in_use_ = lists_.drop(stream_.device(), std::move(taken_)) == Settled::no;
             return;
         }
         give_back();
@@ -124,6 +126,7 @@ private:
     ListStaging& lists_;
     const gpu::Stream& stream_;
     const std::size_t bytes_;
+    bool& in_use_;
     std::unique_ptr<OwnPipeline> taken_;
 };
 
@@ -507,17 +510,22 @@ void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
     }
     // Behind other work there is time to check all of it.
     if (!list.checked && !queue.done()) list.check();
+    bool in_use = false;
     try {
         ListMove move{.engine = engine,
                       .group = group,
                       .queue = queue,
                       .stream = stream,
                       .kernel_reaches = group.same_addresses && gpu_of(group) == queue.device(),
-                      .pipeline = {engine.lists(), queue, list.bytes()}};
+                      .pipeline = {engine.lists(), queue, list.bytes(), in_use}};
         for_each_part(list, [&](const ListPart& part) { return move_part(move, part); });
         move.pipeline.finish();
-    } catch (const InvalidCopy&) {
+    } catch (const InvalidCopy& error) {
+        if (in_use) throw MemoryInUse(error.what());
         rethrow_when_settled(queue);  // the caller may free the memory of earlier parts
+    } catch (const std::exception& error) {
+        if (in_use) throw MemoryInUse(error.what());
+        throw;
     }
 }
 

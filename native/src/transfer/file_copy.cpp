@@ -83,6 +83,7 @@ std::optional<Started> run_file(Engine& engine, const FileCopy& copy, std::size_
     try {
         copy.job->rethrow();  // it has failed since; that is not the end of the file
     } catch (...) {
+        moved = 0;
         if (!copy.job->wait(deadline)) return Started(engine.shared_from_this(), copy.job);
         moved = copy.job->moved();
         throw;

@@ -73,7 +73,7 @@ public:
     virtual void drain(Chunk&) {}
     // Whether drain() has work to do: the host must then wait for the whole transfer.
     [[nodiscard]] virtual bool drains() const { return false; }
-    // Whether fill() waits for a GPU, for a limited time.
+    // Whether fill() may wait for a GPU.
     [[nodiscard]] virtual bool waits_in_fill() const { return false; }
     // Called once when all chunks are done, or fill() has set `ends_job` of one, before waiters are
     // notified. May throw.
@@ -142,6 +142,7 @@ public:
     [[nodiscard]] bool failed() const;
     // A GPU that does not answer may use the memory of both sides.
     void keep_in_use() { in_use_ = true; }
+    [[nodiscard]] bool is_in_use() const { return in_use_; }
     // The event follows a submitted chunk.
     void add_in_flight(std::shared_ptr<const gpu::Event> event);
     // Returns whether the job has failed.

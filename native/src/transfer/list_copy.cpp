@@ -184,11 +184,15 @@ public:
     // With the calling thread. Returns what is left of it at the deadline.
     std::optional<Started> run(const Deadline& deadline) {
         try {
-            for (PieceGroup& group : groups_) {
-                if (is_late_) {
-                    start_group(group);
-                } else {
-                    run_group(group, deadline);
+            // A call of the runtime with pageable memory would wait for lists before it.
+            for (const bool singly : {true, false}) {
+                for (PieceGroup& group : groups_) {
+                    if (is_run_singly(group) != singly) continue;
+                    if (is_late_) {
+                        start_group(group);
+                    } else {
+                        run_group(group, deadline);
+                    }
                 }
             }
             if (!is_late_) return std::nullopt;
@@ -222,6 +226,11 @@ public:
 private:
     [[nodiscard]] bool is_of_job(const PieceGroup& group) const {
         return method_of(engine_, group) == GroupMethod::staged && !engine_.options().plain;
+    }
+
+    [[nodiscard]] bool is_run_singly(const PieceGroup& group) const {
+        const GroupMethod method = method_of(engine_, group);
+        return method != GroupMethod::direct && is_copied_singly(engine_, group, method, false);
     }
 
     // An event after what is in the caller's stream.

@@ -129,22 +129,16 @@ private:
 // A pipeline with its staging memory, within a budget.
 class OwnPipeline {
 public:
-    // The bytes of the shape are taken from the budget already. Gives them back if it throws.
-    OwnPipeline(int device, const PipelineShape& shape, Budget& budget)
-        : share_{budget, shape.bytes()},
+    // `share`: the bytes of the shape.
+    OwnPipeline(int device, const PipelineShape& shape, BudgetShare share)
+        : share_(std::move(share)),
           memory_(device, shape.bytes()),
           pipeline_(device, memory_.data(), shape) {}
     [[nodiscard]] ListPipeline& operator*() { return pipeline_; }
     [[nodiscard]] ListPipeline* operator->() { return &pipeline_; }
 
 private:
-    struct Share {
-        Budget& budget;
-        std::size_t bytes;
-        ~Share() { budget.give_back(bytes); }
-    };
-
-    const Share share_;
+    const BudgetShare share_;
     gpu::DeviceBuffer memory_;
     ListPipeline pipeline_;
 };

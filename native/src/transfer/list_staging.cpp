@@ -94,9 +94,10 @@ void ListStaging::retire(Table table, const gpu::Stream& stream) {
     } catch (const gpu::Error& error) {
         if (error.kind() == gpu::Failure::sticky) throw;
     }
-    if (settle(stream) == Settled::yes) return;
-    table.pinned.abandon();
-    table.on_device.abandon();
+    const Settled now = settle(stream);
+    if (now == Settled::yes) return;
+    table.pinned.abandon(now);
+    table.on_device.abandon(now);
 }
 
 PipelineShape ListStaging::largest_pipeline(int device) {
@@ -136,11 +137,14 @@ std::unique_ptr<OwnPipeline> ListStaging::take_pipeline(const gpu::Stream& strea
         return nullptr;
     }
     try {
-        return std::make_unique<OwnPipeline>(device, shape, budget);
+        return std::make_unique<OwnPipeline>(device, shape, BudgetShare(budget, shape.bytes()));
     } catch (const gpu::Error& error) {
         uncount();
         if (error.kind() != gpu::Failure::out_of_memory) throw;
         return nullptr;
+    } catch (...) {
+        uncount();
+        throw;
     }
 }
 
@@ -151,13 +155,15 @@ void ListStaging::give_back(int device, std::unique_ptr<OwnPipeline> pipeline) {
     --own.all;
 }
 
-void ListStaging::drop(int device, std::unique_ptr<OwnPipeline> pipeline) noexcept {
-    if ((*pipeline)->settle() == Settled::no) {
+Settled ListStaging::drop(int device, std::unique_ptr<OwnPipeline> pipeline) noexcept {
+    const Settled now = (*pipeline)->settle();
+    if (now == Settled::no) {
         keep_for_ever(pipeline.release());  // and counted
-        return;
+        return now;
     }
     pipeline.reset();
     give_back(device, nullptr);
+    return now;
 }
 
 unsigned ListStaging::multiprocessors(int device) {

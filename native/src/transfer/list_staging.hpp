@@ -59,8 +59,8 @@ public:
     // After its moves for the list, and finish_before() the stream.
     void give_back(int device, std::unique_ptr<OwnPipeline> pipeline);
     // After a failure that may have left moves without an order: waits for them, and frees the
-    // pipeline. A GPU that does not answer keeps it.
-    void drop(int device, std::unique_ptr<OwnPipeline> pipeline) noexcept;
+    // pipeline. A GPU that does not answer keeps it (`no`), and may use the memory of the list.
+    Settled drop(int device, std::unique_ptr<OwnPipeline> pipeline) noexcept;
     // Number of multiprocessors of a GPU.
     unsigned multiprocessors(int device);
     // Waits for work in progress; false if it has not ended before the deadline: this must not be

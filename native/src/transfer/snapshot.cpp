@@ -63,7 +63,8 @@ void enqueue(const Piece& piece, std::size_t turn, const gpu::Stream& queue) {
 
 Started copy_beside(Engine& engine, const CopyList& list, const Ordering& order) {
     const gpu::Stream& callers = *order.stream;
-    CopyStreams::Lease lease = engine.streams().beside(callers.device(), callers.handle());
+    CopyStreams::Lease lease =
+        engine.streams().beside(callers.device(), callers.handle(), CopyStreams::Use::snapshot);
     const gpu::Stream& queue = *lease;
     gpu::Event before(callers.device(), gpu::EventUse::ordering);
     gpu::Event after(callers.device(), gpu::EventUse::ordering);

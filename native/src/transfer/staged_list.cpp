@@ -178,6 +178,15 @@ void StagedList::drain(Chunk& chunk) {
 }
 
 void StagedList::submit(Chunk& chunk) {
+    try {
+        enqueue(chunk);
+    } catch (const MemoryInUse&) {
+        keep_in_use();
+        throw;
+    }
+}
+
+void StagedList::enqueue(Chunk& chunk) {
     if (from_gpu_) {
         move_on_gpu(*source_, ListSide::from, chunk, 0, *chunk.stream, nullptr);
     }
@@ -293,7 +302,9 @@ bool StagedList::OnGpu::move_by_pipeline(const Runs& listed, std::byte* slot, Li
             pipeline.finish_before(stream);
             pipeline.join();
         } catch (const gpu::Error&) {
-            lists_.drop(gpu_, std::move(pipeline_));
+            if (lists_.drop(gpu_, std::move(pipeline_)) == Settled::no) {
+                throw MemoryInUse("a list could not be moved, and its GPU does not answer");
+            }
         }
         throw;
     }

@@ -73,6 +73,7 @@ private:
         bool has_none_ = false;  // none was free, or there was no memory for one
     };
 
+    void enqueue(Chunk& chunk);
     // `table`: the number of the table for the side on the GPU.
     void move_on_gpu(OnGpu& gpu, ListSide side, const Chunk& chunk, std::size_t table,
                      const gpu::Stream& stream, const gpu::Event* after) const;

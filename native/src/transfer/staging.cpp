@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "host/pages.hpp"
+#include "transfer/process_state.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -50,8 +51,8 @@ void Slot::release() noexcept {
     data_ = nullptr;
 }
 
-void Slot::abandon() noexcept {
-    if (owner_ != nullptr && data_ != nullptr) owner_->abandon(data_);
+void Slot::abandon(Settled why) noexcept {
+    if (owner_ != nullptr && data_ != nullptr) owner_->abandon(data_, why);
     owner_ = nullptr;
     data_ = nullptr;
 }
@@ -205,13 +206,14 @@ void Slots::forget_free(const std::byte* begin, const Entry& entry) noexcept {
 }
 
 // The whole slab is retired.
-void Slots::abandon(std::byte* data) noexcept {
+void Slots::abandon(std::byte* data, Settled why) noexcept {
     {
         const std::lock_guard lock(mutex_);
         const auto slab = std::prev(slabs_.upper_bound(data));
         Entry& entry = slab->second;
         --entry.in_use;
         --in_use_;
+        if (why == Settled::no && entry.slab) keep_for_ever(entry.slab.release());
         if (!entry.abandoned) {
             entry.abandoned = true;
             forget_free(slab->first, entry);

@@ -11,9 +11,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/gpu.hpp"
+#include "transfer/wait.hpp"
 #include "waywiser/words.hpp"
 
 namespace waywiser::transfer {
@@ -38,6 +40,24 @@ private:
     std::atomic<std::size_t> used_{0};
 };
 
+// Bytes that were taken from a budget, and are given back at the end.
+class BudgetShare {
+public:
+    BudgetShare(Budget& budget, std::size_t bytes) : budget_(&budget), bytes_(bytes) {}
+    ~BudgetShare() {
+        if (budget_ != nullptr) budget_->give_back(bytes_);
+    }
+    BudgetShare(BudgetShare&& other) noexcept
+        : budget_(std::exchange(other.budget_, nullptr)), bytes_(other.bytes_) {}
+    BudgetShare& operator=(BudgetShare&&) = delete;
+    BudgetShare(const BudgetShare&) = delete;
+    BudgetShare& operator=(const BudgetShare&) = delete;
+
+private:
+    Budget* budget_;
+    std::size_t bytes_;
+};
+
 // A piece of staging memory, returned to its pool on destruction.
 class Slot {
 public:
@@ -52,8 +72,8 @@ public:
 
     void release() noexcept;
     // Never reuses the slot: a GPU may still access the memory, which stays in the budget and is
-    // freed with the pool.
-    void abandon() noexcept;
+    // freed with the pool; never, if the GPU does not answer.
+    void abandon(Settled why) noexcept;
     [[nodiscard]] std::byte* data() const { return data_; }
     [[nodiscard]] std::size_t size() const { return size_; }
     explicit operator bool() const { return data_ != nullptr; }
@@ -109,7 +129,7 @@ private:
     void add_free(std::byte* data, std::size_t bytes, std::size_t size);
     void notify_change();
     void give_back(std::byte* data) noexcept;
-    void abandon(std::byte* data) noexcept;
+    void abandon(std::byte* data, Settled why) noexcept;
     void forget_free(const std::byte* begin, const Entry& entry) noexcept;
     std::optional<Slot> take_free(std::size_t size);
     std::vector<std::unique_ptr<Slab>> evict_idle(std::size_t needed);

@@ -26,7 +26,16 @@ Settled settled(const Work& work) noexcept {
 
 }  // namespace
 
-Settled settle(const gpu::Stream& stream) noexcept { return settled(stream); }
+// A stream that others fill all the time is never done.
+Settled settle(const gpu::Stream& stream) noexcept {
+    try {
+        gpu::Event event(stream.device(), gpu::EventUse::ordering);
+        event.record(stream);
+        return settled(event);
+    } catch (const gpu::Error& error) {
+        return error.kind() == gpu::Failure::sticky ? Settled::lost : settled(stream);
+    }
+}
 Settled settle(const gpu::Event& event) noexcept { return settled(event); }
 
 }  // namespace waywiser::transfer

@@ -78,7 +78,8 @@ enum class Settled {
     lost,  // so is the context of the GPU, which runs nothing any more
     no,    // the GPU does not answer: it may use the memory of the work at any time
 };
-// Waits until all work in the stream, or before the event, is done: kUnresponsiveSeconds at most.
+// Waits until the work that is in the stream now, or before the event, is done:
+// kUnresponsiveSeconds at most. Others may go on to fill the stream. It must not be captured.
 Settled settle(const gpu::Stream& stream) noexcept;
 Settled settle(const gpu::Event& event) noexcept;
 

@@ -50,9 +50,12 @@ void Worker::poll_starts() {
 
 // Polling interval for chunks in flight, since each poll delays submissions. A caller does not
 // sleep: it yields, as the runtime does while it waits for a stream. Nor do threads that stay
-// awake.
+// awake, unless they have spun in fill().
 void Worker::nap(bool last) const {
-    if (!state_.caller && !parts_.schedule.keeps_awake()) return std::this_thread::sleep_for(kNap);
+    const bool has_spun = !state_.chunks.empty() && state_.chunks.front()->chunk.unfinished;
+    if (!state_.caller && (has_spun || !parts_.schedule.keeps_awake())) {
+        return std::this_thread::sleep_for(kNap);
+    }
     const auto end = std::chrono::steady_clock::now() + kNap;
     do {
         std::this_thread::yield();

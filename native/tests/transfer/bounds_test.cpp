@@ -147,32 +147,35 @@ TEST_F(Bounds, StreamsWithoutCopiesAreUsedAgain) {
 }
 
 TEST_F(Bounds, NoTwoStreamsInUseShareOne) {
+    using Use = transfer::CopyStreams::Use;
     transfer::CopyStreams pool;
     const gpu::Stream one(0);
     const gpu::Stream two(0);
     gpu::Gate gate(0);
     const void* first = nullptr;
     {
-        const auto lease = pool.beside(0, one.handle());
+        const auto lease = pool.beside(0, one.handle(), Use::snapshot);
         first = (*lease).handle();
         gate.close(*lease);
     }
     {
-        const auto lease = pool.beside(0, two.handle());
+        const auto lease = pool.beside(0, two.handle(), Use::snapshot);
         EXPECT_NE((*lease).handle(), first) << "its copies are not complete";
-        const auto again = pool.beside(0, one.handle());
+        const auto again = pool.beside(0, one.handle(), Use::snapshot);
         EXPECT_EQ((*again).handle(), first) << "copies of one stream follow each other";
         EXPECT_EQ(pool.size(), 2U);
+        const auto other = pool.beside(0, one.handle(), Use::substitute);
+        EXPECT_NE((*other).handle(), first) << "the program's stream would wait for the snapshot";
     }
     gate.open();
     gpu::synchronize_device(0);
     const gpu::Stream three(0);
-    const auto lease = pool.beside(0, three.handle());
-    EXPECT_EQ(pool.size(), 2U);
+    const auto lease = pool.beside(0, three.handle(), Use::snapshot);
+    EXPECT_EQ(pool.size(), 3U);
     // The default streams of threads have one handle, and are not one stream.
-    const auto mine = pool.beside(0, WAYWISER_PER_THREAD_STREAM);
+    const auto mine = pool.beside(0, WAYWISER_PER_THREAD_STREAM, Use::snapshot);
     std::jthread([&] {
-        const auto theirs = pool.beside(0, WAYWISER_PER_THREAD_STREAM);
+        const auto theirs = pool.beside(0, WAYWISER_PER_THREAD_STREAM, Use::snapshot);
         EXPECT_NE((*theirs).handle(), (*mine).handle());
     }).join();
 }

@@ -317,6 +317,11 @@ TEST_F(EveryCallFails, AndCopiesInFlightAreWaitedFor) {
     also = "delay=0.01@1+";
     fail_each({copy("async", Variant::async, one.data(), pinned.data(), kSmall),
                copy("wait", Variant::wait, pinned.data(), one.data(), kSmall)});
+    const Options awake{.relays = {}, .awake = true};
+    fail_each(
+        {chunked("awake", Variant::async, one.data(), pageable.data(), kAwake, awake),
+         chunked("awake, from GPU", Variant::async, pageable.data(), one.data(), kAwake, awake)},
+        of_many());
 }
 
 TEST_F(EveryCallFails, OfStagedCopies) {

@@ -293,6 +293,23 @@ TEST_F(HungGpu, KeepsStagingMemoryThatAGpuMayUse) {
     EXPECT_EQ(engine.status(), 0);
 }
 
+// A copy fails after a part of it was submitted to a GPU that does not answer. The context has no
+// transfer left when it is released.
+TEST_F(HungGpu, KeepsStagingMemoryOfAFailedCopy) {
+    const ChildProcess failed([] {
+        const HungWorld world(1e-3);
+        fake::configure("hang=copy@1;fail=event@1");
+        waywiser_transfer* left = nullptr;
+        const waywiser_status status =
+            waywiser_copy_and_wait(world.context, world.device, world.pageable, 2 * kHungAwakeBytes,
+                                   world.stream, -1, &left);
+        if (status != WAYWISER_IN_USE) return 1;
+        waywiser_context_release(world.context);
+        return fake::live().registrations > 0 ? 0 : 2;
+    });
+    EXPECT_EQ(failed.status(), 0);
+}
+
 TEST_F(HungGpu, DoesNotHoldUpAnotherContext) {
     const ChildProcess both([] {
         HungWorld hung;

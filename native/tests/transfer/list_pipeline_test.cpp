@@ -118,7 +118,7 @@ TEST_F(PipelinesOnFake, BringEveryByteAndTouchNoOther) {
     const gpu::Stream stream(0);
     Budget budget(shape.bytes());
     ASSERT_TRUE(budget.take(shape.bytes()));
-    OwnPipeline pipeline(0, shape, budget);
+    OwnPipeline pipeline(0, shape, BudgetShare(budget, shape.bytes()));
     const gpu::DeviceBuffer device(0, kBytes);
     const gpu::DeviceBuffer table(0, kBytes * sizeof(std::size_t));
     const gpu::HostBuffer host(kBytes, gpu::HostUse::portable, 0);
