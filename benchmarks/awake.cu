@@ -182,11 +182,11 @@ Shape prototype(const Sides& sides, cudaStream_t stream) {
     return best;
 }
 
-waywiser_context* context(int plain, double awake_seconds) {
+waywiser_context* context(int plain, double spin_seconds) {
     waywiser_options options{};
     options.size = sizeof options;
     options.plain = plain;
-    options.awake_seconds = awake_seconds;
+    options.spin_seconds = spin_seconds;
     options.policy = "off";
     waywiser_context* made = nullptr;
     check(waywiser_context_create(&options, &made));
@@ -206,8 +206,8 @@ int main(int count, char** arguments) {
     cudaStream_t stream = nullptr;
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
     waywiser_context* plain = context(1, 0);
-    const double awake_seconds = std::atof(arguments[1]);
-    waywiser_context* awake = context(0, awake_seconds);
+    const double spin_seconds = std::atof(arguments[1]);
+    waywiser_context* awake = context(0, spin_seconds);
 
     for (const std::size_t mib : {1, 2, 4, 8}) {
         for (const bool to_gpu : {true, false}) {
@@ -238,7 +238,7 @@ int main(int count, char** arguments) {
             const double by_plain = library(plain);
             const double by_awake = library(awake);
             // Its threads are not awake beside those of the prototype.
-            std::this_thread::sleep_for(std::chrono::duration<double>(2 * awake_seconds));
+            std::this_thread::sleep_for(std::chrono::duration<double>(2 * spin_seconds));
             const Shape shape = prototype(sides(pageable.data()), stream);
             std::printf(
                 "{\"copy\": \"%s %zu MiB\", \"pinned, us\": %.2f, \"runtime, us\": %.2f, "

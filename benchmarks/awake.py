@@ -4,7 +4,7 @@
 
 Each process measures all methods in turn, with memory that was touched before: PyTorch's copies of
 pinned and of pageable memory, and contexts with `plain`, with the defaults, and with
-`awake_seconds`. `to torch` is the time of PyTorch's pageable copy in the same process, divided by
+`spin_seconds`. `to torch` is the time of PyTorch's pageable copy in the same process, divided by
 that of the method. The figure is the median over the processes, with their smallest and largest.
 `CPUs` is the CPU time of the process in its wall time, while copies follow each other.
 
@@ -96,7 +96,7 @@ def replicate() -> Figures:
     with (
         transfer.Context(plain=True) as plain,
         transfer.Context() as usual,
-        transfer.Context(awake_seconds=AWAKE_SECONDS) as awake,
+        transfer.Context(spin_seconds=AWAKE_SECONDS) as awake,
     ):
         for size in SIZES:
             for to_gpu in (True, False):

@@ -80,10 +80,10 @@ class Training:
 
 
 class Method:
-    """Makes snapshots; `before_change` comes before each step of Adam."""
+    """Makes snapshots; `wait_source_read` comes before each step of Adam."""
 
     def begin(self, tensors: dict[str, torch.Tensor]) -> None: ...
-    def before_change(self) -> None: ...
+    def wait_source_read(self) -> None: ...
     def end(self) -> None: ...
 
 
@@ -95,8 +95,8 @@ class Ours(Method):
     def begin(self, tensors: dict[str, torch.Tensor]) -> None:
         self.made = snapshot(tensors, into=self.host)
 
-    def before_change(self) -> None:
-        self.made.before_change()
+    def wait_source_read(self) -> None:
+        self.made.wait_source_read()
 
     def end(self) -> None:
         self.made.result()
@@ -129,7 +129,7 @@ class SideStream(Blocking):
             for name, each in tensors.items():
                 self.host[name].copy_(each, non_blocking=True)
 
-    def before_change(self) -> None:
+    def wait_source_read(self) -> None:
         torch.cuda.current_stream().wait_stream(self.side)
 
     def end(self) -> None:
@@ -156,7 +156,7 @@ def steps_of(training: Training, method: Method, steps: int) -> list[float]:
         if step % EVERY == 0:
             method.begin(tensors)
         training.compute()
-        method.before_change()
+        method.wait_source_read()
         training.adam.step()
         events[step + 1].record()
     torch.cuda.synchronize()
@@ -192,7 +192,7 @@ def work(parameters: int, moments: bool, steps: int, seed: int, names: list[str]
         method = METHODS[name](tensors)
         if name != ALONE:
             method.begin(tensors)
-            method.before_change()
+            method.wait_source_read()
             method.end()
         found[name] = steps_of(training, method, steps)
         if name.startswith("waywiser") and "pageable" in name:
@@ -211,8 +211,8 @@ def check(parameters: int, moments: bool) -> None:
             training.adam.step()
             made = snapshot(tensors, into=host)
             kept = {name: each.clone() for name, each in tensors.items()}
-            blocks = made.will_block
-            made.before_change()
+            blocks = made.source_read_pending
+            made.wait_source_read()
             training.adam.step()
             made.result()
             torch.cuda.synchronize()

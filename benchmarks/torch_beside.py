@@ -33,7 +33,7 @@ def copies(size: int) -> dict[str, Callable[[], Wait]]:
     pageable = torch.zeros(size, dtype=torch.uint8)
     pinned = torch.zeros(size, dtype=torch.uint8, pin_memory=True)
     side = torch.cuda.Stream()
-    polite = transfer.Context(polite_bytes=4 << 20)
+    polite = transfer.Context(max_queued_bytes=4 << 20)
 
     def by_torch(destination: torch.Tensor) -> Wait:
         with torch.cuda.stream(side):

@@ -611,7 +611,7 @@ def polite(rows: Rows) -> None:
     there = torch.empty(8, dtype=torch.uint8, device="cuda")
     stream = torch.cuda.Stream()
     for bound in (0, 4 * MIB, 8 * MIB, 16 * MIB):
-        with ww.Context(polite_bytes=bound or None) as context:
+        with ww.Context(max_queued_bytes=bound or None) as context:
             context.copy(device, pageable)
             times: list[float] = []
             ending = threading.Event()

@@ -214,13 +214,14 @@ TEST_F(StreamOrder, HoldsInAPlainContext) {
 }
 
 TEST_F(StreamOrder, HoldsForAwakeThreads) {
-    expect_order({.threads = 4, .pinned_bytes = 64 * kMiB, .policy = "off", .awake_seconds = 0.5},
+    expect_order({.threads = 4, .pinned_bytes = 64 * kMiB, .policy = "off", .spin_seconds = 0.5},
                  "awake");
 }
 
 TEST_F(StreamOrder, HoldsInAPoliteContext) {
-    expect_order({.threads = 2, .pinned_bytes = 16 * kMiB, .polite_bytes = kMiB, .policy = "off"},
-                 "polite");
+    expect_order(
+        {.threads = 2, .pinned_bytes = 16 * kMiB, .max_queued_bytes = kMiB, .policy = "off"},
+        "polite");
 }
 
 TEST_F(StreamOrder, HoldsForRelays) {

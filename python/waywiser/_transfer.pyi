@@ -34,16 +34,16 @@ class TransferHandle:
         """Blocks until the last device operation is submitted, then makes ``stream`` wait for it.
 
         With a pageable destination it blocks until that is filled; with a pinned one it only orders
-        the GPU, unless the context has relays or polite_bytes. None means the streams that the
+        the GPU, unless the context has relays or max_queued_bytes. None means the streams that the
         call was ordered in; the numbers 0, 1 and 2 mean default streams of the operand's GPU.
         """
-    def before_change(self, stream: Any = None) -> None:
+    def wait_source_read(self, stream: Any = None) -> None:
         """Makes ``stream`` wait until the sources are read, so that later work in it may change
-        them. Blocks the host first while `will_block` is true. None means the streams that the
+        them. Blocks the host first while `source_read_pending` is true. None means the streams that the
         call was ordered in."""
     @property
-    def will_block(self) -> bool:
-        """Whether `before_change` would block the host now: not all reads are submitted yet."""
+    def source_read_pending(self) -> bool:
+        """Whether `wait_source_read` would block the host now: not all reads are submitted yet."""
     def _descriptor(self) -> int:
         """A new descriptor that becomes readable at the end; the caller closes it."""
     def __await__(self) -> Generator[Any, None, int]: ...
@@ -56,11 +56,11 @@ class Context:
         pinned_bytes: int | None = None,
         relays: Sequence[int] = (),
         relay_bytes: int | None = None,
-        polite_bytes: int | None = None,
+        max_queued_bytes: int | None = None,
         plain: bool = False,
         peer_access: bool = True,
         list_multiprocessors: int | None = None,
-        awake_seconds: float | None = None,
+        spin_seconds: float | None = None,
         policy: bytes = b"",
     ) -> None: ...
     def _report_warnings(self) -> None: ...
@@ -174,7 +174,7 @@ def snapshot_batch(
 ) -> TransferHandle:
     """Copies arrays on a GPU to host arrays beside the stream, and returns at once.
 
-    Later work in the stream does not wait for the copies. Call ``before_change()`` of the handle
+    Later work in the stream does not wait for the copies. Call ``wait_source_read()`` of the handle
     before a source is changed.
     """
 

@@ -75,7 +75,7 @@ typedef struct waywiser_options {
     size_t relay_count;
     size_t relay_bytes; /* maximum of staging memory on each relay; 0: 64 MiB */
     /* Maximum of bytes queued at once on a GPU's copy engine per direction; 0: no limit. */
-    size_t polite_bytes;
+    size_t max_queued_bytes;
     int plain;          /* 1: only plain copies of the GPU runtime; one thread for a file */
     int no_peer_access; /* 1: never enable peer access between the GPUs of a copy */
     /* Maximum of multiprocessors that move a list of short pieces over a GPU's link; 0: what the

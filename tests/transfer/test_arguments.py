@@ -137,5 +137,5 @@ def test_new_memory_is_an_error_with_what_to_do(
 
 @pytest.mark.parametrize("seconds", [True, "0.1", b"1", [1], {}])
 def test_seconds_are_a_number(seconds: Any) -> None:
-    with pytest.raises(transfer.InvalidOperand, match=r"awake_seconds is .*, not a number"):
-        transfer.Context(awake_seconds=seconds)
+    with pytest.raises(transfer.InvalidOperand, match=r"spin_seconds is .*, not a number"):
+        transfer.Context(spin_seconds=seconds)

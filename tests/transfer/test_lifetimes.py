@@ -351,7 +351,7 @@ class TestAwaiting:
 class TestContexts:
     def test_has_the_calls_as_methods(self, tmp_path: Any) -> None:
         source, there, back = random_array(STAGED), GpuArray(STAGED), np.zeros(STAGED, np.uint8)
-        with transfer.Context(threads=2, pinned_bytes=8 << 20, polite_bytes=1 << 20) as context:
+        with transfer.Context(threads=2, pinned_bytes=8 << 20, max_queued_bytes=1 << 20) as context:
             context.copy(there, source)
             context.copy_async(back, there).result()
             assert same_bytes(back, source)
@@ -424,7 +424,7 @@ class TestContexts:
             ({"pinned_bytes": "1G"}, TypeError, "pinned_bytes is '1G'"),
             ({"pinned_bytes": 1 << 64}, ValueError, "pinned_bytes is 18446744073709551616"),
             ({"relay_bytes": -5}, ValueError, "relay_bytes is -5"),
-            ({"polite_bytes": -5}, ValueError, "polite_bytes is -5"),
+            ({"max_queued_bytes": -5}, ValueError, "max_queued_bytes is -5"),
             ({"relays": 1}, TypeError, "relays is 1, not a sequence"),
             ({"relays": "1"}, TypeError, "relays is '1', not a sequence"),
             ({"relays": [None]}, TypeError, "an entry of relays is None"),
@@ -675,7 +675,7 @@ import ctypes, fake_gpu, gc, weakref
 for thing in (there.buffer, stream, gate):  # to free them waits for the GPU
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 host, there = np.zeros({STAGED}, np.uint8), GpuArray({STAGED})
-context = transfer.Context(threads=2, awake_seconds=1e-3)
+context = transfer.Context(threads=2, spin_seconds=1e-3)
 fake_gpu.configure("devices=1;hang=copy@1")
 def interrupt():
     time.sleep(0.3)

@@ -69,8 +69,8 @@ def test_a_change_that_is_queued_at_once_is_not_in_it(snapshots: Any, pinned: bo
     configure("d2h=0.5")
     known = tensors()
     made = snapshots.snapshot(known, pinned=pinned)
-    made.before_change()
-    assert not made.will_block
+    made.wait_source_read()
+    assert not made.source_read_pending
     for tensor in known.values():
         if tensor.nbytes:
             tensor.change()
@@ -84,19 +84,19 @@ def test_it_says_that_it_would_block(snapshots: Any) -> None:
     gate = gate_on(default_stream(0))
     pageable = snapshots.snapshot(known)
     pinned = snapshots.snapshot(known, pinned=True)
-    assert pageable.will_block
-    assert not pinned.will_block
-    pinned.before_change()
+    assert pageable.source_read_pending
+    assert not pinned.source_read_pending
+    pinned.wait_source_read()
     with pytest.raises(TransferTimeout):
         pageable.result(timeout=0.01)
-    ordered = threading.Thread(target=pageable.before_change)
+    ordered = threading.Thread(target=pageable.wait_source_read)
     ordered.start()
     ordered.join(0.05)
     assert ordered.is_alive()
     assert not pageable.done()
     gate.open()
     ordered.join()
-    assert not pageable.will_block
+    assert not pageable.source_read_pending
     for made in (pageable, pinned):
         expect_equal(made.result(), known)
 
@@ -107,7 +107,7 @@ def test_another_stream_can_be_ordered(snapshots: Any) -> None:
     made = snapshots.snapshot(known, pinned=True)
     other = Stream(0)
     made.wait(other.handle)
-    made.before_change(other.handle)
+    made.wait_source_read(other.handle)
     assert not made.done()
     gate.open()
     other.synchronize()
@@ -140,8 +140,8 @@ def test_several_gpus_and_the_host(snapshots: Any) -> None:
 
 def test_nothing_has_ended(snapshots: Any) -> None:
     made = snapshots.snapshot({})
-    assert made.done() and not made.will_block
-    made.before_change()
+    assert made.done() and not made.source_read_pending
+    made.wait_source_read()
     made.wait()
     assert made.result() == {}
 
@@ -191,7 +191,7 @@ class TestArrays:
         sent = random_array(LARGE, seed=3)
         source, target = GpuArray(LARGE).set(sent), np.zeros(LARGE, np.uint8)
         handle = transfer.snapshot_batch(dsts=[target], srcs=[source])
-        handle.before_change()
+        handle.wait_source_read()
         assert handle.result() == LARGE
         assert same_bytes(target, sent)
 
@@ -207,10 +207,10 @@ class TestArrays:
         source, target = GpuArray(LARGE).set(sent), np.zeros(LARGE, np.uint8)
         gate = gate_on(default_stream(0))
         handle = transfer.copy_async(target, source)
-        assert handle.will_block
+        assert handle.source_read_pending
         gate.open()
-        handle.before_change()
-        assert not handle.will_block
+        handle.wait_source_read()
+        assert not handle.source_read_pending
         handle.result()
         assert same_bytes(target, sent)
 

@@ -52,7 +52,7 @@ extern "C" {
 #endif
 
 /* The version of this interface: it changes when a program has to be compiled again. */
-#define WAYWISER_TRANSFER_ABI 1
+#define WAYWISER_TRANSFER_ABI 2
 #define WAYWISER_LEGACY_STREAM ((void*)0x1)
 #define WAYWISER_PER_THREAD_STREAM ((void*)0x2)
 /* The default streams of one GPU, whichever is current. */
@@ -106,7 +106,7 @@ typedef struct waywiser_options {
      * larger has one of them. */
     size_t relay_bytes;
     /* Maximum of bytes queued at once on a GPU's copy engine per direction; 0: no limit. */
-    size_t polite_bytes;
+    size_t max_queued_bytes;
     int plain;          /* 1: only plain copies of the GPU runtime; one thread for a file */
     int no_peer_access; /* 1: never enable peer access between the GPUs of a copy */
     /* Maximum of multiprocessors that move a list of short pieces over a GPU's link; 0: what the
@@ -122,7 +122,7 @@ typedef struct waywiser_options {
     /* Seconds for which the threads of a copy spin after it, up to 1; 0: they sleep at once. Each
      * uses a CPU meanwhile. Copies of 1 to 64 MiB between pageable memory and a GPU that follow are
      * faster. */
-    double awake_seconds;
+    double spin_seconds;
 } waywiser_options;
 
 /* `options` may be NULL. The caller releases *context. */
@@ -263,7 +263,7 @@ WAYWISER_API waywiser_status waywiser_copy_blocks_and_wait(
 
 /* Copies `count` pieces of one GPU's memory to the host beside the stream: the copies start after
  * the work that is in the stream at the call, and later work in it does not wait for them. It must
- * not change a source before waywiser_transfer_before_change() has ordered it. Into pinned memory
+ * not change a source before waywiser_transfer_wait_source_read() has ordered it. Into pinned memory
  * everything is submitted at once. Into pageable memory threads submit the copies when the stream
  * has come this far, as fast as the staging memory allows. */
 WAYWISER_API waywiser_status waywiser_snapshot(waywiser_context* context, void* const* to,
@@ -336,10 +336,10 @@ WAYWISER_API waywiser_status waywiser_transfer_wait(waywiser_transfer* transfer,
  * this only adds a wait to the stream. Else it blocks the host until it has, because a wait for
  * what is not submitted would be none. Fails with WAYWISER_TIMEOUT after `timeout` seconds
  * (negative: without limit). */
-WAYWISER_API waywiser_status waywiser_transfer_before_change(waywiser_transfer* transfer,
+WAYWISER_API waywiser_status waywiser_transfer_wait_source_read(waywiser_transfer* transfer,
                                                              void* stream, double timeout);
-/* Returns 1 if waywiser_transfer_before_change() would block the host now, else 0. */
-WAYWISER_API int waywiser_transfer_will_block(waywiser_transfer* transfer);
+/* Returns 1 if waywiser_transfer_wait_source_read() would block the host now, else 0. */
+WAYWISER_API int waywiser_transfer_source_read_pending(waywiser_transfer* transfer);
 /* Writes the 8 bytes of the number 1 to the descriptor (an eventfd, say) when the transfer ends, or
  * at once if it has ended. Writes once for each call. After the write waywiser_transfer_done()
  * returns 1, and the descriptor may be closed. The write must not block. Fails with WAYWISER_IO

@@ -134,12 +134,15 @@ public:
         detail::check_transfer(waywiser_transfer_wait(transfer_, stream.get(), timeout));
     }
     // Makes the stream wait until the source is read, so that later work in it may change the
-    // source. Blocks the host first while will_block() is true. Fails with WAYWISER_TIMEOUT after
-    // `timeout` seconds (negative: without limit).
-    void before_change(StreamRef stream = {}, double timeout = -1) const {
-        detail::check_transfer(waywiser_transfer_before_change(transfer_, stream.get(), timeout));
+    // source. Blocks the host first while source_read_pending() is true. Fails with
+    // WAYWISER_TIMEOUT after `timeout` seconds (negative: without limit).
+    void wait_source_read(StreamRef stream = {}, double timeout = -1) const {
+        detail::check_transfer(
+            waywiser_transfer_wait_source_read(transfer_, stream.get(), timeout));
     }
-    [[nodiscard]] bool will_block() const { return waywiser_transfer_will_block(transfer_) != 0; }
+    [[nodiscard]] bool source_read_pending() const {
+        return waywiser_transfer_source_read_pending(transfer_) != 0;
+    }
     // Writes 8 bytes to the descriptor (an eventfd), which stays the caller's, when the transfer
     // ends. Fails with WAYWISER_IO if the descriptor is not open for writing.
     void notify(int descriptor) const {
@@ -158,13 +161,13 @@ struct ContextOptions {
     std::size_t pinned_bytes = 0;
     std::vector<int> relays{};  // NOLINT(readability-redundant-member-init): no warning if omitted
     std::size_t relay_bytes = 0;
-    std::size_t polite_bytes = 0;
+    std::size_t max_queued_bytes = 0;
     bool plain = false;
     bool peer_access = true;
     std::size_t list_multiprocessors = 0;
     std::string policy{};  // NOLINT(readability-redundant-member-init): no warning if omitted
     bool quiet = false;
-    double awake_seconds = 0;
+    double spin_seconds = 0;
 };
 
 // What a write does when the file has its bytes; see the flags WAYWISER_WRITE_… in transfer.h.
@@ -197,13 +200,13 @@ public:
         plain.relays = options.relays.data();
         plain.relay_count = options.relays.size();
         plain.relay_bytes = options.relay_bytes;
-        plain.polite_bytes = options.polite_bytes;
+        plain.max_queued_bytes = options.max_queued_bytes;
         plain.plain = options.plain ? 1 : 0;
         plain.no_peer_access = options.peer_access ? 0 : 1;
         plain.list_multiprocessors = options.list_multiprocessors;
         plain.policy = options.policy.c_str();
         plain.quiet = options.quiet ? 1 : 0;
-        plain.awake_seconds = options.awake_seconds;
+        plain.spin_seconds = options.spin_seconds;
         detail::check_transfer(waywiser_context_create(&plain, &context_));
     }
     ~Context() { waywiser_context_release(context_); }
@@ -282,8 +285,8 @@ public:
         });
     }
 
-    // Copies pieces of one GPU's memory to the host beside the stream. Call before_change() of the
-    // handle before a source is changed.
+    // Copies pieces of one GPU's memory to the host beside the stream. Call wait_source_read() of
+    // the handle before a source is changed.
     [[nodiscard]] TransferHandle snapshot(std::span<void* const> to,
                                           std::span<const void* const> from,
                                           std::span<const std::size_t> sizes,

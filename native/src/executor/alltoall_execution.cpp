@@ -60,7 +60,7 @@ private:
     ranks::Parts sent_;
     ranks::Parts received_;
     bool even_;
-    std::unique_ptr<ranks::Started> started_;
+    std::unique_ptr<ranks::Completion> started_;
 };
 
 // The ends of a GPU as each of its ranks addresses them: the first has them, the others open them.

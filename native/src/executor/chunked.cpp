@@ -32,18 +32,19 @@ std::size_t count_cpus(const Machine& machine) {
     return std::max<std::size_t>(cpus, 1);
 }
 
-transfer::End end_of(const Memory& memory) {
-    if (memory.on_gpu()) return transfer::End::device(nullptr, memory.place.index);
-    if (memory.in_file()) return transfer::End::of_file(-1, 0);
-    return transfer::End::host(nullptr, known_to_gpus(memory));
+transfer::Endpoint end_of(const Memory& memory) {
+    if (memory.on_gpu()) return transfer::Endpoint::device(nullptr, memory.place.index);
+    if (memory.in_file()) return transfer::Endpoint::of_file(-1, 0);
+    return transfer::Endpoint::host(nullptr, known_to_gpus(memory));
 }
 
 }  // namespace
 
-transfer::End end_of(const View& view) {
-    if (view.file >= 0) return transfer::End::of_file(view.file, view.offset);
-    if (view.memory->on_gpu()) return transfer::End::device(view.data, view.memory->place.index);
-    return transfer::End::host(view.data, known_to_gpus(*view.memory));
+transfer::Endpoint end_of(const View& view) {
+    if (view.file >= 0) return transfer::Endpoint::of_file(view.file, view.offset);
+    if (view.memory->on_gpu())
+        return transfer::Endpoint::device(view.data, view.memory->place.index);
+    return transfer::Endpoint::host(view.data, known_to_gpus(*view.memory));
 }
 
 void ChunkedExecution::start(const View& source, const View& destination) {

@@ -11,7 +11,7 @@
 namespace waywiser {
 
 // Converts a view to one side of a copy.
-transfer::End end_of(const View& view);
+transfer::Endpoint end_of(const View& view);
 
 class ChunkedExecution final : public Execution {
 public:

@@ -40,7 +40,7 @@ private:
         started_->wait();
     }
 
-    std::unique_ptr<ranks::Started> started_;
+    std::unique_ptr<ranks::Completion> started_;
     int peer_;
     std::size_t window_;
 };
@@ -79,7 +79,7 @@ private:
     ranks::Messenger& pair_;
     Side side_;
     std::size_t window_;
-    std::unique_ptr<ranks::Started> started_;
+    std::unique_ptr<ranks::Completion> started_;
     std::size_t in_flight_ = 0;
 };
 

@@ -21,12 +21,12 @@ public:
 
     std::byte* data() { return pinned_.data(); }
     gpu::Event& copied() { return copied_; }
-    ranks::Started& message() { return *message_; }
+    ranks::Completion& message() { return *message_; }
 
 private:
     gpu::HostBuffer pinned_;
     gpu::Event copied_;
-    std::unique_ptr<ranks::Started> message_;
+    std::unique_ptr<ranks::Completion> message_;
 };
 
 // The chunks of a view.
@@ -129,7 +129,7 @@ private:
 
     int peer_;
     std::size_t chunk_;
-    std::unique_ptr<ranks::Started> started_;
+    std::unique_ptr<ranks::Completion> started_;
 };
 
 class MpiStaged final : public BetweenRanks {

@@ -21,7 +21,7 @@ struct waywiser_mpi_started {
 };
 
 typedef waywiser_mpi_ranks Ranks;
-typedef waywiser_mpi_started Started;
+typedef waywiser_mpi_started Completion;
 
 static Ranks world_ranks;
 static _Thread_local char error_line[WAYWISER_MPI_LINE_BYTES];
@@ -158,15 +158,15 @@ static int receive(Ranks* ranks, void* data, size_t bytes, int from, int tag) {
            short_message(&status, (int)bytes, "MPI_Recv");
 }
 
-static void discard(Started* started) {
+static void discard(Completion* started) {
     free(started->bytes);
     free(started->requests);
     free(started->statuses);
     free(started);
 }
 
-static Started* prepare(Ranks* ranks, int most) {
-    Started* started = calloc(1, sizeof *started);
+static Completion* prepare(Ranks* ranks, int most) {
+    Completion* started = calloc(1, sizeof *started);
     if (started) {
         started->comm = ranks->comm;
         started->most = most;
@@ -180,11 +180,11 @@ static Started* prepare(Ranks* ranks, int most) {
     return NULL;
 }
 
-static int full(Started* started, const char* call) {
+static int full(Completion* started, const char* call) {
     return started->count == started->most && refuse(call, "more messages than were prepared for");
 }
 
-static int start_send(Started* started, const void* data, size_t bytes, int to, int tag) {
+static int start_send(Completion* started, const void* data, size_t bytes, int to, int tag) {
     if (too_large(bytes, "MPI_Isend") || full(started, "MPI_Isend")) return 1;
     if (check(MPI_Isend(data, (int)bytes, MPI_BYTE, to, tag, started->comm,
                         &started->requests[started->count]),
@@ -195,7 +195,7 @@ static int start_send(Started* started, const void* data, size_t bytes, int to, 
     return 0;
 }
 
-static int start_receive(Started* started, void* data, size_t bytes, int from, int tag) {
+static int start_receive(Completion* started, void* data, size_t bytes, int from, int tag) {
     if (too_large(bytes, "MPI_Irecv") || full(started, "MPI_Irecv")) return 1;
     if (check(MPI_Irecv(data, (int)bytes, MPI_BYTE, from, tag, started->comm,
                         &started->requests[started->count]),
@@ -207,7 +207,7 @@ static int start_receive(Started* started, void* data, size_t bytes, int from, i
 }
 
 /* After MPI has ended the messages with this code. */
-static int ended(Started* started, int code, const char* call) {
+static int ended(Completion* started, int code, const char* call) {
     const int count = started->count;
     int kind = MPI_SUCCESS;
     started->count = 0;
@@ -224,12 +224,12 @@ static int ended(Started* started, int code, const char* call) {
     return 0;
 }
 
-static int wait(Started* started) {
+static int wait(Completion* started) {
     return ended(started, MPI_Waitall(started->count, started->requests, started->statuses),
                  "MPI_Waitall");
 }
 
-static int test(Started* started, int* done) {
+static int test(Completion* started, int* done) {
     const int code = MPI_Testall(started->count, started->requests, done, started->statuses);
     if (code == MPI_SUCCESS && !*done) return 0;
     return ended(started, code, "MPI_Testall");

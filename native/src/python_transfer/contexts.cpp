@@ -42,11 +42,11 @@ waywiser_options options_of(const Options& options) {
     plain.relays = options.relays.data();
     plain.relay_count = options.relays.size();
     plain.relay_bytes = options.relay_bytes;
-    plain.polite_bytes = options.polite_bytes;
+    plain.max_queued_bytes = options.max_queued_bytes;
     plain.plain = options.plain ? 1 : 0;
     plain.no_peer_access = options.peer_access ? 0 : 1;
     plain.list_multiprocessors = options.list_multiprocessors;
-    plain.awake_seconds = options.awake_seconds;
+    plain.spin_seconds = options.spin_seconds;
     plain.policy = options.policy.c_str();
     plain.quiet = 1;  // report_warnings() reports them
     return plain;

@@ -29,11 +29,11 @@ struct Options {
     std::size_t pinned_bytes = 0;
     std::vector<int> relays;
     std::size_t relay_bytes = 0;
-    std::size_t polite_bytes = 0;
+    std::size_t max_queued_bytes = 0;
     bool plain = false;
     bool peer_access = true;
     std::size_t list_multiprocessors = 0;
-    double awake_seconds = 0;
+    double spin_seconds = 0;
     std::string policy;
 };
 

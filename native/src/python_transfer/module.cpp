@@ -98,7 +98,7 @@ void define_calls(const Define& define) {
            "stream"_a = nb::none(),
            "Copies arrays on a GPU to host arrays beside the stream, and returns at once.\n"
            "\n"
-           "Later work in the stream does not wait for the copies. Call before_change() of the "
+           "Later work in the stream does not wait for the copies. Call wait_source_read() of the "
            "handle before\n"
            "a source is changed.");
     define(
@@ -301,19 +301,20 @@ void bind_handle(nb::module_& m) {
         "it.\n\nWith a pageable destination it blocks until that is filled. None means the streams "
         "that the\ncall was ordered in.");
     define(
-        "before_change",
+        "wait_source_read",
         [](PyHandle& self, Object stream) {
-            const CallScope here("TransferHandle.before_change");
+            const CallScope here("TransferHandle.wait_source_read");
             const Handle pending = self.pending;
             pending->order_change(stream_of(stream));
         },
         "stream"_a = nb::none(),
         "Makes the stream wait until the sources are read, so that later work in it may change "
-        "them.\n\nBlocks the host first while will_block is true. None means the streams that the "
+        "them.\n\nBlocks the host first while source_read_pending is true. None means the streams "
+        "that the "
         "call was\nordered in.");
     handle.def_prop_ro(
-        "will_block", [](PyHandle& self) { return self.pending->will_block(); },
-        "Whether before_change would block the host now: not all reads are submitted yet.");
+        "source_read_pending", [](PyHandle& self) { return self.pending->source_read_pending(); },
+        "Whether wait_source_read would block the host now: not all reads are submitted yet.");
     handle.def("_descriptor", [](PyHandle& self) { return self.pending->descriptor(); });
     handle.def("__await__", [](nb::handle_t<PyHandle> self) {
         return nb::module_::import_("waywiser.transfer.awaiting").attr("await_transfer")(self);
@@ -326,24 +327,24 @@ void bind_context(nb::module_& m) {
         "__init__",
         [](PyContext* self, std::optional<std::size_t> threads,
            std::optional<std::size_t> pinned_bytes, std::vector<int> relays,
-           std::optional<std::size_t> relay_bytes, std::optional<std::size_t> polite_bytes,
+           std::optional<std::size_t> relay_bytes, std::optional<std::size_t> max_queued_bytes,
            bool plain, bool peer_access, std::optional<std::size_t> list_multiprocessors,
-           std::optional<double> awake_seconds, const nb::bytes& policy) {
+           std::optional<double> spin_seconds, const nb::bytes& policy) {
             new (self) PyContext({.threads = threads.value_or(0),
                                   .pinned_bytes = pinned_bytes.value_or(0),
                                   .relays = std::move(relays),
                                   .relay_bytes = relay_bytes.value_or(0),
-                                  .polite_bytes = polite_bytes.value_or(0),
+                                  .max_queued_bytes = max_queued_bytes.value_or(0),
                                   .plain = plain,
                                   .peer_access = peer_access,
                                   .list_multiprocessors = list_multiprocessors.value_or(0),
-                                  .awake_seconds = awake_seconds.value_or(0),
+                                  .spin_seconds = spin_seconds.value_or(0),
                                   .policy = policy.c_str()});
         },
         nb::kw_only(), "threads"_a = nb::none(), "pinned_bytes"_a = nb::none(),
         "relays"_a = std::vector<int>(), "relay_bytes"_a = nb::none(),
-        "polite_bytes"_a = nb::none(), "plain"_a = false, "peer_access"_a = true,
-        "list_multiprocessors"_a = nb::none(), "awake_seconds"_a = nb::none(),
+        "max_queued_bytes"_a = nb::none(), "plain"_a = false, "peer_access"_a = true,
+        "list_multiprocessors"_a = nb::none(), "spin_seconds"_a = nb::none(),
         "policy"_a = nb::bytes(""));
     context.def("_report_warnings", [](PyContext& self) { report_warnings(*self.state, 2); });
     context.def("close", &PyContext::close);

@@ -27,7 +27,7 @@ namespace {
 // Interval at which signals are handled, too short to be noticed.
 constexpr double kSlice = 0.1;
 // Transfers that a call checks, so that its time does not depend on their number.
-constexpr std::size_t kLooks = 4;
+constexpr std::size_t kPolls = 4;
 
 std::deque<std::shared_ptr<PendingTransfer>>& kept() {
     static auto& all = *new std::deque<std::shared_ptr<PendingTransfer>>();
@@ -54,7 +54,7 @@ void retire(File event) {
 
 void close_written() {
     auto& all = unwritten();
-    for (std::size_t looks = std::min(kLooks, all.size()); looks > 0; --looks) {
+    for (std::size_t polls = std::min(kPolls, all.size()); polls > 0; --polls) {
         File event = std::move(all.front());
         all.pop_front();
         retire(std::move(event));
@@ -193,13 +193,13 @@ void PendingTransfer::order(const std::optional<void*>& stream) {
 }
 
 void PendingTransfer::order_change(const std::optional<void*>& stream) {
-    order_by(waywiser_transfer_before_change, stream);
+    order_by(waywiser_transfer_wait_source_read, stream);
 }
 
-bool PendingTransfer::will_block() const {
+bool PendingTransfer::source_read_pending() const {
     if (transfer_ == nullptr) return false;
     check_process();
-    return waywiser_transfer_will_block(transfer_) != 0;
+    return waywiser_transfer_source_read_pending(transfer_) != 0;
 }
 
 void PendingTransfer::order_by(OrderCall call, const std::optional<void*>& stream) {
@@ -262,7 +262,7 @@ void prune() {
     auto& all = kept();
     if (all.empty() && unwritten().empty()) return;
     close_written();
-    for (std::size_t looks = std::min(kLooks, all.size()); looks > 0 && !all.empty(); --looks) {
+    for (std::size_t polls = std::min(kPolls, all.size()); polls > 0 && !all.empty(); --polls) {
         const std::shared_ptr<PendingTransfer> pending = std::move(all.front());
         all.pop_front();
         if (!pending->of_this_process() || !pending->done()) all.push_back(pending);

@@ -62,7 +62,7 @@ public:
     // Makes the stream, or those of the call, wait until the source is read.
     void order_change(const std::optional<void*>& stream);
     // Whether that would block the host now.
-    [[nodiscard]] bool will_block() const;
+    [[nodiscard]] bool source_read_pending() const;
     // A descriptor that becomes readable at the end. The caller must close it.
     int descriptor();
     [[nodiscard]] bool settled() const { return settled_; }

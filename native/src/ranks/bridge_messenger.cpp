@@ -24,10 +24,10 @@ T* check(const Functions& mpi, T* made) {
     return made;
 }
 
-class BridgeStarted : public Started {
+class BridgeStarted : public Completion {
 public:
     BridgeStarted(Stage& stage, const Functions& mpi, Group* ranks, std::size_t most)
-        : Started(stage),
+        : Completion(stage),
           mpi_(mpi),
           started_(check(mpi, mpi.prepare(ranks, static_cast<int>(most))), mpi.discard) {}
 
@@ -56,7 +56,7 @@ public:
         : Messenger(stage), mpi_(mpi), ranks_(ranks, leave) {}
     [[nodiscard]] int rank() const override { return mpi_.rank(ranks_.get()); }
     [[nodiscard]] int size() const override { return mpi_.size(ranks_.get()); }
-    [[nodiscard]] std::unique_ptr<Started> prepare(std::size_t most) override {
+    [[nodiscard]] std::unique_ptr<Completion> prepare(std::size_t most) override {
         return std::make_unique<BridgeStarted>(own_stage(), mpi_, ranks_.get(), most);
     }
 

@@ -29,22 +29,22 @@ Parts Parts::in_order(std::span<const std::size_t> bytes) {
     return parts;
 }
 
-void Started::send(const void* data, std::size_t bytes, int to, int tag) {
+void Completion::send(const void* data, std::size_t bytes, int to, int tag) {
     const Entered in(stage_, "start of a send to", to);
     do_send(data, bytes, to, tag);
 }
 
-void Started::receive(void* data, std::size_t bytes, int from, int tag) {
+void Completion::receive(void* data, std::size_t bytes, int from, int tag) {
     const Entered in(stage_, "start of a receive from", from);
     do_receive(data, bytes, from, tag);
 }
 
-void Started::wait() {
+void Completion::wait() {
     const Entered in(stage_, "wait for messages");
     do_wait();
 }
 
-bool Started::done() {
+bool Completion::done() {
     const Entered in(stage_, "test of messages");
     return do_done();
 }

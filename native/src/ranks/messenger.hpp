@@ -42,9 +42,9 @@ struct Parts {
 };
 
 // Messages that are started, and ended together.
-class Started {
+class Completion {
 public:
-    virtual ~Started() = default;
+    virtual ~Completion() = default;
     void send(const void* data, std::size_t bytes, int to, int tag = 0);
     void receive(void* data, std::size_t bytes, int from, int tag = 0);
     // Returns when all have ended. Then others can be started.
@@ -53,7 +53,7 @@ public:
     bool done();
 
 protected:
-    explicit Started(Stage& stage) : stage_(stage) {}
+    explicit Completion(Stage& stage) : stage_(stage) {}
 
 private:
     virtual void do_send(const void* data, std::size_t bytes, int to, int tag) = 0;
@@ -76,7 +76,7 @@ public:
     // Throws for a message of another size.
     void receive(void* data, std::size_t bytes, int from, int tag = 0);
     // For at most so many messages at a time.
-    [[nodiscard]] virtual std::unique_ptr<Started> prepare(std::size_t most) = 0;
+    [[nodiscard]] virtual std::unique_ptr<Completion> prepare(std::size_t most) = 0;
 
     void barrier();
     void broadcast(void* data, std::size_t bytes, int root);

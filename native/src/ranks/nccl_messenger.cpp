@@ -66,10 +66,10 @@ private:
     std::optional<gpu::DeviceBuffer> device_;
 };
 
-class NcclMessenger::Batch final : public Started {
+class NcclMessenger::Batch final : public Completion {
 public:
     Batch(NcclMessenger& messenger, std::size_t most)
-        : Started(messenger.own_stage()), messenger_(messenger), most_(most) {}
+        : Completion(messenger.own_stage()), messenger_(messenger), most_(most) {}
 
 private:
     void do_send(const void* data, std::size_t bytes, int to, int tag) override {
@@ -121,7 +121,7 @@ bool NcclMessenger::is_whole() const {
     return size() == connection_->size();
 }
 
-std::unique_ptr<Started> NcclMessenger::prepare(std::size_t most) {
+std::unique_ptr<Completion> NcclMessenger::prepare(std::size_t most) {
     return std::make_unique<Batch>(*this, most);
 }
 

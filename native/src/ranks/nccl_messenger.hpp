@@ -23,7 +23,7 @@ public:
 
     [[nodiscard]] int rank() const override { return own_; }
     [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
-    [[nodiscard]] std::unique_ptr<Started> prepare(std::size_t most) override;
+    [[nodiscard]] std::unique_ptr<Completion> prepare(std::size_t most) override;
 
     // For executors, which put work on streams of their own.
     [[nodiscard]] NcclConnection& connection() const { return *connection_; }

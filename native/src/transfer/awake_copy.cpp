@@ -26,7 +26,7 @@ std::size_t threads_of(const CopyShape& shape) { return std::max<std::size_t>(sh
 
 }  // namespace
 
-std::shared_ptr<AwakeCopy> AwakeCopy::make(Engine& engine, const End& to, const End& from,
+std::shared_ptr<AwakeCopy> AwakeCopy::make(Engine& engine, const Endpoint& to, const Endpoint& from,
                                            std::size_t bytes, const CopyShape& shape) {
     const int device = std::max(to.gpu, from.gpu);
     const GpuPlace* gpu = engine.machine().gpu(device);
@@ -41,13 +41,13 @@ std::shared_ptr<AwakeCopy> AwakeCopy::make(Engine& engine, const End& to, const 
     return job;
 }
 
-AwakeCopy::AwakeCopy(Engine& engine, const End& to, const End& from, std::size_t bytes,
+AwakeCopy::AwakeCopy(Engine& engine, const Endpoint& to, const Endpoint& from, std::size_t bytes,
                      const CopyShape& shape, Slot slot)
     : Job(bytes, ceiling(bytes, threads_of(shape)), ceiling(bytes, threads_of(shape))),
       pool_(engine.events()),
       to_(to.data),
       from_(from.data),
-      to_gpu_(to.kind == End::Kind::device),
+      to_gpu_(to.kind == Endpoint::Kind::device),
       device_(std::max(to.gpu, from.gpu)),
       submission_(shape.chunk),
       piece_(shape.least),

@@ -27,7 +27,7 @@ public:
     // GPU copies `shape.chunk` bytes at once, a CPU `shape.least`. nullptr if there is no staging
     // memory for all bytes now, or too little would be left for others. The engine must outlive the
     // job. Throws gpu::Error.
-    static std::shared_ptr<AwakeCopy> make(Engine& engine, const End& to, const End& from,
+    static std::shared_ptr<AwakeCopy> make(Engine& engine, const Endpoint& to, const Endpoint& from,
                                            std::size_t bytes, const CopyShape& shape);
 
     ~AwakeCopy() override;
@@ -41,7 +41,7 @@ public:
     void clear() noexcept override;
 
 private:
-    AwakeCopy(Engine& engine, const End& to, const End& from, std::size_t bytes,
+    AwakeCopy(Engine& engine, const Endpoint& to, const Endpoint& from, std::size_t bytes,
               const CopyShape& shape, Slot slot);
 
     // The bytes of a piece to a GPU or of a submission.

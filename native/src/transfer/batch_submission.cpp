@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "transfer/completion.hpp"
+#include "transfer/job_end.hpp"
 
 namespace waywiser::transfer {
 namespace {

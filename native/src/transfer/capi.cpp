@@ -40,7 +40,7 @@ struct waywiser_context {
 
 struct waywiser_transfer {
     std::shared_ptr<Engine> engine;
-    transfer::Started started;
+    transfer::Completion started;
 };
 
 namespace {
@@ -188,7 +188,7 @@ waywiser_options known_options(const waywiser_options* given) {
 }
 
 // Threads that spin use their CPUs fully.
-constexpr double kMostAwakeSeconds = 1;
+constexpr double kMostSpinSeconds = 1;
 
 transfer::EngineOptions engine_options(const waywiser_options& known) {
     transfer::EngineOptions options{
@@ -196,15 +196,15 @@ transfer::EngineOptions engine_options(const waywiser_options& known) {
         .pinned_bytes = known.pinned_bytes,
         .relays = {},
         .relay_bytes = known.relay_bytes,
-        .polite_bytes = known.polite_bytes,
+        .max_queued_bytes = known.max_queued_bytes,
         .list_multiprocessors =
             static_cast<unsigned>(std::min<std::size_t>(known.list_multiprocessors, 1U << 16U)),
-        .awake_seconds = known.awake_seconds,
+        .spin_seconds = known.spin_seconds,
         .plain = known.plain != 0 || plain_in_environment(),
         .peer_access = known.no_peer_access == 0,
         .report_warnings = known.quiet == 0};
-    if (!(known.awake_seconds >= 0 && known.awake_seconds <= kMostAwakeSeconds)) {
-        throw transfer::InvalidCopy("awake_seconds is " + std::to_string(known.awake_seconds) +
+    if (!(known.spin_seconds >= 0 && known.spin_seconds <= kMostSpinSeconds)) {
+        throw transfer::InvalidCopy("spin_seconds is " + std::to_string(known.spin_seconds) +
                                     ": threads may spin for 0 to 1 second after a copy");
     }
     if (known.relay_count > 0) {
@@ -237,11 +237,11 @@ waywiser_status too_late(const char* what, double timeout) {
                                         std::to_string(timeout) + " s; it goes on");
 }
 
-// Orders a caller's stream after a transfer, or after its reads, by a call of `Started`.
+// Orders a caller's stream after a transfer, or after its reads, by a call of `Completion`.
 waywiser_status order_stream(waywiser_transfer* handle, void* stream, double timeout,
-                             bool (transfer::Started::*order)(const transfer::Engine&,
-                                                              const transfer::CallerStream&,
-                                                              const transfer::Deadline&) const) {
+                             bool (transfer::Completion::*order)(const transfer::Engine&,
+                                                                 const transfer::CallerStream&,
+                                                                 const transfer::Deadline&) const) {
     if (handle == nullptr) return WAYWISER_OK;
     bool ordered = true;
     const waywiser_status status = guarded([&] {
@@ -289,10 +289,10 @@ waywiser_status move_and_wait(waywiser_context* context, double timeout, waywise
         need_context(context);
         need(!std::isnan(timeout), kNotANumber);
         last_ended() = false;
-        transfer::Waited waited = move();
+        transfer::WaitResult waited = move();
         last_ended() = waited.ended;
-        if (!waited.rest) return;
-        *handle = new waywiser_transfer{context->engine, std::move(*waited.rest)};
+        if (!waited.left) return;
+        *handle = new waywiser_transfer{context->engine, std::move(*waited.left)};
     });
 }
 
@@ -682,15 +682,15 @@ waywiser_status waywiser_transfer_result(waywiser_transfer* handle, double timeo
 }
 
 waywiser_status waywiser_transfer_wait(waywiser_transfer* handle, void* stream, double timeout) {
-    return order_stream(handle, stream, timeout, &transfer::Started::order);
+    return order_stream(handle, stream, timeout, &transfer::Completion::order);
 }
 
-waywiser_status waywiser_transfer_before_change(waywiser_transfer* handle, void* stream,
-                                                double timeout) {
-    return order_stream(handle, stream, timeout, &transfer::Started::order_reads);
+waywiser_status waywiser_transfer_wait_source_read(waywiser_transfer* handle, void* stream,
+                                                   double timeout) {
+    return order_stream(handle, stream, timeout, &transfer::Completion::order_reads);
 }
 
-int waywiser_transfer_will_block(waywiser_transfer* handle) {
+int waywiser_transfer_source_read_pending(waywiser_transfer* handle) {
     if (handle == nullptr || handle->engine->forked()) return 0;
     return handle->started.reads_pending() ? 1 : 0;
 }

@@ -14,9 +14,9 @@ namespace waywiser::transfer {
 // must outlive it.
 class ChunkSubmission {
 public:
-    // `polite_bytes`: limit of bytes queued on each copy engine; 0: none.
-    ChunkSubmission(EventPool& events, CopyStreams& streams, std::size_t polite_bytes)
-        : events_(events), streams_(streams), queues_(polite_bytes) {}
+    // `max_queued_bytes`: limit of bytes queued on each copy engine; 0: none.
+    ChunkSubmission(EventPool& events, CopyStreams& streams, std::size_t max_queued_bytes)
+        : events_(events), streams_(streams), queues_(max_queued_bytes) {}
 
     // Whether chunks are counted one by one, so that they cannot be submitted together.
     [[nodiscard]] bool one_by_one() const { return queues_.limited(); }

@@ -62,39 +62,40 @@ void copy_to_fresh(std::byte* to, const std::byte* from, std::size_t bytes, bool
     }
 }
 
-End End::host(void* data, bool pinned) {
+Endpoint Endpoint::host(void* data, bool pinned) {
     return {.kind = Kind::host, .data = static_cast<std::byte*>(data), .pinned = pinned};
 }
-End End::device(void* data, int gpu) {
+Endpoint Endpoint::device(void* data, int gpu) {
     return {.kind = Kind::device, .data = static_cast<std::byte*>(data), .gpu = gpu};
 }
-End End::of_file(int file, std::uint64_t offset) {
+Endpoint Endpoint::of_file(int file, std::uint64_t offset) {
     return {.kind = Kind::file, .file = file, .offset = offset};
 }
 
 namespace {
 
 // The minimum chunk if no CPU takes part: a link is then busy from the start.
-std::size_t least_chunk(const End& to, const End& from, const CopyShape& shape) {
-    const auto reached = [](const End& end) {
-        return end.kind == End::Kind::device || (end.kind == End::Kind::host && end.pinned);
+std::size_t least_chunk(const Endpoint& to, const Endpoint& from, const CopyShape& shape) {
+    const auto reached = [](const Endpoint& end) {
+        return end.kind == Endpoint::Kind::device ||
+               (end.kind == Endpoint::Kind::host && end.pinned);
     };
     return reached(to) && reached(from) && to.kind != from.kind ? shape.chunk : shape.least;
 }
 
 // The base of chunk borders: blocks of a file, or huge pages that do not exist yet if chunks are
 // multiples of them.
-std::size_t first_byte(const End& to, const End& from, const CopyShape& shape) {
-    if (from.kind == End::Kind::file) return from.offset;
-    if (to.kind == End::Kind::file) return to.offset;
-    const bool by_pages = to.kind == End::Kind::host && !to.pinned && shape.least >= kHugePage;
+std::size_t first_byte(const Endpoint& to, const Endpoint& from, const CopyShape& shape) {
+    if (from.kind == Endpoint::Kind::file) return from.offset;
+    if (to.kind == Endpoint::Kind::file) return to.offset;
+    const bool by_pages = to.kind == Endpoint::Kind::host && !to.pinned && shape.least >= kHugePage;
     return by_pages ? reinterpret_cast<std::uintptr_t>(to.data) : 0;
 }
 
 }  // namespace
 
-ChunkedCopy::ChunkedCopy(Engine& engine, const End& to, const End& from, std::size_t bytes,
-                         const CopyShape& shape)
+ChunkedCopy::ChunkedCopy(Engine& engine, const Endpoint& to, const Endpoint& from,
+                         std::size_t bytes, const CopyShape& shape)
     : Job(bytes, shape.chunk, least_chunk(to, from, shape), first_byte(to, from, shape)),
       to_(to),
       from_(from),
@@ -103,33 +104,33 @@ ChunkedCopy::ChunkedCopy(Engine& engine, const End& to, const End& from, std::si
       direct_io_(shape.direct_io),
       sync_(shape.sync),
       truncate_(shape.truncate) {
-    if (from.kind == End::Kind::file) source_file_.emplace(from.file);
-    if (to.kind == End::Kind::file) {
+    if (from.kind == Endpoint::Kind::file) source_file_.emplace(from.file);
+    if (to.kind == Endpoint::Kind::file) {
         // What has to reach the disk, now or by a later call, is written there at once.
         const bool direct = shape.direct_io && (shape.sync || is_direct(to.file));
         target_file_.emplace(to.file, direct ? Writing::direct : Writing::cached);
     }
     if (shape.threads != 0) most_threads_ = shape.threads;
     chunks_per_thread_ = std::max<std::size_t>(shape.slots, 1);
-    fills_ = slotted() && from.kind != End::Kind::device && to.kind == End::Kind::device;
-    for (const End* end : {&to, &from}) {
+    fills_ = slotted() && from.kind != Endpoint::Kind::device && to.kind == Endpoint::Kind::device;
+    for (const Endpoint* end : {&to, &from}) {
         const GpuPlace* gpu = end->gpu >= 0 ? engine.machine().gpu(end->gpu) : nullptr;
         if (gpu != nullptr) node_ = gpu->numa;
     }
-    if (to.kind == End::Kind::host && !to.pinned) prefer_huge_pages(to.data, bytes);
+    if (to.kind == Endpoint::Kind::host && !to.pinned) prefer_huge_pages(to.data, bytes);
     add_routes(engine, shape);
-    two_links_ = to.kind == End::Kind::device && from.kind == End::Kind::device;
+    two_links_ = to.kind == Endpoint::Kind::device && from.kind == Endpoint::Kind::device;
     gathers_ = slotted() && !two_links_ && routes_.front().device >= 0 && gpu::has_batch();
 }
 
 // Whether chunks pass through pinned staging.
 bool ChunkedCopy::slotted() const {
-    const bool to_gpu = to_.kind == End::Kind::device;
-    const bool from_gpu = from_.kind == End::Kind::device;
+    const bool to_gpu = to_.kind == Endpoint::Kind::device;
+    const bool from_gpu = from_.kind == Endpoint::Kind::device;
     if (to_gpu && from_gpu) return true;
     if (to_gpu || from_gpu) return !(to_gpu ? from_ : to_).pinned;
-    if (to_.kind != End::Kind::file) return false;
-    if (from_.kind == End::Kind::file) return true;
+    if (to_.kind != Endpoint::Kind::file) return false;
+    if (from_.kind == Endpoint::Kind::file) return true;
     // Direct I/O takes memory only at the same offset within a block as in the file.
     const auto address = reinterpret_cast<std::uintptr_t>(from_.data);
     return target_file_->writes_directly() &&
@@ -137,8 +138,8 @@ bool ChunkedCopy::slotted() const {
 }
 
 void ChunkedCopy::add_routes(Engine& engine, const CopyShape& shape) {
-    const bool to_gpu = to_.kind == End::Kind::device;
-    const bool from_gpu = from_.kind == End::Kind::device;
+    const bool to_gpu = to_.kind == Endpoint::Kind::device;
+    const bool from_gpu = from_.kind == Endpoint::Kind::device;
     Route route{.slot_bytes = slotted() ? shape.chunk : 0};
     if (to_gpu && from_gpu) {
         route.device = from_.gpu;
@@ -178,17 +179,17 @@ void ChunkedCopy::add_routes(Engine& engine, const CopyShape& shape) {
 }
 
 bool ChunkedCopy::drains() const {
-    return to_.kind == End::Kind::file || (to_.kind == End::Kind::host && !to_.pinned);
+    return to_.kind == Endpoint::Kind::file || (to_.kind == Endpoint::Kind::host && !to_.pinned);
 }
 
 void ChunkedCopy::fill(Chunk& chunk) {
-    if (to_.kind == End::Kind::file && chunk.slot) {
+    if (to_.kind == Endpoint::Kind::file && chunk.slot) {
         chunk.skew = (to_.offset + chunk.at) % host::kDiskBlock;
     }
-    if (from_.kind == End::Kind::device) return;
-    const bool through_gpu = to_.kind == End::Kind::device;
+    if (from_.kind == Endpoint::Kind::device) return;
+    const bool through_gpu = to_.kind == Endpoint::Kind::device;
     std::byte* into = chunk.slot.data();
-    if (from_.kind == End::Kind::host) {
+    if (from_.kind == Endpoint::Kind::host) {
         const std::byte* const source = from_.data + chunk.at;
         if (through_gpu) {
             if (into != nullptr && stream_slots_) {
@@ -196,7 +197,7 @@ void ChunkedCopy::fill(Chunk& chunk) {
             } else if (into != nullptr) {
                 std::memcpy(into, source, chunk.bytes);
             }
-        } else if (to_.kind == End::Kind::host) {
+        } else if (to_.kind == Endpoint::Kind::host) {
             copy_to_fresh(to_.data + chunk.at, source, chunk.bytes, streaming_);
         } else if (into == nullptr) {
             target_file_->write(source, chunk.bytes, to_.offset + chunk.at);
@@ -221,7 +222,7 @@ void ChunkedCopy::fill(Chunk& chunk) {
         ends_at(chunk.at + got);
         chunk.bytes = got;
     }
-    if (to_.kind == End::Kind::file && got > 0) {
+    if (to_.kind == Endpoint::Kind::file && got > 0) {
         target_file_->write(into, got, to_.offset + chunk.at);
     }
 }
@@ -231,8 +232,8 @@ void ChunkedCopy::submit(Chunk& chunk) {
     std::byte* const slot = chunk.slot ? chunk.slot.data() + chunk.skew : nullptr;
     std::byte* const bounce = chunk.bounce.data();
     const std::size_t bytes = chunk.bytes;
-    const bool to_gpu = to_.kind == End::Kind::device;
-    const bool from_gpu = from_.kind == End::Kind::device;
+    const bool to_gpu = to_.kind == Endpoint::Kind::device;
+    const bool from_gpu = from_.kind == Endpoint::Kind::device;
     std::byte* const to = to_gpu || slot == nullptr ? to_.data + chunk.at : slot;
     const std::byte* const from = from_gpu || slot == nullptr ? from_.data + chunk.at : slot;
     const auto hand_over = [&] {
@@ -262,7 +263,7 @@ void ChunkedCopy::submit_together(std::span<Chunk* const> chunks) {
     if (chunks.size() == 1) return submit(*chunks.front());
     const Chunk& first = *chunks.front();
     const int relay = routes_[first.route].device;
-    const bool to_gpu = to_.kind == End::Kind::device;
+    const bool to_gpu = to_.kind == Endpoint::Kind::device;
     const bool relayed = first.second != nullptr;
     std::vector<void*> to;
     std::vector<const void*> from;
@@ -294,11 +295,11 @@ void ChunkedCopy::submit_together(std::span<Chunk* const> chunks) {
 }
 
 void ChunkedCopy::drain(Chunk& chunk) {
-    if (from_.kind != End::Kind::device || !chunk.slot) return;
+    if (from_.kind != Endpoint::Kind::device || !chunk.slot) return;
     const std::byte* const from = chunk.slot.data() + chunk.skew;
-    if (to_.kind == End::Kind::file) {
+    if (to_.kind == Endpoint::Kind::file) {
         target_file_->write(from, chunk.bytes, to_.offset + chunk.at);
-    } else if (to_.kind == End::Kind::host) {
+    } else if (to_.kind == Endpoint::Kind::host) {
         copy_to_fresh(to_.data + chunk.at, from, chunk.bytes, streaming_);
     }
 }

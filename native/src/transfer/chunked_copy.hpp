@@ -14,7 +14,7 @@
 namespace waywiser::transfer {
 
 // One side of a copy.
-struct End {
+struct Endpoint {
     enum class Kind { host, device, file };
     Kind kind = Kind::host;
     std::byte* data = nullptr;
@@ -23,9 +23,9 @@ struct End {
     int file = -1;
     std::uint64_t offset = 0;  // in the file
 
-    static End host(void* data, bool pinned);
-    static End device(void* data, int gpu);
-    static End of_file(int file, std::uint64_t offset);
+    static Endpoint host(void* data, bool pinned);
+    static Endpoint device(void* data, int gpu);
+    static Endpoint of_file(int file, std::uint64_t offset);
 };
 
 // Parameters of a chunked copy.
@@ -47,7 +47,7 @@ class ChunkedCopy final : public Job {
 public:
     // Enables peer access between the GPU and its relays, and skips relays without it. The engine
     // must outlive the job.
-    ChunkedCopy(Engine& engine, const End& to, const End& from, std::size_t bytes,
+    ChunkedCopy(Engine& engine, const Endpoint& to, const Endpoint& from, std::size_t bytes,
                 const CopyShape& shape);
 
     void fill(Chunk& chunk) override;
@@ -62,8 +62,8 @@ private:
     void add_routes(Engine& engine, const CopyShape& shape);
     void copy_to_host(std::byte* to, const std::byte* from, std::size_t bytes) const;
 
-    const End to_;
-    const End from_;
+    const Endpoint to_;
+    const Endpoint from_;
     const bool streaming_;
     const bool stream_slots_;
     const bool direct_io_;

@@ -54,7 +54,7 @@ bool is_idle(const CallerStream& stream) {
 // runtime makes a caller with pageable memory wait for the stream.
 bool copy_small(const Engine& engine, void* to, const void* from, std::size_t bytes,
                 const CallerStream& stream, const Deadline& deadline, std::optional<Sides>& known) {
-    const std::size_t polite = engine.options().polite_bytes;
+    const std::size_t polite = engine.options().max_queued_bytes;
     return bytes < kPlainBelow && (polite == 0 || bytes <= polite) && !stream.none &&
            (stream.gpu < 0 ? gpu::has_context() : gpu::has_context_of(stream.gpu)) &&
            !gpu::capturing(stream.handle) && to != nullptr && from != nullptr &&
@@ -93,8 +93,8 @@ Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes,
 // must not keep others from it.
 std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t bytes,
                             bool at_once) {
-    const End& to = ready.to.end;
-    const End& from = ready.from.end;
+    const Endpoint& to = ready.to.end;
+    const Endpoint& from = ready.from.end;
     if (at_once && ready.choice.awake) {
         auto job = AwakeCopy::make(engine, to, from, bytes, *ready.choice.awake);
         if (job) return job;
@@ -113,8 +113,8 @@ CallerStream stream_of_copy(const CallerStream& stream, void* to, const void* fr
 }
 
 // With the calling thread. Returns what is left of it at the deadline.
-std::optional<Started> run(Engine& engine, const Prepared& ready, std::size_t bytes,
-                           const Ordering& order, const Deadline& deadline = {}) {
+std::optional<Completion> run(Engine& engine, const Prepared& ready, std::size_t bytes,
+                              const Ordering& order, const Deadline& deadline = {}) {
     if (ready.choice.method == Choice::Method::plain) {
         plain_copy(ready.to, ready.from, bytes, order);
         return std::nullopt;
@@ -122,14 +122,14 @@ std::optional<Started> run(Engine& engine, const Prepared& ready, std::size_t by
     std::optional<gpu::Event> event = after_unless_idle(order);
     const auto job = job_of(engine, ready, bytes, !event);
     if (run_after(engine, job, order, std::move(event), deadline)) return std::nullopt;
-    return Started(engine.shared_from_this(), job);
+    return Completion(engine.shared_from_this(), job);
 }
 
 // By the runtime, with an event after it.
-Started start_plain(const Prepared& ready, std::size_t bytes) {
+Completion start_plain(const Prepared& ready, std::size_t bytes) {
     if (!ready.order.stream) {
         plain_copy(ready.to, ready.from, bytes, ready.order);
-        return Started(bytes);
+        return Completion(bytes);
     }
     gpu::Event event(ready.order.stream->device(), gpu::EventUse::ordering);
     plain_copy(ready.to, ready.from, bytes, ready.order);
@@ -141,7 +141,7 @@ Started start_plain(const Prepared& ready, std::size_t bytes) {
     return {bytes, std::move(event)};
 }
 
-Started start(const std::shared_ptr<Engine>& engine, const Prepared& ready, std::size_t bytes) {
+Completion start(const std::shared_ptr<Engine>& engine, const Prepared& ready, std::size_t bytes) {
     const bool managed = ready.to.managed || ready.from.managed;
     const bool blocks = !ready.order.stream || !gpu_reaches(ready.to) || !gpu_reaches(ready.from);
     if (ready.choice.method == Choice::Method::plain &&
@@ -167,12 +167,12 @@ HostUse host_use(const Prepared& ready) {
     return {.cpus = cpus, .gpus = !cpus};
 }
 
-Waited make_and_wait(const std::shared_ptr<Engine>& engine, const Prepared& ready,
-                     std::size_t bytes, const Deadline& deadline) {
+WaitResult make_and_wait(const std::shared_ptr<Engine>& engine, const Prepared& ready,
+                         std::size_t bytes, const Deadline& deadline) {
     if (ready.choice.awake && !ready.order.capturing && !after_unless_idle(ready.order)) {
         const auto job = job_of(*engine, ready, bytes, true);
         if (engine->run(job, Engine::Until::done, std::nullopt, deadline)) return {};
-        return {.rest = Started(engine, job), .ended = false};
+        return {.left = Completion(engine, job), .ended = false};
     }
     const HostUse host = host_use(ready);
     const bool to_gpu = ready.to.end.gpu >= 0;
@@ -191,18 +191,18 @@ Waited make_and_wait(const std::shared_ptr<Engine>& engine, const Prepared& read
 }
 
 // Finding out what the memory is would take longer than to wait for the whole copy.
-Waited copy_small_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void* from,
-                           std::size_t bytes, const CallerStream& stream,
-                           const Deadline& deadline) {
+WaitResult copy_small_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void* from,
+                               std::size_t bytes, const CallerStream& stream,
+                               const Deadline& deadline) {
     std::optional<Sides> known;
     const bool is_fast = copy_small(*engine, to, from, bytes, stream, deadline, known);
     const gpu::CallerState keep;
     if (!is_fast) {
         const Prepared ready = prepare(*engine, to, from, bytes, stream, known);
         if (ready.choice.method == Choice::Method::chunked || deadline.is_limited()) {
-            Waited waited = make_and_wait(engine, ready, bytes, deadline);
+            WaitResult waited = make_and_wait(engine, ready, bytes, deadline);
             // Also on the GPU, as the others.
-            const bool is_left = !waited.rest && !waited.ended && !ready.order.capturing;
+            const bool is_left = !waited.left && !waited.ended && !ready.order.capturing;
             if (!is_left) return waited;
             try {
                 auto marked = mark(*engine, stream_of_copy(stream, to, from, bytes), bytes);
@@ -212,14 +212,14 @@ Waited copy_small_and_wait(const std::shared_ptr<Engine>& engine, void* to, cons
             }
         }
         plain_copy(ready.to, ready.from, bytes, ready.order);
-        if (ready.order.capturing) return {.rest = std::nullopt, .ended = false};  // only recorded
+        if (ready.order.capturing) return {.left = std::nullopt, .ended = false};  // only recorded
     }
     const CallerStream used = is_fast ? stream : stream_of_copy(stream, to, from, bytes);
     try {
         const auto is_idle = [&] { return gpu::is_idle(stream.handle); };
         if (is_fast && poll(is_idle, Deadline(kPollStreamSeconds), kSmallCopy)) return {};
         auto marked = mark(*engine, used, bytes);
-        return marked ? wait_for_end(std::move(*marked), deadline) : Waited{};
+        return marked ? wait_for_end(std::move(*marked), deadline) : WaitResult{};
     } catch (const gpu::Error&) {
         rethrow_when_settled(*engine, used);
     }
@@ -227,14 +227,14 @@ Waited copy_small_and_wait(const std::shared_ptr<Engine>& engine, void* to, cons
 
 }  // namespace
 
-std::optional<Started> run_copy(Engine& engine, void* to, const void* from, std::size_t bytes,
-                                const CallerStream& stream, const Deadline& deadline) {
+std::optional<Completion> run_copy(Engine& engine, void* to, const void* from, std::size_t bytes,
+                                   const CallerStream& stream, const Deadline& deadline) {
     const Prepared ready = prepare(engine, to, from, bytes, stream);
     return run(engine, ready, bytes, ready.order, deadline);
 }
 
-Started start_copy(Engine& engine, void* to, const void* from, std::size_t bytes,
-                   const CallerStream& stream) {
+Completion start_copy(Engine& engine, void* to, const void* from, std::size_t bytes,
+                      const CallerStream& stream) {
     return start(engine.shared_from_this(), prepare(engine, to, from, bytes, stream), bytes);
 }
 
@@ -248,8 +248,8 @@ void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
     run(engine, ready, bytes, ready.order);
 }
 
-Waited copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void* from,
-                     std::size_t bytes, const CallerStream& stream, const Deadline& deadline) {
+WaitResult copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void* from,
+                         std::size_t bytes, const CallerStream& stream, const Deadline& deadline) {
     engine->check_process();
     if (bytes == 0) return {};
     if (bytes < kPlainBelow) {
@@ -260,10 +260,10 @@ Waited copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void
     return make_and_wait(engine, ready, bytes, deadline);
 }
 
-Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
-                   std::size_t bytes, const CallerStream& stream) {
+Completion copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
+                      std::size_t bytes, const CallerStream& stream) {
     engine->check_process();
-    if (bytes == 0) return Started(0);
+    if (bytes == 0) return Completion(0);
     const gpu::CallerState keep;
     const Prepared ready = prepare(*engine, to, from, bytes, stream);
     if (ready.order.capturing) {

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "transfer/caller_stream.hpp"
+#include "transfer/completion.hpp"
 #include "transfer/engine.hpp"
-#include "transfer/started.hpp"
 #include "transfer/wait_for_host.hpp"
 
 namespace waywiser::transfer {
@@ -18,16 +18,16 @@ void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
           const CallerStream& stream);
 // The same, but returns when a host destination is filled and a host source can be reused, also if
 // it is pinned; see wait_for_host(). A small copy (kPlainBelow) has then ended on the GPU too.
-Waited copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void* from,
-                     std::size_t bytes, const CallerStream& stream, const Deadline& deadline);
+WaitResult copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const void* from,
+                         std::size_t bytes, const CallerStream& stream, const Deadline& deadline);
 // Of a piece of a list, whose caller has checked the process and keeps its state. Like copy(), but
 // returns what is left of it at the deadline; like copy_async().
-std::optional<Started> run_copy(Engine& engine, void* to, const void* from, std::size_t bytes,
-                                const CallerStream& stream, const Deadline& deadline);
-Started start_copy(Engine& engine, void* to, const void* from, std::size_t bytes,
-                   const CallerStream& stream);
+std::optional<Completion> run_copy(Engine& engine, void* to, const void* from, std::size_t bytes,
+                                   const CallerStream& stream, const Deadline& deadline);
+Completion start_copy(Engine& engine, void* to, const void* from, std::size_t bytes,
+                      const CallerStream& stream);
 // Returns at once; the copy starts after the work in the stream.
-Started copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
-                   std::size_t bytes, const CallerStream& stream);
+Completion copy_async(const std::shared_ptr<Engine>& engine, void* to, const void* from,
+                      std::size_t bytes, const CallerStream& stream);
 
 }  // namespace waywiser::transfer

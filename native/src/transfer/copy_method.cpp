@@ -56,19 +56,19 @@ constexpr std::size_t kMostDrainedAwake = std::size_t{64} << 20;
 // A file needs more: copying from the page cache costs a CPU 50 % more time.
 constexpr std::size_t kThreadsPerFile = 12;
 
-bool is_on_gpu(const Side& side) { return side.end.kind == End::Kind::device; }
+bool is_on_gpu(const Side& side) { return side.end.kind == Endpoint::Kind::device; }
 
 PolicyMemory policy_memory(const Side& side) {
     switch (side.end.kind) {
-        case End::Kind::device: return PolicyMemory::device;
-        case End::Kind::file: return PolicyMemory::file;
+        case Endpoint::Kind::device: return PolicyMemory::device;
+        case Endpoint::Kind::file: return PolicyMemory::file;
         default: return side.end.pinned ? PolicyMemory::pinned : PolicyMemory::pageable;
     }
 }
 
 // Whether an AwakeCopy makes a copy between pageable memory and a GPU.
 bool is_for_awake_threads(const EngineOptions& options, std::size_t bytes, bool from_gpu) {
-    return options.awake_seconds > 0 && options.polite_bytes == 0 && bytes >= kPlainBelowAwake &&
+    return options.spin_seconds > 0 && options.max_queued_bytes == 0 && bytes >= kPlainBelowAwake &&
            bytes <= (from_gpu ? kMostDrainedAwake : kMostFilledAwake);
 }
 
@@ -87,13 +87,13 @@ const PolicyDecision* decision(const Engine& engine, PolicyKey key, std::size_t 
     }
     if (found == nullptr) found = policy.copy(key, bytes);
     if (found == nullptr || found->method == PolicyMethod::standard) return nullptr;
-    const bool is_polite = options.polite_bytes == 0 || bytes <= options.polite_bytes;
+    const bool is_polite = options.max_queued_bytes == 0 || bytes <= options.max_queued_bytes;
     const bool over_link = from_gpu || to_gpu;
     // Policies are measured with threads that sleep between copies.
     const bool staged = from_gpu != to_gpu &&
                         (key.from == PolicyMemory::pageable || key.to == PolicyMemory::pageable);
     if (staged && is_for_awake_threads(options, bytes, from_gpu)) return nullptr;
-    if (found->method == PolicyMethod::plain && staged && options.awake_seconds > 0 &&
+    if (found->method == PolicyMethod::plain && staged && options.spin_seconds > 0 &&
         bytes >= least_chunked(options)) {
         return nullptr;
     }
@@ -168,12 +168,12 @@ CopyShape shape_between_gpus(std::size_t bytes) {
 
 }  // namespace
 
-CopyShape default_shape(const End& to, const End& from, std::size_t bytes, std::size_t threads,
-                        const std::vector<int>& relays) {
-    const bool to_gpu = to.kind == End::Kind::device;
-    const bool from_gpu = from.kind == End::Kind::device;
+CopyShape default_shape(const Endpoint& to, const Endpoint& from, std::size_t bytes,
+                        std::size_t threads, const std::vector<int>& relays) {
+    const bool to_gpu = to.kind == Endpoint::Kind::device;
+    const bool from_gpu = from.kind == Endpoint::Kind::device;
     if (to_gpu && from_gpu) return shape_between_gpus(bytes);
-    const bool in_file = to.kind == End::Kind::file || from.kind == End::Kind::file;
+    const bool in_file = to.kind == Endpoint::Kind::file || from.kind == Endpoint::Kind::file;
     CopyShape shape = slot_shape(bytes, threads, from_gpu || (in_file && to_gpu));
     if (in_file) {
         shape.threads = std::clamp<std::size_t>(threads, 1, kThreadsPerFile);
@@ -233,19 +233,19 @@ std::size_t polite_chunk(std::size_t bytes) {
 }
 
 // Between pinned memory and a GPU.
-Choice choose_of_pinned(Choice choice, std::size_t bytes, std::size_t polite_bytes) {
-    if (polite_bytes == 0 || bytes <= polite_bytes) {
+Choice choose_of_pinned(Choice choice, std::size_t bytes, std::size_t max_queued_bytes) {
+    if (max_queued_bytes == 0 || bytes <= max_queued_bytes) {
         return plain(std::move(choice), "the copy engine reaches both sides");
     }
-    choice.shape.chunk = polite_chunk(polite_bytes / 2);
+    choice.shape.chunk = polite_chunk(max_queued_bytes / 2);
     return chunked(std::move(choice), "in pieces, so that other copies get their turn");
 }
 
 // Between pageable memory and a GPU.
-Choice choose_of_pageable(Choice choice, std::size_t bytes, std::size_t polite_bytes) {
-    if (polite_bytes != 0) {
+Choice choose_of_pageable(Choice choice, std::size_t bytes, std::size_t max_queued_bytes) {
+    if (max_queued_bytes != 0) {
         // Each chunk is submitted alone: large ones lose less time between them.
-        choice.shape.chunk = polite_chunk(std::min(bytes / kFewestChunks, polite_bytes / 2));
+        choice.shape.chunk = polite_chunk(std::min(bytes / kFewestChunks, max_queued_bytes / 2));
         choice.shape.slots = kPoliteSlots;
     }
     return chunked(std::move(choice), "threads copy through pinned slots: the memory is pageable");
@@ -254,7 +254,7 @@ Choice choose_of_pageable(Choice choice, std::size_t bytes, std::size_t polite_b
 Choice choose_over_link(Choice choice, const Side& to, const Side& from, std::size_t bytes,
                         const EngineOptions& options, bool relayed) {
     const bool from_gpu = is_on_gpu(from);
-    const End& host = from_gpu ? to.end : from.end;
+    const Endpoint& host = from_gpu ? to.end : from.end;
     if (!host.pinned && bytes < least_chunked(options)) {
         return plain(std::move(choice), "too small for staging");
     }
@@ -274,8 +274,8 @@ Choice choose_over_link(Choice choice, const Side& to, const Side& from, std::si
         choice.awake = awake_shape(bytes, options.threads, from_gpu);
         return chunked(std::move(choice), "threads that are awake copy through pinned slots");
     }
-    return host.pinned ? choose_of_pinned(std::move(choice), bytes, options.polite_bytes)
-                       : choose_of_pageable(std::move(choice), bytes, options.polite_bytes);
+    return host.pinned ? choose_of_pinned(std::move(choice), bytes, options.max_queued_bytes)
+                       : choose_of_pageable(std::move(choice), bytes, options.max_queued_bytes);
 }
 
 }  // namespace
@@ -302,13 +302,13 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
 }
 
 CopyShape file_shape(const Engine& engine, std::size_t bytes, const Side& memory, bool reads) {
-    const Side file{.end = End::of_file(-1, 0)};
+    const Side file{.end = Endpoint::of_file(-1, 0)};
     const PolicyDecision* made =
         decision(engine, reads ? memory : file, reads ? file : memory, bytes);
     if (made != nullptr && made->method == PolicyMethod::chunked)
         return made->shape_for(memory.end.gpu);
-    const End& to = reads ? memory.end : file.end;
-    const End& from = reads ? file.end : memory.end;
+    const Endpoint& to = reads ? memory.end : file.end;
+    const Endpoint& from = reads ? file.end : memory.end;
     CopyShape shape = default_shape(to, from, bytes, engine.options().threads);
     if (engine.options().plain) {
         shape.threads = 1;

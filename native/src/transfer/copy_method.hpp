@@ -28,8 +28,8 @@ Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_
 
 // The shape of a chunked copy without a policy: the default settings of executors are those of
 // large copies. `threads`: maximum number of threads; `relays`: other GPUs whose links help.
-CopyShape default_shape(const End& to, const End& from, std::size_t bytes, std::size_t threads,
-                        const std::vector<int>& relays = {});
+CopyShape default_shape(const Endpoint& to, const Endpoint& from, std::size_t bytes,
+                        std::size_t threads, const std::vector<int>& relays = {});
 
 // The shape of a copy between memory and a file. `reads`: the file is the source.
 CopyShape file_shape(const Engine& engine, std::size_t bytes, const Side& memory, bool reads);

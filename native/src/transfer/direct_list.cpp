@@ -9,8 +9,8 @@ namespace waywiser::transfer {
 namespace {
 
 ListPath path_of(const PieceGroup& group) {
-    const bool to_gpu = group.to.end.kind == End::Kind::device;
-    const bool from_gpu = group.from.end.kind == End::Kind::device;
+    const bool to_gpu = group.to.end.kind == Endpoint::Kind::device;
+    const bool from_gpu = group.from.end.kind == Endpoint::Kind::device;
     if (to_gpu && from_gpu) {
         return group.to.end.gpu == group.from.end.gpu ? ListPath::within_gpu
                                                       : ListPath::between_gpus;
@@ -493,7 +493,7 @@ ListLimits list_limits(Engine& engine, int gpu, std::size_t bytes) {
         options.list_multiprocessors != 0 ? options.list_multiprocessors : pipeline.blocks;
     return {.multiprocessors = engine.lists().multiprocessors(gpu),
             .most_over_link = std::max(options.list_multiprocessors, 1U),
-            .spare_engine = options.polite_bytes != 0,
+            .spare_engine = options.max_queued_bytes != 0,
             .of_pipeline = pipeline.chunk == 0 ? 0 : blocks,
             .pipeline_chunk = pipeline.chunk,
             .list_bytes = bytes};

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "transfer/completion.hpp"
+#include "transfer/job_end.hpp"
 #include "transfer/policy.hpp"
 #include "transfer/policy_file.hpp"
 
@@ -46,8 +46,8 @@ Engine::Engine(Machine machine, EngineOptions options, const FoundPolicy& found)
       // A calling thread works too.
       threads_(machine_, std::max<std::size_t>(options_.threads, 2) - 1,
                [this](int node) { Worker(parts_).work(node); }),
-      schedule_(threads_, options_.threads, machine_.numa.size(), options_.awake_seconds),
-      submission_(events_, streams_, options_.polite_bytes),
+      schedule_(threads_, options_.threads, machine_.numa.size(), options_.spin_seconds),
+      submission_(events_, streams_, options_.max_queued_bytes),
       batches_(schedule_, events_, streams_, staging_),
       parts_{.schedule = schedule_,
              .staging = staging_,
@@ -66,7 +66,7 @@ void Engine::use_policy(const FoundPolicy& found) {
                               .relays = options_.relays,
                               .host_slot = staging_.host_slot_bytes(),
                               .relay_slot = staging_.device_slot_bytes(),
-                              .polite_bytes = options_.polite_bytes,
+                              .max_queued_bytes = options_.max_queued_bytes,
                               .multiprocessors = options_.list_multiprocessors};
     policy_ = std::make_unique<const PolicyTable>(found.policy, limits);
     policy_file_ = found.file;

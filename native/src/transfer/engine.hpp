@@ -8,7 +8,7 @@
 //   EventPool, CopyStreams, PeerAccess
 //   ChunkSubmission   puts a chunk into a stream, within the limits of PoliteQueues
 //   BatchSubmission   puts several chunks into a stream by one call
-//   completion.hpp    ends a job
+//   job_end.hpp       ends a job
 // A thread holds at most a few chunks at a time. It never waits for one resource while it holds
 // another: it takes staging memory without waiting, or sleeps without any. So one thread with one
 // slot can complete any set of transfers.

@@ -26,7 +26,7 @@ EngineOptions completed(EngineOptions options) {
 }
 
 std::size_t least_chunked(const EngineOptions& options) {
-    return options.awake_seconds > 0 ? kPlainBelowAwake : kPlainBelow;
+    return options.spin_seconds > 0 ? kPlainBelowAwake : kPlainBelow;
 }
 
 std::size_t list_table_bytes(const EngineOptions& options) {

@@ -9,15 +9,15 @@
 namespace waywiser::transfer {
 
 struct EngineOptions {
-    std::size_t threads = 0;       // 0: thread_limit()
-    std::size_t pinned_bytes = 0;  // 0: 16 MiB for each thread; capped by pinned_limit()
-    std::vector<int> relays;       // GPUs whose links may be used too, in this order
-    std::size_t relay_bytes = 0;   // staging memory on each of them; 0: 64 MiB
-    std::size_t polite_bytes = 0;  // limit of bytes queued on a copy engine; 0: none
+    std::size_t threads = 0;           // 0: thread_limit()
+    std::size_t pinned_bytes = 0;      // 0: 16 MiB for each thread; capped by pinned_limit()
+    std::vector<int> relays;           // GPUs whose links may be used too, in this order
+    std::size_t relay_bytes = 0;       // staging memory on each of them; 0: 64 MiB
+    std::size_t max_queued_bytes = 0;  // limit of bytes queued on a copy engine; 0: none
     // For a list of short pieces over a GPU's link. 0: what the policy says, one without.
     unsigned list_multiprocessors = 0;
     // After a copy, its threads spin for so long before they sleep; 0: not at all.
-    double awake_seconds = 0;
+    double spin_seconds = 0;
     bool plain = false;            // only plain copies of the runtime
     bool peer_access = true;       // may enable peer access between the GPUs of a copy
     bool report_warnings = false;  // writes each warning to stderr, once per process

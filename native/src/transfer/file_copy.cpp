@@ -34,9 +34,9 @@ void check_end(const char* call, std::uint64_t offset, std::size_t bytes) {
 }
 
 Side file_memory(Engine& engine, void* data, std::size_t bytes) {
-    Side side =
-        engine.machine().gpus.empty() ? Side{.end = End::host(data, false)} : side_of(data, bytes);
-    if (side.managed) side.end = End::host(data, false);  // CPUs can access it
+    Side side = engine.machine().gpus.empty() ? Side{.end = Endpoint::host(data, false)}
+                                              : side_of(data, bytes);
+    if (side.managed) side.end = Endpoint::host(data, false);  // CPUs can access it
     return side;
 }
 
@@ -55,9 +55,9 @@ FileCopy prepare_file(Engine& engine, const FileCall& call, const FileRange& ran
             "the stream is being captured: files cannot be read or written then; do it before the "
             "capture");
     }
-    const End file = End::of_file(range.file, range.offset);
-    End end = memory.end;
-    if (end.kind == End::Kind::host) end.pinned = false;  // the CPU moves the bytes
+    const Endpoint file = Endpoint::of_file(range.file, range.offset);
+    Endpoint end = memory.end;
+    if (end.kind == Endpoint::Kind::host) end.pinned = false;  // the CPU moves the bytes
     CopyShape shape = file_shape(engine, bytes, memory, reads);
     shape.truncate = call.end.truncate;
     shape.sync = call.end.sync;
@@ -67,12 +67,12 @@ FileCopy prepare_file(Engine& engine, const FileCall& call, const FileRange& ran
 }
 
 // With the calling thread. Returns what is left of it at the deadline.
-std::optional<Started> run_file(Engine& engine, const FileCopy& copy, std::size_t& moved,
-                                const Deadline& deadline = {}) {
+std::optional<Completion> run_file(Engine& engine, const FileCopy& copy, std::size_t& moved,
+                                   const Deadline& deadline = {}) {
     const bool reads = copy.reads;
     try {
         if (!run_ordered(engine, copy.job, copy.order, deadline)) {
-            return Started(engine.shared_from_this(), copy.job);
+            return Completion(engine.shared_from_this(), copy.job);
         }
         moved = reads ? copy.job->moved_or_expected() : copy.job->moved();
     } catch (...) {
@@ -84,14 +84,14 @@ std::optional<Started> run_file(Engine& engine, const FileCopy& copy, std::size_
         copy.job->rethrow();  // it has failed since; that is not the end of the file
     } catch (...) {
         moved = 0;
-        if (!copy.job->wait(deadline)) return Started(engine.shared_from_this(), copy.job);
+        if (!copy.job->wait(deadline)) return Completion(engine.shared_from_this(), copy.job);
         moved = copy.job->moved();
         throw;
     }
     return std::nullopt;
 }
 
-Started start_file(const std::shared_ptr<Engine>& engine, const FileCopy& copy) {
+Completion start_file(const std::shared_ptr<Engine>& engine, const FileCopy& copy) {
     engine->start(copy.job, after(copy.order));
     return {engine, copy.job};
 }
@@ -108,7 +108,7 @@ bool read_cached(Engine& engine, const FileCall& call, const FileRange& range, v
     check_end("read", range.offset, bytes);
     check_range(data, bytes, "read", "to");
     const Side memory = file_memory(engine, data, bytes);
-    if (memory.end.kind != End::Kind::host) return false;
+    if (memory.end.kind != Endpoint::Kind::host) return false;
     FileEnd file(range.file);
     if (!file.has_cached_block(bytes, range.offset)) return false;
     try {
@@ -137,10 +137,10 @@ void move_file(Engine& engine, const FileCall& call, const FileRange& range, voi
     run_file(engine, prepare_file(engine, call, range, data, bytes, stream), moved);
 }
 
-Waited move_file_and_wait(const std::shared_ptr<Engine>& engine, const FileCall& call,
-                          const FileRange& range, void* data, std::size_t bytes,
-                          const CallerStream& stream, const Deadline& deadline,
-                          std::size_t& moved) {
+WaitResult move_file_and_wait(const std::shared_ptr<Engine>& engine, const FileCall& call,
+                              const FileRange& range, void* data, std::size_t bytes,
+                              const CallerStream& stream, const Deadline& deadline,
+                              std::size_t& moved) {
     engine->check_process();
     moved = 0;
     if (bytes == 0) {
@@ -160,13 +160,13 @@ Waited move_file_and_wait(const std::shared_ptr<Engine>& engine, const FileCall&
         deadline);
 }
 
-Started move_file_async(const std::shared_ptr<Engine>& engine, const FileCall& call,
-                        const FileRange& range, void* data, std::size_t bytes,
-                        const CallerStream& stream) {
+Completion move_file_async(const std::shared_ptr<Engine>& engine, const FileCall& call,
+                           const FileRange& range, void* data, std::size_t bytes,
+                           const CallerStream& stream) {
     engine->check_process();
     if (bytes == 0) {
         end_empty(call, range);
-        return Started(0);
+        return Completion(0);
     }
     const gpu::CallerState keep;
     return start_file(engine, prepare_file(*engine, call, range, data, bytes, stream));
@@ -185,26 +185,26 @@ void write(Engine& engine, FileRange to, const void* from, std::size_t bytes,
               stream, moved);
 }
 
-Waited read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
-                     std::size_t bytes, const CallerStream& stream, const Deadline& deadline,
-                     std::size_t& moved) {
+WaitResult read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
+                         std::size_t bytes, const CallerStream& stream, const Deadline& deadline,
+                         std::size_t& moved) {
     return move_file_and_wait(engine, FileCall{}, from, to, bytes, stream, deadline, moved);
 }
 
-Waited write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
-                      std::size_t bytes, const CallerStream& stream, const Deadline& deadline,
-                      std::size_t& moved, WriteEnd end) {
+WaitResult write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
+                          std::size_t bytes, const CallerStream& stream, const Deadline& deadline,
+                          std::size_t& moved, WriteEnd end) {
     return move_file_and_wait(engine, FileCall{.reads = false, .end = end}, to,
                               const_cast<void*>(from), bytes, stream, deadline, moved);
 }
 
-Started read_async(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
-                   std::size_t bytes, const CallerStream& stream) {
+Completion read_async(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
+                      std::size_t bytes, const CallerStream& stream) {
     return move_file_async(engine, FileCall{}, from, to, bytes, stream);
 }
 
-Started write_async(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
-                    std::size_t bytes, const CallerStream& stream, WriteEnd end) {
+Completion write_async(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
+                       std::size_t bytes, const CallerStream& stream, WriteEnd end) {
     return move_file_async(engine, FileCall{.reads = false, .end = end}, to,
                            const_cast<void*>(from), bytes, stream);
 }

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "transfer/caller_stream.hpp"
-#include "transfer/started.hpp"
+#include "transfer/completion.hpp"
 #include "transfer/wait_for_host.hpp"
 
 namespace waywiser::transfer {
@@ -31,17 +31,17 @@ void write(Engine& engine, FileRange to, const void* from, std::size_t bytes,
 
 // The same, but wait until the deadline at the latest. Return the
 // transfer if it has not ended by then, with `moved` 0: it goes on.
-Waited read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
-                     std::size_t bytes, const CallerStream& stream, const Deadline& deadline,
-                     std::size_t& moved);
-Waited write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
-                      std::size_t bytes, const CallerStream& stream, const Deadline& deadline,
-                      std::size_t& moved, WriteEnd end = {});
+WaitResult read_and_wait(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
+                         std::size_t bytes, const CallerStream& stream, const Deadline& deadline,
+                         std::size_t& moved);
+WaitResult write_and_wait(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
+                          std::size_t bytes, const CallerStream& stream, const Deadline& deadline,
+                          std::size_t& moved, WriteEnd end = {});
 
 // Return at once; the transfer starts after the work in the stream.
-Started read_async(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
-                   std::size_t bytes, const CallerStream& stream);
-Started write_async(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
-                    std::size_t bytes, const CallerStream& stream, WriteEnd end = {});
+Completion read_async(const std::shared_ptr<Engine>& engine, FileRange from, void* to,
+                      std::size_t bytes, const CallerStream& stream);
+Completion write_async(const std::shared_ptr<Engine>& engine, FileRange to, const void* from,
+                       std::size_t bytes, const CallerStream& stream, WriteEnd end = {});
 
 }  // namespace waywiser::transfer

@@ -37,7 +37,7 @@ public:
         if (known_.bytes != 0 && holds(known_, data, bytes)) return side_;
         side_ = side_of(const_cast<std::byte*>(data), bytes);
         known_ = {};
-        if (side_.uniform && (side_.end.kind == End::Kind::device || side_.end.pinned)) {
+        if (side_.uniform && (side_.end.kind == Endpoint::Kind::device || side_.end.pinned)) {
             const gpu::PointerInfo info = gpu::pointer_info(data);
             if (info.start != nullptr) known_ = {info.start, info.bytes};
         }
@@ -92,7 +92,9 @@ std::vector<PieceGroup> grouped(CopyList list) {
     return groups;
 }
 
-bool reached(const Side& side) { return side.end.kind == End::Kind::device || side.end.pinned; }
+bool reached(const Side& side) {
+    return side.end.kind == Endpoint::Kind::device || side.end.pinned;
+}
 
 GroupMethod method_of(Engine& engine, const PieceGroup& group) {
     for (const Side* side : {&group.to, &group.from}) {
@@ -182,7 +184,7 @@ public:
         : engine_(engine), groups_(groups), stream_(stream) {}
 
     // With the calling thread. Returns what is left of it at the deadline.
-    std::optional<Started> run(const Deadline& deadline) {
+    std::optional<Completion> run(const Deadline& deadline) {
         try {
             // A call of the runtime with pageable memory would wait for lists before it.
             for (const bool singly : {true, false}) {
@@ -204,7 +206,7 @@ public:
     }
 
     // Returns at once. Jobs start after the plain copies of other groups.
-    Started start() {
+    Completion start() {
         for (PieceGroup& group : groups_) {
             if (method_of(engine_, group) != GroupMethod::direct) group.list.check();
         }
@@ -265,10 +267,10 @@ private:
     void run_group(PieceGroup& group, const Deadline& deadline) {
         const std::size_t bytes = group.list.bytes();
         const std::optional<Ordering> order = moved_directly(group);
-        if (!order) return started_.add(Started(bytes));
+        if (!order) return started_.add(Completion(bytes));
         if (!is_copied_singly(engine_, group, method_of(engine_, group), false)) {
             const auto job = job_of(engine_, group, deadline.is_limited());
-            if (run_ordered(engine_, job, *order, deadline)) return started_.add(Started(bytes));
+            if (run_ordered(engine_, job, *order, deadline)) return started_.add(Completion(bytes));
             is_late_ = true;
             started_.add({engine_.shared_from_this(), job});
             return;
@@ -280,14 +282,14 @@ private:
             }
             auto rest = run_copy(engine_, piece.to, piece.from, piece.bytes, stream_, deadline);
             is_late_ = rest.has_value();
-            started_.add(rest ? std::move(*rest) : Started(piece.bytes));
+            started_.add(rest ? std::move(*rest) : Completion(piece.bytes));
         }
     }
 
     void start_group(PieceGroup& group) {
         const std::size_t bytes = group.list.bytes();
         const std::optional<Ordering> order = moved_directly(group);
-        if (!order) return started_.add(Started(bytes));
+        if (!order) return started_.add(Completion(bytes));
         if (!is_of_job(group)) {
             for (const Piece& piece : single_pieces(group)) start_piece(piece);
             return;
@@ -304,8 +306,8 @@ private:
     Engine& engine_;
     std::vector<PieceGroup>& groups_;
     const CallerStream stream_;
-    Started started_{0};    // what was moved, and what goes on after the call
-    bool is_late_ = false;  // the deadline is over
+    Completion started_{0};  // what was moved, and what goes on after the call
+    bool is_late_ = false;   // the deadline is over
 };
 
 // Of some groups CPUs and of others GPUs.
@@ -348,8 +350,8 @@ void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
     GroupMover(engine, groups, stream_of(groups, stream)).run({});
 }
 
-Waited copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
-                          const CallerStream& stream, const Deadline& deadline) {
+WaitResult copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
+                              const CallerStream& stream, const Deadline& deadline) {
     engine->check_process();
     if (list.count() == 0) return {};
     const gpu::CallerState keep;
@@ -377,10 +379,10 @@ Waited copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
         deadline);
 }
 
-Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
-                        const CallerStream& stream) {
+Completion copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
+                           const CallerStream& stream) {
     engine->check_process();
-    if (list.count() == 0) return Started(0);
+    if (list.count() == 0) return Completion(0);
     const gpu::CallerState keep;
     if (!engine->machine().gpus.empty() && !stream.none && gpu::capturing(stream.handle)) {
         throw NotSupported("the stream is being captured: record the copies with copy_batch()");

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "transfer/caller_stream.hpp"
+#include "transfer/completion.hpp"
 #include "transfer/direct_list.hpp"
 #include "transfer/piece_list.hpp"
-#include "transfer/started.hpp"
 #include "transfer/wait_for_host.hpp"
 
 namespace waywiser::transfer {
@@ -19,10 +19,10 @@ namespace waywiser::transfer {
 // memory, and in several registrations, are copied before copy_list_async() returns, unless they
 // are in pageable memory too.
 void copy_list(Engine& engine, CopyList list, const CallerStream& stream);
-Waited copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
-                          const CallerStream& stream, const Deadline& deadline);
-Started copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
-                        const CallerStream& stream);
+WaitResult copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
+                              const CallerStream& stream, const Deadline& deadline);
+Completion copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
+                           const CallerStream& stream);
 
 enum class GroupMethod {
     direct,  // a GPU can access both sides

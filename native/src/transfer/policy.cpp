@@ -167,7 +167,7 @@ private:
         }
         shape(row, settings);
         if (on_device(key_.from) && on_device(key_.to)) {
-            const End gpu = End::device(nullptr, 0);
+            const Endpoint gpu = Endpoint::device(nullptr, 0);
             row.shape.least = default_shape(gpu, gpu, row.bytes, row.threads).least;
         }
         row.method = row.count > 1 ? list_method(row) : method(row);
@@ -502,8 +502,9 @@ PolicyDecision PolicyTable::bound(const PolicyRow& row, const PolicyLimits& limi
                                      std::max<std::size_t>(limits.threads, 1));
         }
     }
-    if (limits.polite_bytes != 0) {
-        most = std::min(most, std::max(std::bit_floor(limits.polite_bytes / 2), kSmallestPolite));
+    if (limits.max_queued_bytes != 0) {
+        most =
+            std::min(most, std::max(std::bit_floor(limits.max_queued_bytes / 2), kSmallestPolite));
     }
     shape.chunk = std::min(shape.chunk, most / kPage * kPage);
     return made;

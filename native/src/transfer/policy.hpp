@@ -102,10 +102,10 @@ std::string difference(const Fingerprint& policy, const Fingerprint& here,
 struct PolicyLimits {
     std::size_t threads = 1;
     std::vector<int> relays;
-    std::size_t host_slot = 0;     // maximum size of a slot of pinned memory
-    std::size_t relay_slot = 0;    // and of a slot on a relay
-    std::size_t polite_bytes = 0;  // queued on a copy engine; 0: no limit
-    unsigned multiprocessors = 0;  // for a list over a GPU's link; 0: no limit
+    std::size_t host_slot = 0;         // maximum size of a slot of pinned memory
+    std::size_t relay_slot = 0;        // and of a slot on a relay
+    std::size_t max_queued_bytes = 0;  // queued on a copy engine; 0: no limit
+    unsigned multiprocessors = 0;      // for a list over a GPU's link; 0: no limit
 };
 
 // The decision for copies from a size on, within the limits of a context.

@@ -12,17 +12,17 @@ namespace waywiser::transfer {
 namespace {
 
 // Polling interval for the event that a transfer waits for.
-constexpr auto kStartNap = std::chrono::microseconds(20);
+constexpr auto kStartPolling = std::chrono::microseconds(20);
 
 }  // namespace
 
 Schedule::Schedule(const CopyThreads& threads, std::size_t most_threads, std::size_t nodes,
-                   double awake_seconds)
+                   double spin_seconds)
     : threads_(threads),
       most_threads_(most_threads),
       nodes_(std::max<std::size_t>(nodes, 1)),
-      awake_(std::chrono::duration_cast<std::chrono::nanoseconds>(
-          std::chrono::duration<double>(awake_seconds))) {}
+      spin_(std::chrono::duration_cast<std::chrono::nanoseconds>(
+          std::chrono::duration<double>(spin_seconds))) {}
 
 // --- jobs ------------------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ std::unique_ptr<HeldChunk> Schedule::claim(WorkerState& self, const Job* only) {
         if (found == ready_.end()) return nullptr;
         held = take(self, *found);
         ++progress_;
-        if (keeps_awake()) self.last_chunk = std::chrono::steady_clock::now();
+        if (spins()) self.last_chunk = std::chrono::steady_clock::now();
         ready_.erase(found);
         if (!held->job->supply().exhausted()) ready_.push_back(held->job);  // others come first
         waking = sleepers_to_wake();
@@ -226,9 +226,9 @@ Schedule::View Schedule::view(const WorkerState& self, const Job* only) const {
 // start, the one thread that polls for them returns after a few looks, to poll again.
 bool Schedule::spin(const WorkerState& self, std::uint64_t generation, const Job* only,
                     const Deadline& deadline) {
-    constexpr int kLooksPerClock = 64;
+    constexpr int kPollsPerClock = 64;
     const auto is_over = [&] {
-        return std::chrono::steady_clock::now() - self.last_chunk >= awake_ || deadline.is_over();
+        return std::chrono::steady_clock::now() - self.last_chunk >= spin_ || deadline.is_over();
     };
     if (is_over()) return false;
     bool polls = false;
@@ -241,7 +241,7 @@ bool Schedule::spin(const WorkerState& self, std::uint64_t generation, const Job
     if (!self.caller) ++spinning_;
     bool changed = false;
     do {
-        for (int i = 0; i < kLooksPerClock && !changed; ++i) {
+        for (int i = 0; i < kPollsPerClock && !changed; ++i) {
             changed = this->generation(self) != generation || (only != nullptr && only->done());
             if (!changed) host::relax();
         }
@@ -258,7 +258,7 @@ bool Schedule::spin(const WorkerState& self, std::uint64_t generation, const Job
 
 void Schedule::sleep(const WorkerState& self, std::uint64_t generation, const Job* only,
                      const Deadline& deadline) {
-    if (keeps_awake() && spin(self, generation, only, deadline)) return;
+    if (spins() && spin(self, generation, only, deadline)) return;
     std::unique_lock<std::mutex> lock(mutex_);
     if (this->generation(self) != generation) return;
     std::condition_variable& change = self.caller ? help_ : work_;
@@ -266,7 +266,7 @@ void Schedule::sleep(const WorkerState& self, std::uint64_t generation, const Jo
     // Who sleeps looks for work after every wake-up: it may have been meant for another thread.
     if (starts_unwatched()) {  // this thread polls the starts
         polling_ = true;
-        change.wait_for(lock, kStartNap);  // NOLINT(bugprone-spuriously-wake-up-functions)
+        change.wait_for(lock, kStartPolling);  // NOLINT(bugprone-spuriously-wake-up-functions)
         polling_ = false;
     } else if (deadline.is_limited()) {
         // NOLINTNEXTLINE(bugprone-spuriously-wake-up-functions)
@@ -283,7 +283,7 @@ void Schedule::sleep(const WorkerState& self, std::uint64_t generation, const Jo
 bool Schedule::begin_help() {
     const std::lock_guard lock(mutex_);
     // Where threads stay awake, a caller that slept instead would lose what they gain.
-    if (helping_ || (threads_.size() >= most_threads_ && !keeps_awake())) return false;
+    if (helping_ || (threads_.size() >= most_threads_ && !spins())) return false;
     helping_ = true;
     return true;
 }

@@ -26,10 +26,10 @@ namespace waywiser::transfer {
 class Schedule {
 public:
     // Threads sleep here; `most_threads` includes a calling thread that works. `nodes`: NUMA nodes
-    // over which threads are spread. After its last chunk a thread spins for `awake_seconds` before
+    // over which threads are spread. After its last chunk a thread spins for `spin_seconds` before
     // it sleeps. The threads must outlive this.
     Schedule(const CopyThreads& threads, std::size_t most_threads, std::size_t nodes,
-             double awake_seconds = 0);
+             double spin_seconds = 0);
 
     // --- jobs
 
@@ -100,7 +100,7 @@ public:
     };
     [[nodiscard]] View view(const WorkerState& self, const Job* only) const;
     // Whether threads spin for a while before they sleep.
-    [[nodiscard]] bool keeps_awake() const { return awake_ > std::chrono::nanoseconds(0); }
+    [[nodiscard]] bool spins() const { return spin_ > std::chrono::nanoseconds(0); }
     // Sleeps until there may be work, unless that was so since the view.
     // A calling thread that works on `only` returns when that has ended, or at the deadline, too.
     void sleep(const WorkerState& self, std::uint64_t generation, const Job* only,
@@ -133,7 +133,7 @@ private:
     const CopyThreads& threads_;
     const std::size_t most_threads_;
     const std::size_t nodes_;
-    const std::chrono::nanoseconds awake_;
+    const std::chrono::nanoseconds spin_;
 
     mutable host::SpinningMutex mutex_;
     std::condition_variable work_;  // the engine's threads wait on it

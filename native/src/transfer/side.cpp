@@ -37,11 +37,11 @@ void check_copy(const void* to, const void* from, std::size_t bytes) {
 
 Side side_of(void* data, std::size_t bytes) {
     const Range range = range_of(data, bytes);
-    Side side{.end = End::host(data, false), .managed = false, .uniform = range.uniform};
+    Side side{.end = Endpoint::host(data, false), .managed = false, .uniform = range.uniform};
     switch (range.kind) {
         case gpu::PointerKind::pageable: break;
         case gpu::PointerKind::pinned: side.end.pinned = range.uniform; break;
-        case gpu::PointerKind::device: side.end = End::device(data, range.device); break;
+        case gpu::PointerKind::device: side.end = Endpoint::device(data, range.device); break;
         case gpu::PointerKind::managed: side.managed = true; break;
     }
     return side;
@@ -52,7 +52,8 @@ int operand_gpu(const Side& to, const Side& from) {
 }
 
 bool gpu_reaches(const Side& side) {
-    return side.uniform && (side.end.kind == End::Kind::device || side.end.pinned) && !side.managed;
+    return side.uniform && (side.end.kind == Endpoint::Kind::device || side.end.pinned) &&
+           !side.managed;
 }
 
 }  // namespace waywiser::transfer

@@ -14,7 +14,7 @@ class InvalidCopy : public std::invalid_argument {
 };
 
 struct Side {
-    End end;
+    Endpoint end;
     bool managed = false;
     bool uniform = true;  // one call of the runtime can copy all of it
 };

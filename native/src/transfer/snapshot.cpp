@@ -33,10 +33,10 @@ Sides sides_of(CopyList& list) {
         piece.from_begins = gpu::pointer_info(piece.from).start == piece.from;
         const Side from = side_of(const_cast<std::byte*>(piece.from), piece.bytes);
         const Side to = side_of(piece.to, piece.bytes);
-        if (from.end.kind != End::Kind::device || from.managed) {
+        if (from.end.kind != Endpoint::Kind::device || from.managed) {
             throw InvalidCopy("a snapshot: a source is not memory of a GPU: copy it instead");
         }
-        if (to.end.kind != End::Kind::host || to.managed) {
+        if (to.end.kind != Endpoint::Kind::host || to.managed) {
             throw InvalidCopy("a snapshot: a destination is not host memory: pass host memory");
         }
         if (!first && from.end.gpu != all.gpu) {
@@ -61,7 +61,7 @@ void enqueue(const Piece& piece, std::size_t turn, const gpu::Stream& queue) {
     }
 }
 
-Started copy_beside(Engine& engine, const CopyList& list, const Ordering& order) {
+Completion copy_beside(Engine& engine, const CopyList& list, const Ordering& order) {
     const gpu::Stream& callers = *order.stream;
     CopyStreams::Lease lease =
         engine.streams().beside(callers.device(), callers.handle(), CopyStreams::Use::snapshot);
@@ -87,9 +87,10 @@ Started copy_beside(Engine& engine, const CopyList& list, const Ordering& order)
 
 }  // namespace
 
-Started snapshot(const std::shared_ptr<Engine>& engine, CopyList list, const CallerStream& stream) {
+Completion snapshot(const std::shared_ptr<Engine>& engine, CopyList list,
+                    const CallerStream& stream) {
     engine->check_process();
-    if (list.count() == 0) return Started(0);
+    if (list.count() == 0) return Completion(0);
     const gpu::CallerState keep;
     list.make_pieces();
     const Sides sides = sides_of(list);
@@ -98,9 +99,9 @@ Started snapshot(const std::shared_ptr<Engine>& engine, CopyList list, const Cal
         throw NotSupported("the stream is being captured: make the snapshot before the capture");
     }
     if (sides.pinned) return copy_beside(*engine, list, order);
-    const End host = End::host(list.pieces.front().to, false);
+    const Endpoint host = Endpoint::host(list.pieces.front().to, false);
     const std::size_t slot_bytes = list_slot_bytes(list.bytes());
-    auto job = std::make_shared<StagedList>(*engine, host, End::device(nullptr, sides.gpu),
+    auto job = std::make_shared<StagedList>(*engine, host, Endpoint::device(nullptr, sides.gpu),
                                             std::move(list), slot_bytes);
     engine->start(job, after(order));
     return {engine, std::move(job)};

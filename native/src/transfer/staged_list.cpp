@@ -86,15 +86,15 @@ StagedList::Cut StagedList::cut(const CopyList& list, std::size_t slot_bytes) {
     return cut;
 }
 
-StagedList::StagedList(Engine& engine, const End& to, const End& from, CopyList list,
+StagedList::StagedList(Engine& engine, const Endpoint& to, const Endpoint& from, CopyList list,
                        std::size_t slot_bytes)
     : StagedList(engine, to, from, std::move(list), slot_bytes, cut(list, slot_bytes)) {}
 
-StagedList::StagedList(Engine& engine, const End& to, const End& from, CopyList&& list,
+StagedList::StagedList(Engine& engine, const Endpoint& to, const Endpoint& from, CopyList&& list,
                        std::size_t slot_bytes, const Cut& cut)
     : Job(list.bytes(), cut.chunk, cut.least),
-      to_gpu_(to.kind == End::Kind::device),
-      from_gpu_(from.kind == End::Kind::device),
+      to_gpu_(to.kind == Endpoint::Kind::device),
+      from_gpu_(from.kind == Endpoint::Kind::device),
       list_(std::move(list)),
       starts_(starts_of(list_)),
       cut_(cut) {

@@ -24,7 +24,7 @@ public:
     // All destinations are at one place, and so are all sources; the pieces have their addresses.
     // Each chunk uses `slot_bytes` of staging for its data and tables. The index arrays of blocks
     // must outlive the submission of all chunks, unless keep_indexes() is called first.
-    StagedList(Engine& engine, const End& to, const End& from, CopyList list,
+    StagedList(Engine& engine, const Endpoint& to, const Endpoint& from, CopyList list,
                std::size_t slot_bytes);
 
     void keep_indexes();
@@ -43,7 +43,7 @@ private:
         std::size_t least = 0;  // of a short chunk
     };
     static Cut cut(const CopyList& list, std::size_t slot_bytes);
-    StagedList(Engine& engine, const End& to, const End& from, CopyList&& list,
+    StagedList(Engine& engine, const Endpoint& to, const Endpoint& from, CopyList&& list,
                std::size_t slot_bytes, const Cut& cut);
 
     // Kernels and copies of one GPU, through its staging memory. Thread safe.

@@ -8,40 +8,40 @@ namespace {
 // Waits until the stream has completed its work; false if it has not in time.
 bool reaches(const Ordering& order, const Deadline& deadline) {
     std::optional<gpu::Event> event = after(order);
-    return !event || Started(0, std::move(*event)).wait(deadline);
+    return !event || Completion(0, std::move(*event)).wait(deadline);
 }
 
 // An event after the work in the stream.
-Started marked(const Ordering& order, std::size_t bytes) {
+Completion marked(const Ordering& order, std::size_t bytes) {
     gpu::Event event(order.stream->device(), gpu::EventUse::ordering);
     event.record(*order.stream);
     return {bytes, std::move(event)};
 }
 
-Waited move_and_wait(const CheckedTransfer& transfer, const Deadline& deadline) {
+WaitResult move_and_wait(const CheckedTransfer& transfer, const Deadline& deadline) {
     const bool waits = !transfer.order.capturing;
     if (waits && transfer.host.gpus && !transfer.host.cpus) {
         return wait_for_end(transfer.start(), deadline);
     }
     if (waits && transfer.host.cpus && !reaches(transfer.order, deadline)) {
-        return {.rest = transfer.start(), .ended = false};
+        return {.left = transfer.start(), .ended = false};
     }
-    std::optional<Started> rest = transfer.run(waits ? deadline : Deadline());
-    if (rest) return {.rest = std::move(rest), .ended = false};
+    std::optional<Completion> rest = transfer.run(waits ? deadline : Deadline());
+    if (rest) return {.left = std::move(rest), .ended = false};
     if (waits && transfer.host.gpus && transfer.order.stream) {
         return wait_for_end(marked(transfer.order, transfer.bytes), deadline);
     }
-    return {.rest = std::nullopt, .ended = !transfer.to_gpu && waits};
+    return {.left = std::nullopt, .ended = !transfer.to_gpu && waits};
 }
 
 }  // namespace
 
-Waited wait_for_end(Started started, const Deadline& deadline) {
+WaitResult wait_for_end(Completion started, const Deadline& deadline) {
     if (started.wait(deadline)) return {};
-    return {.rest = std::move(started), .ended = false};
+    return {.left = std::move(started), .ended = false};
 }
 
-Waited wait_for_host(const CheckedTransfer& transfer, const Deadline& deadline) {
+WaitResult wait_for_host(const CheckedTransfer& transfer, const Deadline& deadline) {
     try {
         return move_and_wait(transfer, deadline);
     } catch (const gpu::Error&) {
@@ -49,7 +49,7 @@ Waited wait_for_host(const CheckedTransfer& transfer, const Deadline& deadline) 
     }
 }
 
-std::optional<Started> mark(Engine& engine, const CallerStream& stream, std::size_t bytes) {
+std::optional<Completion> mark(Engine& engine, const CallerStream& stream, std::size_t bytes) {
     engine.check_process();
     if (stream.none) return std::nullopt;
     const gpu::CallerState keep;

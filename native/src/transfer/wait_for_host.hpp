@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "transfer/caller_stream.hpp"
+#include "transfer/completion.hpp"
 #include "transfer/ordering.hpp"
-#include "transfer/started.hpp"
 
 namespace waywiser::transfer {
 
@@ -25,14 +25,14 @@ struct CheckedTransfer {
     HostUse host;
     bool to_gpu = false;  // a GPU's memory is a destination
     // Makes it with the calling thread, or records it. Returns what is left of it at the deadline.
-    std::function<std::optional<Started>(const Deadline& deadline)> run;
-    std::function<Started()> start;  // returns at once
+    std::function<std::optional<Completion>(const Deadline& deadline)> run;
+    std::function<Completion()> start;  // returns at once
 };
 
 // What is left of a transfer when a call returns that has waited for the host's side.
-struct Waited {
-    std::optional<Started> rest;  // the transfer, if the time was too short: it goes on
-    bool ended = true;            // without a rest: nothing uses the GPU's side any more either
+struct WaitResult {
+    std::optional<Completion> left;  // the transfer, if the time was too short: it goes on
+    bool ended = true;               // without a rest: nothing uses the GPU's side any more either
 };
 
 // Makes the transfer, and returns when no CPU and no GPU uses the host's side any more; at once if
@@ -40,12 +40,12 @@ struct Waited {
 // the calling thread itself moves then is not cut short. Does not wait while the stream is
 // captured. Throws what the transfer failed with; then nothing uses either side any more, unless it
 // is MemoryInUse.
-Waited wait_for_host(const CheckedTransfer& transfer, const Deadline& deadline);
+WaitResult wait_for_host(const CheckedTransfer& transfer, const Deadline& deadline);
 // Waits for a started transfer.
-Waited wait_for_end(Started started, const Deadline& deadline);
+WaitResult wait_for_end(Completion started, const Deadline& deadline);
 
 // A transfer of no bytes that ends when the stream reaches it; nullopt without a GPU or while the
 // stream is captured. `bytes`: those that have arrived then.
-std::optional<Started> mark(Engine& engine, const CallerStream& stream, std::size_t bytes = 0);
+std::optional<Completion> mark(Engine& engine, const CallerStream& stream, std::size_t bytes = 0);
 
 }  // namespace waywiser::transfer

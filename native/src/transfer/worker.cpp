@@ -5,13 +5,13 @@
 #include <thread>
 #include <utility>
 
-#include "transfer/completion.hpp"
+#include "transfer/job_end.hpp"
 
 namespace waywiser::transfer {
 namespace {
 
 // Polling interval for chunks in flight. A chunk of 2 MiB takes 40 us on a PCIe 5.0 link.
-constexpr auto kNap = std::chrono::microseconds(10);
+constexpr auto kPause = std::chrono::microseconds(10);
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void Worker::work_until(const Job* only, Job::Until until, const Deadline& deadl
         if (now.starts) poll_starts();
         if (make_progress(only)) continue;
         if (state_.holds_chunks()) {
-            nap(now.last);
+            pause(now.last);
         } else {
             parts_.schedule.sleep(state_, now.generation, only, deadline);
         }
@@ -51,12 +51,12 @@ void Worker::poll_starts() {
 // Polling interval for chunks in flight, since each poll delays submissions. A caller does not
 // sleep: it yields, as the runtime does while it waits for a stream. Nor do threads that stay
 // awake, unless they have spun in fill().
-void Worker::nap(bool last) const {
+void Worker::pause(bool last) const {
     const bool has_spun = !state_.chunks.empty() && state_.chunks.front()->chunk.unfinished;
-    if (!state_.caller && (has_spun || !parts_.schedule.keeps_awake())) {
-        return std::this_thread::sleep_for(kNap);
+    if (!state_.caller && (has_spun || !parts_.schedule.spins())) {
+        return std::this_thread::sleep_for(kPause);
     }
-    const auto end = std::chrono::steady_clock::now() + kNap;
+    const auto end = std::chrono::steady_clock::now() + kPause;
     do {
         std::this_thread::yield();
     } while (!last && std::chrono::steady_clock::now() < end);

@@ -46,7 +46,7 @@ private:
     bool reap();
     bool fill_again();
     void finish(std::unique_ptr<HeldChunk> held, bool arrived);
-    void nap(bool last) const;
+    void pause(bool last) const;
 
     const Parts parts_;
     WorkerState state_;

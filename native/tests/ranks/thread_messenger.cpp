@@ -7,11 +7,11 @@
 
 namespace waywiser::test {
 
+using ranks::Completion;
 using ranks::Messenger;
 using ranks::MessengerError;
 using ranks::Parts;
 using ranks::Stage;
-using ranks::Started;
 
 namespace {
 
@@ -119,11 +119,11 @@ int ThreadWorld::group(int parent, const std::vector<int>& world_ranks, int rank
     return groups_.try_emplace({parent, world_ranks, nth}, next).first->second;
 }
 
-class ThreadStarted : public Started {
+class ThreadStarted : public Completion {
 public:
     ThreadStarted(Stage& stage, ThreadWorld& world, int group, std::vector<int> members, int rank,
                   std::size_t most)
-        : Started(stage),
+        : Completion(stage),
           world_(world),
           group_(group),
           members_(std::move(members)),
@@ -201,7 +201,7 @@ public:
           rank_(rank) {}
     [[nodiscard]] int rank() const override { return rank_; }
     [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
-    [[nodiscard]] std::unique_ptr<Started> prepare(std::size_t most) override {
+    [[nodiscard]] std::unique_ptr<Completion> prepare(std::size_t most) override {
         return started(most);
     }
 

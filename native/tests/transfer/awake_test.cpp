@@ -22,7 +22,7 @@ namespace {
 class AwakeThreads : public test::OnFake {};
 
 waywiser::ContextOptions awake_options(double seconds) {
-    return {.threads = 4, .pinned_bytes = 16 * kMiB, .policy = "off", .awake_seconds = seconds};
+    return {.threads = 4, .pinned_bytes = 16 * kMiB, .policy = "off", .spin_seconds = seconds};
 }
 
 // CPU time of the process.
@@ -129,7 +129,7 @@ TEST_F(AwakeThreads, GoOnWhenTheirMemoryIsUsedUp) {
     for (int round = 0; round < 4 && !HasFailure(); ++round) {
         CopiesToGpu copies(sizes);
         waywiser::Context context(
-            {.threads = 2, .pinned_bytes = 16 * kMiB, .policy = "off", .awake_seconds = 1e-3});
+            {.threads = 2, .pinned_bytes = 16 * kMiB, .policy = "off", .spin_seconds = 1e-3});
         const gpu::Stream stream(0);
         // The engine's one thread begins with this, and then takes one chunk of each.
         const auto first = context.copy_async(to.data(), from.data(), to.size(), stream.handle());
@@ -169,7 +169,7 @@ TEST_F(AwakeThreads, OrderAChangeAfterTheirReads) {
         std::vector<std::byte> back(4 * kMiB, std::byte{0});
         const auto out =
             context.copy_async(back.data(), device.data(), back.size(), stream.handle());
-        out.before_change(stream.handle());
+        out.wait_source_read(stream.handle());
         gpu::copy_async(device.data(), other.data(), 4 * kMiB, stream);
         EXPECT_EQ(out.result(), back.size());
         EXPECT_TRUE(test::same_bytes(back.data(), first.data(), back.size())) << round;
@@ -229,7 +229,7 @@ TEST_F(AwakeThreads, HaveABound) {
             ADD_FAILURE() << seconds;
         } catch (const TransferError& error) {
             EXPECT_EQ(error.status(), WAYWISER_INVALID) << seconds;
-            EXPECT_NE(std::string(error.what()).find("awake_seconds"), std::string::npos);
+            EXPECT_NE(std::string(error.what()).find("spin_seconds"), std::string::npos);
         }
     }
     EXPECT_NO_THROW(waywiser::Context{awake_options(1)});

@@ -705,7 +705,7 @@ TEST_F(Calls, BringEveryByteOrSayThatTheyFailed) {
                          .pinned_bytes = 256 * kKiB,
                          .relays = block % 2 == 1 ? std::vector{0, 1} : std::vector<int>{},
                          .relay_bytes = 128 * kKiB,
-                         .polite_bytes = block % 3 == 2 ? 64 * kKiB : 0});
+                         .max_queued_bytes = block % 3 == 2 ? 64 * kKiB : 0});
         for (int i = 0; i < 250; ++i) {
             const std::size_t a = pick(5);
             const std::size_t b = pick(5);

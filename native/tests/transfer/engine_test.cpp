@@ -43,7 +43,7 @@ protected:
     static CopyShape small_chunks() {
         return {.chunk = 64 * kKiB, .threads = 0, .slots = 2, .streaming = false};
     }
-    static std::shared_ptr<Job> job(Engine& engine, const End& to, const End& from,
+    static std::shared_ptr<Job> job(Engine& engine, const Endpoint& to, const Endpoint& from,
                                     std::size_t bytes, const CopyShape& shape = small_chunks()) {
         return std::make_shared<ChunkedCopy>(engine, to, from, bytes, shape);
     }
@@ -58,12 +58,13 @@ TEST_F(OnEngine, MovesAnySizeAndOffsetInBothDirections) {
         for (const std::size_t offset : {0, 1, 61}) {
             const auto from = sequence(bytes + 64, static_cast<unsigned>(bytes));
             std::vector<std::byte> back(bytes + 64, std::byte{0xEE});
-            own->run(job(*own, End::device(device.data() + offset, 0),
-                         End::host(const_cast<std::byte*>(from.data()) + offset, false), bytes),
-                     Engine::Until::done);
+            own->run(
+                job(*own, Endpoint::device(device.data() + offset, 0),
+                    Endpoint::host(const_cast<std::byte*>(from.data()) + offset, false), bytes),
+                Engine::Until::done);
             ASSERT_TRUE(same(device.data() + offset, from.data() + offset, bytes));
-            own->run(job(*own, End::host(back.data() + offset, false),
-                         End::device(device.data() + offset, 0), bytes),
+            own->run(job(*own, Endpoint::host(back.data() + offset, false),
+                         Endpoint::device(device.data() + offset, 0), bytes),
                      Engine::Until::done);
             ASSERT_TRUE(same(back.data() + offset, from.data() + offset, bytes));
             for (std::size_t i = 0; i < offset; ++i) ASSERT_EQ(back[i], std::byte{0xEE});
@@ -82,7 +83,7 @@ TEST_F(OnEngine, StagesBetweenGpusAndRelaysOverOthers) {
     const gpu::DeviceBuffer one(0, kBytes);
     const gpu::DeviceBuffer two(1, kBytes);
     test::copy_bytes(one.data(), from.data(), kBytes);
-    own->run(job(*own, End::device(two.data(), 1), End::device(one.data(), 0), kBytes),
+    own->run(job(*own, Endpoint::device(two.data(), 1), Endpoint::device(one.data(), 0), kBytes),
              Engine::Until::done);
     EXPECT_TRUE(same(two.data(), from.data(), kBytes));
 
@@ -94,12 +95,14 @@ TEST_F(OnEngine, StagesBetweenGpusAndRelaysOverOthers) {
         std::byte* const host = pinned ? locked.data() : pageable.data();
         test::copy_bytes(host, from.data(), kBytes);
         test::fill_bytes(one.data(), 0, kBytes);
-        own->run(job(*own, End::device(one.data(), 0), End::host(host, pinned), kBytes, shape),
-                 Engine::Until::done);
+        own->run(
+            job(*own, Endpoint::device(one.data(), 0), Endpoint::host(host, pinned), kBytes, shape),
+            Engine::Until::done);
         EXPECT_TRUE(same(one.data(), from.data(), kBytes));
         test::fill_bytes(host, 0, kBytes);
-        own->run(job(*own, End::host(host, pinned), End::device(one.data(), 0), kBytes, shape),
-                 Engine::Until::done);
+        own->run(
+            job(*own, Endpoint::host(host, pinned), Endpoint::device(one.data(), 0), kBytes, shape),
+            Engine::Until::done);
         EXPECT_TRUE(same(host, from.data(), kBytes));
     }
 }
@@ -117,8 +120,8 @@ TEST_F(OnEngine, OneThreadWithOneSlotCompletesAnySetOfTransfers) {
         test::copy_bytes(devices.back()->data(), from.data(), kBytes);
         CopyShape shape = small_chunks();
         if (i == 3) shape.relays = {0};
-        jobs.push_back(job(*own, End::host(back[static_cast<std::size_t>(i)].data(), false),
-                           End::device(devices.back()->data(), i % 2), kBytes, shape));
+        jobs.push_back(job(*own, Endpoint::host(back[static_cast<std::size_t>(i)].data(), false),
+                           Endpoint::device(devices.back()->data(), i % 2), kBytes, shape));
         own->start(jobs.back());
     }
     for (const auto& each : jobs) {
@@ -141,15 +144,16 @@ TEST_F(OnEngine, TakesNothingBeforeTheStreamHasComeSoFar) {
     gpu::Event event(0, gpu::EventUse::ordering);
     event.record(stream);
     const auto waiting =
-        job(*own, End::device(device.data(), 0), End::host(from.data(), false), kBytes);
+        job(*own, Endpoint::device(device.data(), 0), Endpoint::host(from.data(), false), kBytes);
     own->start(waiting, std::move(event));
     EXPECT_FALSE(waiting->wait(Deadline(0.05)));
     EXPECT_EQ(own->pinned_bytes(), 0U);
     EXPECT_EQ(waiting->moved(), 0U);
     // A later transfer completes first.
     std::vector<std::byte> back(kBytes);
-    own->run(job(*own, End::host(back.data(), false), End::device(device.data(), 0), kBytes),
-             Engine::Until::done);
+    own->run(
+        job(*own, Endpoint::host(back.data(), false), Endpoint::device(device.data(), 0), kBytes),
+        Engine::Until::done);
     gate.open();
     waiting->wait();
     waiting->rethrow();
@@ -165,14 +169,14 @@ TEST_F(OnEngine, StopCancelsWhatHasNotStarted) {
     gate.close(stream);
     gpu::Event event(0, gpu::EventUse::ordering);
     event.record(stream);
-    const auto waiting =
-        job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size());
+    const auto waiting = job(*own, Endpoint::device(device.data(), 0),
+                             Endpoint::host(from.data(), false), from.size());
     own->start(waiting, std::move(event));
     own->stop();
     EXPECT_TRUE(waiting->done());
     EXPECT_THROW(waiting->rethrow(), Cancelled);
-    EXPECT_THROW(own->start(job(*own, End::device(device.data(), 0), End::host(from.data(), false),
-                                from.size())),
+    EXPECT_THROW(own->start(job(*own, Endpoint::device(device.data(), 0),
+                                Endpoint::host(from.data(), false), from.size())),
                  Cancelled);
     gate.open();
 }
@@ -180,7 +184,7 @@ TEST_F(OnEngine, StopCancelsWhatHasNotStarted) {
 // The caller has submitted the first part of the copy when the engine throws.
 TEST_F(OnEngine, WaitsForWhatAFailedCopyHasSubmitted) {
     fake::configure("d2h=0.5");
-    auto own = engine({.pinned_bytes = 8 * kMiB, .awake_seconds = 1e-3});
+    auto own = engine({.pinned_bytes = 8 * kMiB, .spin_seconds = 1e-3});
     const gpu::DeviceBuffer device(0, 2 * kMiB);
     std::vector<std::byte> host(2 * kMiB);
     own->stop();
@@ -222,8 +226,8 @@ TEST_F(OnEngine, CompletesAJobThatHasFailedBefore) {
     auto from = sequence(64 * kKiB, 9);
     const gpu::DeviceBuffer device(0, from.size());
     for (const bool waits : {false, true}) {
-        const auto failed =
-            job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size());
+        const auto failed = job(*own, Endpoint::device(device.data(), 0),
+                                Endpoint::host(from.data(), false), from.size());
         failed->fail(std::make_exception_ptr(std::runtime_error("it failed before")));
         const gpu::Stream stream(0);
         std::optional<gpu::Event> event;
@@ -243,8 +247,8 @@ TEST_F(OnEngine, CompletesTransfersInFlightWhenItIsStopped) {
     auto own = engine();
     auto from = sequence(2 * kMiB, 9);
     const gpu::DeviceBuffer device(0, from.size());
-    const auto in_flight =
-        job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size());
+    const auto in_flight = job(*own, Endpoint::device(device.data(), 0),
+                               Endpoint::host(from.data(), false), from.size());
     own->start(in_flight);
     own->stop();
     EXPECT_TRUE(in_flight->done());
@@ -264,18 +268,18 @@ TEST_F(OnEngine, EndsWithAnErrorWhateverFailsAndWhenever) {
         CopyShape shape = small_chunks();
         switch (which) {
             case 0:
-                return job(own, End::device(one.data(), 0), End::host(from.data(), false), kBytes,
-                           shape);
+                return job(own, Endpoint::device(one.data(), 0), Endpoint::host(from.data(), false),
+                           kBytes, shape);
             case 1:
-                return job(own, End::host(back.data(), false), End::device(one.data(), 0), kBytes,
-                           shape);
+                return job(own, Endpoint::host(back.data(), false), Endpoint::device(one.data(), 0),
+                           kBytes, shape);
             case 2:
-                return job(own, End::device(two.data(), 1), End::device(one.data(), 0), kBytes,
-                           shape);
+                return job(own, Endpoint::device(two.data(), 1), Endpoint::device(one.data(), 0),
+                           kBytes, shape);
             default:
                 shape.relays = {1};
-                return job(own, End::device(one.data(), 0), End::host(from.data(), false), kBytes,
-                           shape);
+                return job(own, Endpoint::device(one.data(), 0), Endpoint::host(from.data(), false),
+                           kBytes, shape);
         }
     };
     std::size_t failures = 0;
@@ -333,8 +337,8 @@ protected:
         return engine({.threads = 4, .pinned_bytes = 64 * kMiB, .relay_bytes = 64 * kMiB});
     }
     std::shared_ptr<Job> copy(Engine& own, bool to_gpu, bool relayed) {
-        const End host = End::host(to_gpu ? from_.data() : back_.data(), false);
-        const End gpu = End::device(device_->data(), 0);
+        const Endpoint host = Endpoint::host(to_gpu ? from_.data() : back_.data(), false);
+        const Endpoint gpu = Endpoint::device(device_->data(), 0);
         return job(own, to_gpu ? gpu : host, to_gpu ? host : gpu, kBytes, shape(relayed));
     }
     void SetUp() override {
@@ -455,7 +459,8 @@ TEST_F(OnEngine, CopiesThroughOrdinaryMemoryWhereNothingCanBePinned) {
     fake::configure("");
     const gpu::DeviceBuffer device(0, from.size());
     fake::configure("fail=alloc@1+");
-    own->run(job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size()),
+    own->run(job(*own, Endpoint::device(device.data(), 0), Endpoint::host(from.data(), false),
+                 from.size()),
              Engine::Until::done);
     EXPECT_TRUE(same(device.data(), from.data(), from.size()));
     ASSERT_EQ(own->warnings().size(), 1U);
@@ -476,9 +481,11 @@ TEST_F(OnEngine, ManyCallersShareItsThreads) {
                 std::vector<std::byte> mine = from;
                 std::vector<std::byte> back(kBytes);
                 std::byte* const there = device.data() + i * kBytes;
-                own->run(job(*own, End::device(there, 0), End::host(mine.data(), false), kBytes),
+                own->run(job(*own, Endpoint::device(there, 0), Endpoint::host(mine.data(), false),
+                             kBytes),
                          Engine::Until::done);
-                own->run(job(*own, End::host(back.data(), false), End::device(there, 0), kBytes),
+                own->run(job(*own, Endpoint::host(back.data(), false), Endpoint::device(there, 0),
+                             kBytes),
                          Engine::Until::done);
                 EXPECT_TRUE(test::same_bytes(back, from));
             }
@@ -495,8 +502,8 @@ TEST_F(OnEngine, ATransferIsOrderedBeforeWhatComesAfterIt) {
     const gpu::DeviceBuffer device(0, from.size());
     const gpu::DeviceBuffer copy(0, from.size());
     const gpu::Stream stream(0);
-    const auto made =
-        job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size());
+    const auto made = job(*own, Endpoint::device(device.data(), 0),
+                          Endpoint::host(from.data(), false), from.size());
     own->start(made);
     made->order(stream);
     gpu::copy_async(copy.data(), device.data(), from.size(), stream);
@@ -509,7 +516,8 @@ TEST_F(OnEngine, AChildProcessGetsAnError) {
     auto own = engine();
     auto from = sequence(64 * kKiB, 19);
     const gpu::DeviceBuffer device(0, from.size());
-    own->run(job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size()),
+    own->run(job(*own, Endpoint::device(device.data(), 0), Endpoint::host(from.data(), false),
+                 from.size()),
              Engine::Until::done);
     const pid_t child = fork();
     if (child == 0) {
@@ -532,20 +540,23 @@ TEST_F(OnEngine, TouchesNoGpuThatIsNoOperand) {
     auto own = engine();
     auto from = sequence(256 * kKiB, 21);
     const gpu::DeviceBuffer device(2, from.size());
-    own->run(job(*own, End::device(device.data(), 2), End::host(from.data(), false), from.size()),
+    own->run(job(*own, Endpoint::device(device.data(), 2), Endpoint::host(from.data(), false),
+                 from.size()),
              Engine::Until::done);
     EXPECT_EQ(fake::contexts(), std::set<int>{2});
 }
 
 // A limit on the copy engine's queue is kept, and all transfers complete.
 TEST_F(OnEngine, PoliteTransfersComplete) {
-    auto own = engine({.polite_bytes = 64 * kKiB});
+    auto own = engine({.max_queued_bytes = 64 * kKiB});
     auto from = sequence(kMiB, 23);
     std::vector<std::byte> back(from.size());
     const gpu::DeviceBuffer device(0, from.size());
-    own->run(job(*own, End::device(device.data(), 0), End::host(from.data(), false), from.size()),
+    own->run(job(*own, Endpoint::device(device.data(), 0), Endpoint::host(from.data(), false),
+                 from.size()),
              Engine::Until::done);
-    own->run(job(*own, End::host(back.data(), false), End::device(device.data(), 0), from.size()),
+    own->run(job(*own, Endpoint::host(back.data(), false), Endpoint::device(device.data(), 0),
+                 from.size()),
              Engine::Until::done);
     EXPECT_TRUE(test::same_bytes(back, from));
 }
@@ -572,9 +583,9 @@ TEST_F(OnEngine, MovesEveryByteOfRandomCopiesOrFails) {
     std::byte* const bytes_of[] = {devices[0].data(), devices[1].data(), pinned.data(),
                                    pageable.data(), mapped};
     const auto end = [&](std::size_t kind, std::size_t at) {
-        if (kind < 2) return End::device(bytes_of[kind] + at, static_cast<int>(kind));
-        if (kind == 4) return End::of_file(file, at);
-        return End::host(bytes_of[kind] + at, kind == 2);
+        if (kind < 2) return Endpoint::device(bytes_of[kind] + at, static_cast<int>(kind));
+        if (kind == 4) return Endpoint::of_file(file, at);
+        return Endpoint::host(bytes_of[kind] + at, kind == 2);
     };
     const auto content = sequence(kBufferBytes, 1);
     std::size_t arrived = 0;
@@ -583,7 +594,7 @@ TEST_F(OnEngine, MovesEveryByteOfRandomCopiesOrFails) {
         auto own = engine({.threads = 1 + pick(3),
                            .pinned_bytes = pick(2) == 0 ? 64 * kKiB : kMiB,
                            .relay_bytes = 128 * kKiB,
-                           .polite_bytes = block % 3 == 0 ? 8 * kKiB : 0});
+                           .max_queued_bytes = block % 3 == 0 ? 8 * kKiB : 0});
         for (int i = 0; i < 200; ++i) {
             const std::size_t a = pick(5);
             const std::size_t b = (a + 1 + pick(4)) % 5;

@@ -36,8 +36,8 @@ protected:
         return Engine::make(test::this_machine(), std::move(options));
     }
     std::shared_ptr<Job> copy_in(Engine& own, std::size_t chunk = 64 * kKiB) {
-        return std::make_shared<ChunkedCopy>(own, End::device(device.data(), 0),
-                                             End::host(from.data(), false), kBytes,
+        return std::make_shared<ChunkedCopy>(own, Endpoint::device(device.data(), 0),
+                                             Endpoint::host(from.data(), false), kBytes,
                                              CopyShape{.chunk = chunk, .slots = 2});
     }
 
@@ -142,7 +142,7 @@ TEST_F(EngineThreads, AreStoppedOnceForAllWhoStopThem) {
 // The limit of queued bytes holds for any number of threads that have filled chunks.
 TEST_F(EngineThreads, KeepTheBoundOfPoliteTransfersTogether) {
     for (int round = 0; round < 5; ++round) {
-        auto own = engine({.threads = 4, .polite_bytes = 64 * kKiB});
+        auto own = engine({.threads = 4, .max_queued_bytes = 64 * kKiB});
         fake::configure("hang=copy@/1");
         const auto job = copy_in(*own);
         own->start(job);

@@ -63,7 +63,7 @@ public:
         given.size = sizeof given;
         given.threads = 2;
         given.pinned_bytes = (options.awake ? 4 : 2) * kMiB;
-        given.awake_seconds = options.awake ? 1e-3 : 0;
+        given.spin_seconds = options.awake ? 1e-3 : 0;
         given.relays = options.relays.data();
         given.relay_count = options.relays.size();
         given.relay_bytes = 2 * kMiB;

@@ -406,7 +406,7 @@ TEST_F(Lists, BringEveryByteAndTouchNoOther) {
             }();
             waywiser::Context context({.threads = 2,
                                        .pinned_bytes = pick(2) == 0 ? 0U : std::size_t{2} * kMiB,
-                                       .polite_bytes = pick(4) == 0 ? 64 * kKiB : 0});
+                                       .max_queued_bytes = pick(4) == 0 ? 64 * kKiB : 0});
             const std::size_t a = pick(Arena::kKinds);
             const std::size_t b = pick(Arena::kKinds);
             const bool same = a == b;
@@ -550,9 +550,9 @@ TEST_F(Lists, ThroughSlotsOfAnySize) {
                 made.pieces = pieces;
                 return made;
             };
-            const End memory = End::host(host.data(), false);
-            const End first = End::device(device.data(), 0);
-            const End second = End::device(other.data(), 1);
+            const Endpoint memory = Endpoint::host(host.data(), false);
+            const Endpoint first = Endpoint::device(device.data(), 0);
+            const Endpoint second = Endpoint::device(other.data(), 1);
             engine.run(std::make_shared<StagedList>(engine, first, memory, list(in), slot),
                        Engine::Until::done);
             engine.run(std::make_shared<StagedList>(engine, second, first, list(across), slot),

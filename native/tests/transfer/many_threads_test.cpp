@@ -53,8 +53,8 @@ public:
     ManyThreads& operator=(const ManyThreads&) = delete;
 
 protected:
-    std::shared_ptr<Job> copy(Engine& own, const End& to, const End& from, std::size_t bytes,
-                              std::size_t slots = 2) {
+    std::shared_ptr<Job> copy(Engine& own, const Endpoint& to, const Endpoint& from,
+                              std::size_t bytes, std::size_t slots = 2) {
         return std::make_shared<ChunkedCopy>(
             own, to, from, bytes,
             CopyShape{.chunk = 64 * kKiB, .least = 64 * kKiB, .slots = slots});
@@ -80,8 +80,8 @@ TEST_F(ManyThreads, NeverMissAWakeUp) {
         for (std::size_t n = 0; n < 2; ++n) {
             feeders.emplace_back([&, n] {
                 for (int i = 0; i < 20; ++i) {
-                    const auto job = copy(own, End::host(to.data() + n * kBytes, false),
-                                          End::host(from.data() + n * kBytes, false), kBytes);
+                    const auto job = copy(own, Endpoint::host(to.data() + n * kBytes, false),
+                                          Endpoint::host(from.data() + n * kBytes, false), kBytes);
                     own.start(job);
                     EXPECT_TRUE(job->wait(transfer::Deadline(test::kHangSeconds)));
                 }
@@ -90,7 +90,7 @@ TEST_F(ManyThreads, NeverMissAWakeUp) {
         for (std::thread& feeder : feeders) feeder.join();
         std::this_thread::sleep_for(std::chrono::milliseconds(1));  // all threads sleep
         const auto one =
-            copy(own, End::host(to.data(), false), End::host(from.data(), false), kKiB);
+            copy(own, Endpoint::host(to.data(), false), Endpoint::host(from.data(), false), kKiB);
         own.start(one);
         ASSERT_TRUE(one->wait(transfer::Deadline(test::kHangSeconds)))
             << "nobody woke for a chunk, round " << round;
@@ -111,15 +111,15 @@ TEST_F(ManyThreads, ServeCopiesOfFewerSlotsWhileOthersHaveMore) {
     for (int n = 0; n < 2; ++n) {
         feeders.emplace_back([&] {
             while (!ending) {
-                const auto job = copy(own, End::device(in.data(), 0),
-                                      End::host(memory.data(), false), kBytes, 3);
+                const auto job = copy(own, Endpoint::device(in.data(), 0),
+                                      Endpoint::host(memory.data(), false), kBytes, 3);
                 own.start(job);
                 job->wait();
             }
         });
     }
     const auto back =
-        copy(own, End::host(got.data(), false), End::device(out.data(), 0), kBytes, 2);
+        copy(own, Endpoint::host(got.data(), false), Endpoint::device(out.data(), 0), kBytes, 2);
     own.start(back);
     EXPECT_TRUE(back->wait(transfer::Deadline(test::kHangSeconds)))
         << "it starves while other copies have more slots";

@@ -47,9 +47,9 @@ constexpr std::size_t kLarge = 32 * kMiB;
 // at many higher addresses.
 std::byte* const kNowhere = reinterpret_cast<std::byte*>(std::uintptr_t{4096});
 
-Side pageable() { return {.end = End::host(kNowhere, false)}; }
-Side pinned() { return {.end = End::host(kNowhere, true)}; }
-Side device(int gpu = 0) { return {.end = End::device(kNowhere, gpu)}; }
+Side pageable() { return {.end = Endpoint::host(kNowhere, false)}; }
+Side pinned() { return {.end = Endpoint::host(kNowhere, true)}; }
+Side device(int gpu = 0) { return {.end = Endpoint::device(kNowhere, gpu)}; }
 
 class PolicyCopies : public test::OnFake {
 protected:
@@ -222,7 +222,7 @@ TEST_F(PolicyCopies, ClassesOfIdlePeersNeedRelays) {
 TEST_F(PolicyCopies, PoliteAndPlainContextsStaySo) {
     const std::vector<ClassText> classes = {{.from = "pinned", .to = "device", .rows = {{}}},
                                             staged("pageable", "device")};
-    const auto polite_owner = engine_of(classes, {.polite_bytes = 4 * kMiB});
+    const auto polite_owner = engine_of(classes, {.max_queued_bytes = 4 * kMiB});
     const Engine& polite = *polite_owner;
     EXPECT_EQ(choose(polite, device(), pinned(), kLarge).method, Choice::Method::chunked);
     EXPECT_EQ(choose(polite, device(), pinned(), kMiB).method, Choice::Method::plain);
@@ -241,7 +241,7 @@ TEST_F(PolicyCopies, MemoryWithoutPagesIsAClass) {
     void* const mapped =
         mmap(nullptr, kLarge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(mapped, MAP_FAILED);
-    const Side fresh{.end = End::host(mapped, false)};
+    const Side fresh{.end = Endpoint::host(mapped, false)};
     const auto knows_owner = engine_of(both, {.pinned_bytes = 64 * kMiB});
     const Engine& knows = *knows_owner;
     const Choice made = choose(knows, fresh, device(), kLarge);
@@ -492,7 +492,7 @@ TEST_F(PolicyCopies, BytesArriveWhateverAPolicySays) {
                           .pinned_bytes = random() % 2 == 0 ? kMiB : 24 * kMiB,
                           .relays = random() % 2 == 0 ? std::vector<int>{} : std::vector{1},
                           .relay_bytes = random() % 2 == 0 ? 256 * kKiB : 8 * kMiB,
-                          .polite_bytes = random() % 3 == 0 ? kMiB : 0},
+                          .max_queued_bytes = random() % 3 == 0 ? kMiB : 0},
             policy_of(random_classes(random)));
         const gpu::Stream stream(0);
         const CallerStream caller = CallerStream::of(stream.handle());

@@ -104,8 +104,8 @@ TEST(PolicyReader, MissingSettingsAreTheDefaultsOfTheExecutor) {
     const Policy policy = parse_policy(policy_text(
         {{.from = "device", .to = "pageable", .rows = {{.executor = "staged", .threads = 4}}}}));
     const CopyShape& shape = policy.classes[0].rows[0].shape;
-    const CopyShape usual =
-        default_shape(End::host(nullptr, false), End::device(nullptr, 0), std::size_t{1} << 30, 4);
+    const CopyShape usual = default_shape(Endpoint::host(nullptr, false),
+                                          Endpoint::device(nullptr, 0), std::size_t{1} << 30, 4);
     EXPECT_EQ(shape.chunk, usual.chunk);
     EXPECT_EQ(shape.slots, usual.slots);
     EXPECT_EQ(shape.threads, 4U);
@@ -516,7 +516,7 @@ TEST(PolicyTable, NothingExceedsTheLimitsOfTheContext) {
                                               .relays = {1, 3},
                                               .host_slot = 2 * kMiB,
                                               .relay_slot = kMiB,
-                                              .polite_bytes = 0});
+                                              .max_queued_bytes = 0});
     const PolicyDecision* staged = known.copy(kPageableToDevice, kMiB);
     EXPECT_EQ(staged->shape.threads, 4U);
     EXPECT_EQ(staged->shape.chunk, 2 * kMiB);
@@ -533,7 +533,7 @@ TEST(PolicyTable, NothingExceedsTheLimitsOfTheContext) {
     EXPECT_EQ(known.copy(idle, kMiB)->shape_for(1).relays, std::vector{3});
     EXPECT_EQ(known.copy(idle, kMiB)->shape.threads, 2U) << "no CPU moves bytes";
     const PolicyTable polite =
-        table(classes, {.threads = 4, .host_slot = 2 * kMiB, .polite_bytes = kMiB});
+        table(classes, {.threads = 4, .host_slot = 2 * kMiB, .max_queued_bytes = kMiB});
     EXPECT_EQ(polite.copy(kPageableToDevice, kMiB)->shape.chunk, 512 * kKiB);
     EXPECT_EQ(polite.copy(idle, kMiB), nullptr) << "a context without relays";
     const PolicyTable tiny = table(classes, {.threads = 1});

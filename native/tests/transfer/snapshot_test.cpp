@@ -79,8 +79,8 @@ TEST_F(Snapshots, HaveTheBytesBeforeAChangeThatIsQueuedAtOnce) {
             set(before_);
             test::fill_bytes(to, 0, kBytes);
             const TransferHandle handle = start(context, to);
-            handle.before_change(stream_.handle());
-            EXPECT_FALSE(handle.will_block());
+            handle.wait_source_read(stream_.handle());
+            EXPECT_FALSE(handle.source_read_pending());
             change();
             EXPECT_EQ(handle.result(), kBytes);
             expect_before(to);
@@ -96,16 +96,16 @@ TEST_F(Snapshots, BlockTheHostWhileAReadIsNotSubmitted) {
     gpu::Gate gate(0);
     gate.close(stream_);
     const TransferHandle handle = start(context, pageable_.data());
-    EXPECT_TRUE(handle.will_block());
+    EXPECT_TRUE(handle.source_read_pending());
     try {
-        handle.before_change(stream_.handle(), 0.01);
+        handle.wait_source_read(stream_.handle(), 0.01);
         ADD_FAILURE() << "the stream is behind a gate";
     } catch (const TransferError& error) {
         EXPECT_EQ(error.status(), WAYWISER_TIMEOUT) << error.what();
     }
     test::AsyncCall call([&] {
-        handle.before_change(stream_.handle());
-        EXPECT_FALSE(handle.will_block());
+        handle.wait_source_read(stream_.handle());
+        EXPECT_FALSE(handle.source_read_pending());
         change();
     });
     EXPECT_TRUE(call.blocks());
@@ -123,8 +123,8 @@ TEST_F(Snapshots, IntoPinnedMemoryNeverBlockTheHost) {
     gpu::Gate gate(0);
     gate.close(stream_);
     const TransferHandle handle = start(context, pinned_.data());
-    EXPECT_FALSE(handle.will_block());
-    handle.before_change(stream_.handle());
+    EXPECT_FALSE(handle.source_read_pending());
+    handle.wait_source_read(stream_.handle());
     change();
     handle.wait(other.handle());  // orders on the GPU alone
     EXPECT_FALSE(handle.done());
@@ -185,8 +185,8 @@ TEST_F(Snapshots, ReportACopyThatFails) {
         try {
             const TransferHandle handle = start(context, to);
             EXPECT_EQ(to, pageable_.data());
-            EXPECT_THROW(handle.before_change(stream_.handle()), TransferError);
-            EXPECT_FALSE(handle.will_block());
+            EXPECT_THROW(handle.wait_source_read(stream_.handle()), TransferError);
+            EXPECT_FALSE(handle.source_read_pending());
             handle.result();
             ADD_FAILURE();
         } catch (const TransferError& error) {
@@ -201,7 +201,7 @@ TEST_F(Snapshots, WorkIfNoMemoryCanBePinned) {
     fake::configure("oom_at=1+");
     Context context({.threads = 2, .pinned_bytes = kMiB, .quiet = true});
     const TransferHandle handle = start(context, pageable_.data());
-    handle.before_change(stream_.handle());
+    handle.wait_source_read(stream_.handle());
     change();
     EXPECT_EQ(handle.result(), kBytes);
     expect_before(pageable_.data());
@@ -241,10 +241,10 @@ TEST_F(Snapshots, OfOneStreamFollowEachOther) {
     Context context(two_chunks());
     std::vector<std::byte> second(kBytes);
     const TransferHandle one = start(context, pageable_.data());
-    one.before_change(stream_.handle());
+    one.wait_source_read(stream_.handle());
     change();
     const TransferHandle two = start(context, second.data());
-    two.before_change(stream_.handle());
+    two.wait_source_read(stream_.handle());
     gpu::fill_async(first_.data(), 0, kFirst, stream_);
     gpu::fill_async(second_.data(), 0, kSecond, stream_);
     EXPECT_EQ(two.result(), kBytes);
@@ -265,7 +265,7 @@ TEST_F(Snapshots, ACopyIntoPinnedMemoryIsOrderedOnTheGpuAlone) {
         gate.close(stream_);
         const TransferHandle handle =
             context.copy_async(pinned_.data(), source.data(), bytes, stream_.handle());
-        EXPECT_FALSE(handle.will_block());
+        EXPECT_FALSE(handle.source_read_pending());
         handle.wait(other.handle());
         const gpu::DeviceBuffer seen(0, bytes);
         gpu::copy_async(seen.data(), pinned_.data(), bytes, other);

@@ -140,7 +140,7 @@ TEST_F(WaitForHost, ReturnsAHandleWhenTheTimeIsTooShort) {
 // Of copies that are too small for chunks otherwise.
 TEST_F(WaitForHost, HasALimitForCopiesByAwakeThreads) {
     constexpr std::size_t kFew = 2 * kMiB;
-    Context awake{{.threads = 2, .pinned_bytes = 8 * kMiB, .policy = "off", .awake_seconds = 1e-3}};
+    Context awake{{.threads = 2, .pinned_bytes = 8 * kMiB, .policy = "off", .spin_seconds = 1e-3}};
     for (const bool to_host : {false, true}) {
         std::byte* const to = to_host ? pageable.data() : device.data();
         std::byte* const from = to_host ? device.data() : pageable.data();

@@ -33,14 +33,14 @@ class Context(native.Context):
     - ``pinned_bytes``: most pinned staging memory; None: 16 MiB a thread.
     - ``relays``: GPUs whose links may help copies of other GPUs.
     - ``relay_bytes``: most staging memory on each relay; None: 64 MiB.
-    - ``polite_bytes``: most bytes queued at once on a copy engine in one direction; None: no bound.
+    - ``max_queued_bytes``: most bytes queued at once on a copy engine in one direction; None: no bound.
     - ``plain``: only plain copies of the GPU runtime; one thread reads or writes a file.
     - ``peer_access``: whether peer access between the GPUs of a copy may be enabled.
     - ``list_multiprocessors``: most multiprocessors of a GPU that move a list of short pieces over
       its link; None: what the policy says, or one, and eight for a part of the time if the pieces
       are contiguous in host memory. Two that access host memory fill a PCIe 5.0 link, and slow down
       other kernels much more.
-    - ``awake_seconds``: for how long the copying threads spin after a copy before they sleep, up to
+    - ``spin_seconds``: for how long the copying threads spin after a copy before they sleep, up to
       1; None: not at all. Each of them uses a CPU meanwhile. Copies of 1 to 64 MiB between
       pageable memory and a GPU that follow each other are faster then.
     - ``policy``: the file of a policy, or "off"; None: the one of ``WAYWISER_POLICY`` or of the
@@ -61,11 +61,11 @@ class Context(native.Context):
         pinned_bytes: int | None = None,
         relays: Sequence[int] = (),
         relay_bytes: int | None = None,
-        polite_bytes: int | None = None,
+        max_queued_bytes: int | None = None,
         plain: bool = False,
         peer_access: bool = True,
         list_multiprocessors: int | None = None,
-        awake_seconds: float | None = None,
+        spin_seconds: float | None = None,
         policy: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(
@@ -73,11 +73,11 @@ class Context(native.Context):
             pinned_bytes=_limit("pinned_bytes", pinned_bytes),
             relays=_gpus("relays", relays),
             relay_bytes=_limit("relay_bytes", relay_bytes),
-            polite_bytes=_limit("polite_bytes", polite_bytes),
+            max_queued_bytes=_limit("max_queued_bytes", max_queued_bytes),
             plain=_switch("plain", plain),
             peer_access=_switch("peer_access", peer_access),
             list_multiprocessors=_limit("list_multiprocessors", list_multiprocessors),
-            awake_seconds=_seconds("awake_seconds", awake_seconds),
+            spin_seconds=_seconds("spin_seconds", spin_seconds),
             policy=_path("policy", policy),
         )
         self._report_warnings()

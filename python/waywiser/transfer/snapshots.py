@@ -25,7 +25,7 @@ ALIGNMENT = 256
 class Snapshot:
     """Host copies of tensors, which are being made. Dropping it does not stop the copies.
 
-    Call `before_change` before the GPU changes one of the tensors, each time that this may come
+    Call `wait_source_read` before the GPU changes one of the tensors, each time that this may come
     before the end of the copies. Thread safe.
     """
 
@@ -34,24 +34,24 @@ class Snapshot:
         self._handles = handles
 
     @property
-    def will_block(self) -> bool:
-        """Whether `before_change` would block the host now.
+    def source_read_pending(self) -> bool:
+        """Whether `wait_source_read` would block the host now.
 
         That is so until the last read of a tensor is submitted to the GPU; never if all copies go
         into pinned memory.
         """
-        return any(handle.will_block for handle in self._handles)
+        return any(handle.source_read_pending for handle in self._handles)
 
-    def before_change(self, stream: Any = None) -> None:
+    def wait_source_read(self, stream: Any = None) -> None:
         """Makes ``stream`` wait until the GPU has read all tensors, so that later work in it may
         change them.
 
         It only puts a wait into the stream if all reads are submitted. Else it blocks the host
-        first while `will_block` is true, because a wait for what is not submitted would be none.
+        first while `source_read_pending` is true, because a wait for what is not submitted would be none.
         ``stream`` None: the current stream of each GPU at the call of `snapshot`.
         """
         for handle in self._handles:
-            handle.before_change(stream)
+            handle.wait_source_read(stream)
 
     def wait(self, stream: Any = None) -> None:
         """Makes ``stream`` wait until the host copies are complete.

@@ -196,10 +196,10 @@ def snapshot(
         into: host tensors of the same names, types and shapes that are overwritten, as an earlier
             snapshot returned them; None: new ones.
         pinned: whether new host memory is pinned. Then all copies are submitted before it returns,
-            and `Snapshot.before_change` never blocks the host.
+            and `Snapshot.wait_source_read` never blocks the host.
 
     The copies have what the tensors are when the current stream of their GPU has come this far.
-    Later work in the stream does not wait for them: call ``before_change`` of the result before it
+    Later work in the stream does not wait for them: call ``wait_source_read`` of the result before it
     changes one of the tensors.
 
     Raises `InvalidOperand` and `InvalidTransfer` for arguments that do not fit, and what

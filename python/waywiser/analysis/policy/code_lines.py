@@ -38,7 +38,7 @@ def code_lines(
     limits = ["relays=[…]"] if costs.relays else []
     reached = all(DECLARED.memory(end.kind).is_reached_by_gpus for end in (source, destination))
     if polite and (reached or not plain):
-        limits.append(f"polite_bytes={POLITE_BYTES}")
+        limits.append(f"max_queued_bytes={POLITE_BYTES}")
     elif plain and not reached and (polite or max_threads is not None):
         limits.append("plain=True")
     if max_threads is not None and "plain=True" not in limits:
