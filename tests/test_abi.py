@@ -15,7 +15,7 @@ from tree import FAKE_FOLDER, ROOT
 HEADER = ROOT / "native" / "include" / "waywiser" / "transfer.h"
 FIRST_HEADER = ROOT / "tests" / "abi" / "transfer_1.h"
 PROGRAM = ROOT / "tests" / "abi" / "program.c"
-LIBRARY = FAKE_FOLDER / "waywiser_fake" / "lib" / "libwaywiser_transfer_fake.so.1"
+LIBRARY = FAKE_FOLDER / "waywiser_fake" / "lib" / "libwaywiser_transfer_fake.so.2"
 
 
 def declarations(header: Path) -> list[str]:

@@ -22,7 +22,7 @@ BUILDS = [ROOT / "build" / name / "native" for name in ("release", "release-chec
 CUOBJDUMP = ROOT / ".deps" / "release" / "cuda" / "bin" / "cuobjdump"
 
 NEWEST_GLIBC = (2, 28)
-KERNELS = ("libwaywiser_transfer.so.1", "_native.*.so")
+KERNELS = ("libwaywiser_transfer.so.2", "_native.*.so")
 """The binaries that have kernels."""
 
 SYSTEM = {
@@ -31,11 +31,11 @@ SYSTEM = {
 }  # fmt: skip
 """Libraries that every distribution has, and the loader itself."""
 
-OURS = {"libwaywiser_transfer.so.1", "libhwloc.so.15", "libpciaccess.so.0"}
+OURS = {"libwaywiser_transfer.so.2", "libhwloc.so.15", "libpciaccess.so.0"}
 """The libraries that a wheel carries."""
 
 
-BINARIES = ("libwaywiser_transfer.so.1", "_native.*.so", "_transfer.*.so", "waywiser-owner")
+BINARIES = ("libwaywiser_transfer.so.2", "_native.*.so", "_transfer.*.so", "waywiser-owner")
 
 
 def found_binary(name: str) -> Path:
@@ -77,7 +77,7 @@ def test_every_kernel_has_machine_code_from_pascal_to_hopper_and_ptx_for_later_g
 
 
 def test_newer_calls_are_asked_for_by_name_and_not_linked() -> None:
-    file = found_binary("libwaywiser_transfer.so.1")
+    file = found_binary("libwaywiser_transfer.so.2")
     answer = subprocess.run(
         ["nm", "-D", "--undefined-only", file], capture_output=True, text=True, check=True
     )

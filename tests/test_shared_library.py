@@ -18,8 +18,8 @@ INTERFACE_SOURCE = ROOT / "native" / "src" / "transfer" / "capi.cpp"
 PACKAGE = ROOT / "python" / "waywiser"
 FAKE_PACKAGE = FAKE_FOLDER / "waywiser_fake"
 LIBRARIES = {
-    "real": PACKAGE / "lib" / "libwaywiser_transfer.so.1",
-    "fake": FAKE_PACKAGE / "lib" / "libwaywiser_transfer_fake.so.1",
+    "real": PACKAGE / "lib" / "libwaywiser_transfer.so.2",
+    "fake": FAKE_PACKAGE / "lib" / "libwaywiser_transfer_fake.so.2",
 }
 PACKAGES = {"real": PACKAGE, "fake": FAKE_PACKAGE}
 
