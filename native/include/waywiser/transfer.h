@@ -71,7 +71,7 @@ typedef enum waywiser_status {
     WAYWISER_GPU_LOST = 5,      /* the same, and only a new process can use the GPU again */
     WAYWISER_IO = 6,            /* a file: errno is in the message */
     WAYWISER_TIMEOUT = 7,       /* the transfer still runs */
-    WAYWISER_CANCELLED = 8,     /* its context was released before the transfer started */
+    WAYWISER_CANCELLED = 8,     /* by the program, or its context was released before it started */
     WAYWISER_FORKED = 9,        /* a child process uses a context of its parent */
     WAYWISER_INTERNAL = 10,
     /* A GPU does not answer. It may use the memory of both sides at any time: neither may be freed
@@ -167,7 +167,8 @@ typedef enum waywiser_memory_kind {
     WAYWISER_PINNED = 1,
     WAYWISER_DEVICE = 2,
     WAYWISER_MANAGED = 3,
-    WAYWISER_MIXED = 4 /* the range covers memory of several kinds, or several registrations */
+    WAYWISER_MIXED = 4, /* the range covers memory of several kinds, or several registrations */
+    WAYWISER_FILE = 5   /* no memory: only in records of a tracer */
 } waywiser_memory_kind;
 
 typedef struct waywiser_description {
@@ -198,30 +199,98 @@ WAYWISER_API void waywiser_pinned_free(void* data);
 /* The handle of a transfer in progress. It does not own the memory of the two sides. */
 typedef struct waywiser_transfer waywiser_transfer;
 
+/* What one operation of a transfer does. Later versions may have more of these. */
+typedef enum waywiser_operation_kind {
+    WAYWISER_COPY = 0,   /* copies `bytes` from `from` to `to` */
+    WAYWISER_BLOCKS = 1, /* copies `count` blocks of `bytes` each, see waywiser_copy_blocks() */
+    WAYWISER_READ = 2,   /* reads `bytes` from `offset` of `file` to `to`, see waywiser_read() */
+    WAYWISER_WRITE = 3   /* writes `bytes` from `from` to `offset` of `file`, see waywiser_write() */
+} waywiser_operation_kind;
+
+/* One operation. Fields that its kind does not name are not read. */
+typedef struct waywiser_operation {
+    size_t size; /* set to sizeof(waywiser_operation): the same in all entries of an array */
+    waywiser_operation_kind kind;
+    uint32_t write_flags; /* WAYWISER_WRITE_TRUNCATE, WAYWISER_WRITE_SYNC */
+    void* to;
+    const void* from;
+    size_t bytes;
+    /* Of WAYWISER_BLOCKS: the arrays begin at `to` and `from`. */
+    size_t to_stride, to_blocks, from_stride, from_blocks;
+    const int64_t *to_index, *from_index;
+    size_t count;
+    /* Of WAYWISER_READ and WAYWISER_WRITE. */
+    int file;
+    uint64_t offset;
+} waywiser_operation;
+
+/* The transfer is ordered in the stream like cudaMemcpyAsync: later work in the stream starts after
+ * it. The call returns when the host's side of pageable memory and of files is free. */
+#define WAYWISER_IN_STREAM 1u
+/* A snapshot, see waywiser_snapshot(): only WAYWISER_COPY and WAYWISER_BLOCKS from one GPU. */
+#define WAYWISER_SNAPSHOT 2u
+
+/* Moves `count` operations as one transfer, in any order among themselves: what one writes no other
+ * one may read or write, or the call fails with WAYWISER_INVALID (bytes of files are not compared).
+ * It starts after the work that is in the stream at the call. `flags` is 0, WAYWISER_IN_STREAM or
+ * WAYWISER_SNAPSHOT. Without WAYWISER_IN_STREAM the call returns at once, and *transfer is the handle
+ * of all operations: their memory and files are in use until it has ended. With it *transfer is
+ * NULL, and `transfer` may be NULL. If one operation fails, the others may have been made. */
+WAYWISER_API waywiser_status waywiser_submit(waywiser_context* context,
+                                             const waywiser_operation* operations, size_t count,
+                                             void* stream, uint32_t flags,
+                                             waywiser_transfer** transfer);
+/* Moves the same, and returns when the host's side of all operations is free: host destinations are
+ * filled, host sources and files can be reused, also if the memory is pinned. A GPU's side is free
+ * when the stream has completed its work, or at once if *ended is 1; so it returns at once if both
+ * sides are on GPUs. A copy of less than 8 MiB has always ended, unless it was only recorded in a
+ * graph.
+ *
+ * Waits for the stream, for GPUs and for other threads at most `timeout` seconds (negative: without
+ * limit). What the calling thread copies at that moment it completes, some MiB at most, and a call
+ * of the GPU runtime is not cut short: that of a small copy of pageable memory returns when the
+ * bytes have arrived. *transfer is NULL if the host's side is free by then. Else it is the handle of
+ * the transfer, which goes on: both sides are in use until it has ended. While the stream is
+ * captured, a copy of device and pinned memory is recorded and not waited for.
+ *
+ * *ended and *moved (bytes of files that were moved, 0 if the transfer goes on) may be NULL. */
+WAYWISER_API waywiser_status waywiser_submit_and_wait(
+    waywiser_context* context, const waywiser_operation* operations, size_t count, void* stream,
+    double timeout, int* ended, size_t* moved, waywiser_transfer** transfer);
+
+/* Operations that are submitted again and again. Their lists are checked and their memory is looked
+ * up once. */
+typedef struct waywiser_plan waywiser_plan;
+/* Checks and keeps `count` operations. Index arrays are copied. All memory must stay allocated, and
+ * registered as it is, until the plan is released. The caller releases *plan. */
+WAYWISER_API waywiser_status waywiser_plan_create(waywiser_context* context,
+                                                  const waywiser_operation* operations,
+                                                  size_t count, waywiser_plan** plan);
+/* Like waywiser_submit() and waywiser_submit_and_wait() with the operations of the plan. Threads may
+ * submit one plan at once, if its operations may run at once. */
+WAYWISER_API waywiser_status waywiser_plan_submit(waywiser_plan* plan, void* stream, uint32_t flags,
+                                                  waywiser_transfer** transfer);
+WAYWISER_API waywiser_status waywiser_plan_submit_and_wait(waywiser_plan* plan, void* stream,
+                                                           double timeout, int* ended,
+                                                           size_t* moved,
+                                                           waywiser_transfer** transfer);
+/* Frees the plan; its transfers continue. Does nothing for NULL. */
+WAYWISER_API void waywiser_plan_release(waywiser_plan* plan);
+
+/* The following functions submit one operation. Those whose name ends in _and_wait are as
+ * waywiser_submit_and_wait(); others with a `transfer` that is NULL as waywiser_submit() with
+ * WAYWISER_IN_STREAM, else without it. */
+
 /* Copies `bytes` with the semantics of cudaMemcpyAsync: ordered in the stream. With pageable memory
  * it returns when the host's part is done: a destination is filled, a source can be reused. Pinned
  * and GPU memory are in use until the stream has completed the copy. The ranges must not overlap.
  */
 WAYWISER_API waywiser_status waywiser_copy(waywiser_context* context, void* to, const void* from,
                                            size_t bytes, void* stream);
-/* Like waywiser_copy(), but returns when the host's side is free: a host destination is filled and
- * a host source can be reused, also if it is pinned. A GPU's side is free when the stream has
- * completed its work, unless waywiser_last_ended() returns 1; so it returns at once if both sides
- * are on GPUs.
- *
- * Waits for the stream, for GPUs and for other threads at most `timeout` seconds (negative: without
- * limit). What the calling thread copies at that moment it completes, some MiB at most, and a call of
- * the GPU runtime is not cut short: that of a small copy of pageable memory returns when the bytes
- * have arrived. *transfer is NULL if the host's side is free by then. Else it is the handle of the copy, which goes on: both sides are in use until it
- * has ended. While the stream is captured, a copy of device and pinned memory is recorded and not
- * waited for. */
 WAYWISER_API waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to,
                                                     const void* from, size_t bytes, void* stream,
-                                                    double timeout, waywiser_transfer** transfer);
-/* Returns 1 if the calling thread's last call of a function whose name ends in _and_wait has
- * returned after the whole transfer had ended, so that a GPU's side is free too; else 0. A copy of
- * less than 8 MiB has always ended, unless it was only recorded in a graph. */
-WAYWISER_API int waywiser_last_ended(void);
+                                                    double timeout, int* ended,
+                                                    waywiser_transfer** transfer);
 /* Returns at once. The copy starts after the work that is in the stream at the call; later work in
  * the stream may start before it has ended. Both sides are in use until the transfer has ended. */
 WAYWISER_API waywiser_status waywiser_copy_async(waywiser_context* context, void* to,
@@ -229,36 +298,29 @@ WAYWISER_API waywiser_status waywiser_copy_async(waywiser_context* context, void
                                                  waywiser_transfer** transfer);
 
 /* Copies `count` pieces: sizes[i] bytes from from[i] to to[i], in any order. Fails with
- * WAYWISER_INVALID if a destination overlaps another destination or a source. If `transfer` is NULL
- * it behaves like waywiser_copy(), else like waywiser_copy_async(): it returns at once, unless the
- * GPU runtime blocks in its copies of managed memory. The three arrays have `count` entries each. */
+ * WAYWISER_INVALID if a destination overlaps another destination or a source. With a handle it
+ * returns at once, unless the GPU runtime blocks in its copies of managed memory. The three arrays
+ * have `count` entries each. */
 WAYWISER_API waywiser_status waywiser_copy_batch(waywiser_context* context, void* const* to,
                                                  const void* const* from, const size_t* sizes,
                                                  size_t count, void* stream,
                                                  waywiser_transfer** transfer);
-/* Copies the same, and returns like waywiser_copy_and_wait() when the host's side of all pieces is
- * free. Pieces in pageable memory, unless they are few and short, are moved by the calling thread
- * too. */
-WAYWISER_API waywiser_status waywiser_copy_batch_and_wait(waywiser_context* context,
-                                                          void* const* to, const void* const* from,
-                                                          const size_t* sizes, size_t count,
-                                                          void* stream, double timeout,
-                                                          waywiser_transfer** transfer);
+/* Pieces in pageable memory, unless they are few and short, are moved by the calling thread too. */
+WAYWISER_API waywiser_status waywiser_copy_batch_and_wait(
+    waywiser_context* context, void* const* to, const void* const* from, const size_t* sizes,
+    size_t count, void* stream, double timeout, int* ended, waywiser_transfer** transfer);
 /* Copies `count` blocks of `block` bytes: from `from + from_index[i] * from_stride` to
  * `to + to_index[i] * to_stride`. `to_blocks` and `from_blocks` are the numbers of blocks in the
  * two arrays. Fails with WAYWISER_INVALID if an index is out of range or occurs twice in
- * `to_index`; of more than 32,768 blocks, some may have been copied then. `transfer` is as in
- * waywiser_copy_batch(). */
+ * `to_index`; of more than 32,768 blocks, some may have been copied then. */
 WAYWISER_API waywiser_status waywiser_copy_blocks(
     waywiser_context* context, void* to, size_t to_stride, size_t to_blocks, const void* from,
     size_t from_stride, size_t from_blocks, size_t block, const int64_t* to_index,
     const int64_t* from_index, size_t count, void* stream, waywiser_transfer** transfer);
-
-/* Copies the same, and returns like waywiser_copy_batch_and_wait(). */
 WAYWISER_API waywiser_status waywiser_copy_blocks_and_wait(
     waywiser_context* context, void* to, size_t to_stride, size_t to_blocks, const void* from,
     size_t from_stride, size_t from_blocks, size_t block, const int64_t* to_index,
-    const int64_t* from_index, size_t count, void* stream, double timeout,
+    const int64_t* from_index, size_t count, void* stream, double timeout, int* ended,
     waywiser_transfer** transfer);
 
 /* Copies `count` pieces of one GPU's memory to the host beside the stream: the copies start after
@@ -279,40 +341,29 @@ WAYWISER_API waywiser_status waywiser_snapshot(waywiser_context* context, void* 
 WAYWISER_API waywiser_status waywiser_read(waywiser_context* context, int file, uint64_t offset,
                                            void* to, size_t bytes, void* stream, size_t* moved,
                                            waywiser_transfer** transfer);
-/* Writes `bytes` of any memory to an open file at `offset`; without a handle it returns when the
- * file has them, not when a disk has. The file must not be open for appending: the system ignores
- * offsets then. */
-WAYWISER_API waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t offset,
-                                            const void* from, size_t bytes, void* stream,
-                                            size_t* moved, waywiser_transfer** transfer);
+WAYWISER_API waywiser_status waywiser_read_and_wait(waywiser_context* context, int file,
+                                                    uint64_t offset, void* to, size_t bytes,
+                                                    void* stream, double timeout, int* ended, size_t* moved,
+                                                    waywiser_transfer** transfer);
 
-/* What a write does when the file has its bytes: flags for waywiser_write_with(). */
+/* What a write does when the file has its bytes: flags for waywiser_write(). */
 #define WAYWISER_WRITE_TRUNCATE 1u /* the file ends with the last byte written */
 /* The bytes have reached the disk (fdatasync). They are written with direct I/O if the file system
  * allows it. A descriptor that is open with O_DIRECT is written so without this flag too. */
 #define WAYWISER_WRITE_SYNC 2u
-/* Like waywiser_write(), with flags. With a handle, the flags take effect before the transfer ends.
- */
-WAYWISER_API waywiser_status waywiser_write_with(waywiser_context* context, int file,
-                                                 uint64_t offset, const void* from, size_t bytes,
-                                                 uint32_t flags, void* stream, size_t* moved,
-                                                 waywiser_transfer** transfer);
-WAYWISER_API waywiser_status waywiser_write_with_and_wait(
-    waywiser_context* context, int file, uint64_t offset, const void* from, size_t bytes,
-    uint32_t flags, void* stream, double timeout, size_t* moved, waywiser_transfer** transfer);
-
-/* Like waywiser_read() and waywiser_write() without a handle, but wait for the stream, for GPUs and
- * for other threads at most `timeout` seconds (negative: without limit). If the transfer has not
- * ended by then, *transfer is its handle, and *moved is 0: the file and the memory are in use until
- * it has ended. Else *transfer is NULL. */
-WAYWISER_API waywiser_status waywiser_read_and_wait(waywiser_context* context, int file,
-                                                    uint64_t offset, void* to, size_t bytes,
-                                                    void* stream, double timeout, size_t* moved,
-                                                    waywiser_transfer** transfer);
+/* Writes `bytes` of any memory to an open file at `offset`; without a handle it returns when the
+ * file has them, not when a disk has, unless `flags` ask for that. With a handle, the flags take
+ * effect before the transfer ends. The file must not be open for appending: the system ignores
+ * offsets then. */
+WAYWISER_API waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t offset,
+                                            const void* from, size_t bytes, uint32_t flags,
+                                            void* stream, size_t* moved,
+                                            waywiser_transfer** transfer);
 WAYWISER_API waywiser_status waywiser_write_and_wait(waywiser_context* context, int file,
                                                      uint64_t offset, const void* from,
-                                                     size_t bytes, void* stream, double timeout,
-                                                     size_t* moved, waywiser_transfer** transfer);
+                                                     size_t bytes, uint32_t flags, void* stream,
+                                                     double timeout, int* ended, size_t* moved,
+                                                     waywiser_transfer** transfer);
 
 /* Marks the end of the work in the stream: a transfer of no bytes that ends when the stream reaches
  * it. waywiser_transfer_wait() orders another stream after it. *transfer is NULL if there is
@@ -326,6 +377,32 @@ WAYWISER_API int waywiser_transfer_done(waywiser_transfer* transfer);
  * the transfer's own status. *moved: bytes that have arrived, also after a failure; may be NULL. */
 WAYWISER_API waywiser_status waywiser_transfer_result(waywiser_transfer* transfer, double timeout,
                                                       size_t* moved);
+
+/* What is known of a transfer at one moment. */
+typedef struct waywiser_transfer_info {
+    size_t size;            /* set to sizeof(waywiser_transfer_info) */
+    int ended;              /* 1 if it has ended, in success or failure */
+    waywiser_status status; /* its own status if it has ended, else WAYWISER_OK */
+    int error;              /* errno if the status is WAYWISER_IO, else 0 */
+    size_t moved;           /* bytes that have arrived */
+    size_t bytes;           /* bytes of the whole transfer */
+    char message[256];      /* one line if it has failed, cut to this size; else "" */
+} waywiser_transfer_info;
+/* Fills *info without waiting. The status that it returns is that of the query. */
+WAYWISER_API waywiser_status waywiser_transfer_query(waywiser_transfer* transfer,
+                                                     waywiser_transfer_info* info);
+/* Ends the transfer early, and returns at once: what no thread has begun is not moved, and the
+ * transfer's status will be WAYWISER_CANCELLED. Some bytes may have arrived. Both sides are in use
+ * until it has ended. Copies that are in a stream of the GPU runtime are made all the same; if
+ * nothing else is left of the transfer, it ends as without this call. */
+WAYWISER_API waywiser_status waywiser_transfer_cancel(waywiser_transfer* transfer);
+/* Waits until at least one of `count` transfers has ended, at most `timeout` seconds (negative:
+ * without limit). *index: the first that has, in the order of the array; a NULL in it has ended.
+ * Fails with WAYWISER_TIMEOUT if none has, and with WAYWISER_INVALID if `count` is 0. The status of
+ * the transfer itself is that of waywiser_transfer_result(). */
+WAYWISER_API waywiser_status waywiser_wait_any(waywiser_transfer* const* transfers, size_t count,
+                                               double timeout, size_t* index);
+
 /* Blocks the host until the last device operation is submitted, then makes the stream wait for all
  * of them. If the destination is pageable, it blocks until that is filled. Fails with
  * WAYWISER_TIMEOUT after `timeout` seconds (negative: without limit). */
@@ -337,7 +414,7 @@ WAYWISER_API waywiser_status waywiser_transfer_wait(waywiser_transfer* transfer,
  * what is not submitted would be none. Fails with WAYWISER_TIMEOUT after `timeout` seconds
  * (negative: without limit). */
 WAYWISER_API waywiser_status waywiser_transfer_wait_source_read(waywiser_transfer* transfer,
-                                                             void* stream, double timeout);
+                                                                void* stream, double timeout);
 /* Returns 1 if waywiser_transfer_wait_source_read() would block the host now, else 0. */
 WAYWISER_API int waywiser_transfer_source_read_pending(waywiser_transfer* transfer);
 /* Writes the 8 bytes of the number 1 to the descriptor (an eventfd, say) when the transfer ends, or
@@ -346,9 +423,57 @@ WAYWISER_API int waywiser_transfer_source_read_pending(waywiser_transfer* transf
  * (EBADF), and writes nothing, if the descriptor is not open for writing. Releasing the context
  * writes for copies of the GPU runtime that continue: waywiser_transfer_done() returns 0 then. */
 WAYWISER_API waywiser_status waywiser_transfer_notify(waywiser_transfer* transfer, int descriptor);
+/* Calls `callback` once when the transfer has ended, by a thread of the library, or at once by the
+ * calling thread if it has ended. The handle may have been released. `info` is valid during the
+ * call. The callback must not throw, nor wait for other transfers of the context, nor release the
+ * context: its thread is needed for them. It may submit. Copies of the GPU runtime that continue
+ * when their context is released are reported with `ended` 0. */
+WAYWISER_API waywiser_status waywiser_transfer_on_end(
+    waywiser_transfer* transfer, void (*callback)(void* data, const waywiser_transfer_info* info),
+    void* data);
 /* Frees the handle; the transfer continues, and both sides stay in use until it has ended. Does
  * nothing for NULL. */
 WAYWISER_API void waywiser_transfer_release(waywiser_transfer* transfer);
+
+/* --- tracing ----------------------------------------------------------------------------- */
+
+/* What a call of this interface moves, for a tracer. */
+typedef struct waywiser_trace_record {
+    size_t size;     /* bytes that this version of the library fills */
+    uint64_t id;     /* of the transfer; ids ascend in the order of the calls */
+    uint64_t thread; /* of the operating system, that has made the call */
+    /* CLOCK_MONOTONIC in nanoseconds: before the call, when it has returned, and when the transfer
+     * has ended. The last two are 0 at the beginning. */
+    uint64_t called, returned, ended;
+    waywiser_operation_kind kind; /* of the first operation */
+    size_t operations;            /* pieces and blocks count as one operation for each list */
+    size_t bytes;                 /* of all operations */
+    /* Memory of the first operation; -1 as GPU of host memory and of files. */
+    waywiser_memory_kind to_kind, from_kind;
+    int to_gpu, from_gpu;
+    const void *to, *from;  /* first addresses, NULL for a file */
+    void* stream;
+    uint32_t flags;         /* of waywiser_submit() */
+    int waits;              /* 1: the call waits for the host's side */
+    waywiser_status status; /* of the transfer; WAYWISER_OK at the beginning */
+    size_t moved;           /* bytes that have arrived */
+} waywiser_trace_record;
+
+/* A library that traces the transfers of this process. */
+typedef struct waywiser_tracer {
+    size_t size; /* set to sizeof(waywiser_tracer) */
+    /* Called by the calling thread before anything else is done: a stack trace shows the program. */
+    void (*begin)(void* data, const waywiser_trace_record* record);
+    /* Called once for each begin() when the transfer has ended, in success or failure: by a thread
+     * of the library, or by the calling thread. May be called after the tracer was removed. */
+    void (*end)(void* data, const waywiser_trace_record* record);
+    void* data; /* must stay valid until all transfers that have begun have ended */
+} waywiser_tracer;
+/* Calls `tracer` for each transfer that begins from now on, in all contexts; NULL: none. There is
+ * one at a time: fails with WAYWISER_INVALID if another one is set. Its functions must not throw,
+ * and must not call this interface. While none is set, a call costs a load and a branch more. For
+ * a transfer that is ordered in a stream, an event is added to the stream to know its end. */
+WAYWISER_API waywiser_status waywiser_set_tracer(const waywiser_tracer* tracer);
 
 /* --- diagnostics ------------------------------------------------------------------------- */
 

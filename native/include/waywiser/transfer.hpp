@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -148,12 +149,49 @@ public:
     void notify(int descriptor) const {
         detail::check_transfer(waywiser_transfer_notify(transfer_, descriptor));
     }
+    // What is known of the transfer now: does not wait, and does not throw if the transfer failed.
+    [[nodiscard]] waywiser_transfer_info query() const {
+        waywiser_transfer_info info{};
+        info.size = sizeof info;
+        detail::check_transfer(waywiser_transfer_query(transfer_, &info));
+        return info;
+    }
+    // Ends the transfer early; result() fails with WAYWISER_CANCELLED then, unless everything was
+    // submitted already. The memory is in use until the transfer has ended.
+    void cancel() const { detail::check_transfer(waywiser_transfer_cancel(transfer_)); }
+    // Calls a function once with the waywiser_transfer_info when the transfer has ended, by a
+    // thread of the library, or at once if it has ended. It must neither throw nor wait for
+    // transfers.
+    template <class Callback>
+    void on_end(Callback callback) const {
+        auto kept = std::make_unique<Callback>(std::move(callback));
+        detail::check_transfer(waywiser_transfer_on_end(
+            transfer_,
+            [](void* data, const waywiser_transfer_info* info) {
+                const std::unique_ptr<Callback> call(static_cast<Callback*>(data));
+                (*call)(*info);
+            },
+            kept.get()));
+        kept.release();
+    }
     // Not released by the caller.
     [[nodiscard]] waywiser_transfer* get() const { return transfer_; }
 
 private:
     waywiser_transfer* transfer_ = nullptr;
 };
+
+// Waits until at least one transfer has ended, at most `timeout` seconds (negative: without limit);
+// returns the number of the first that has. Fails with WAYWISER_TIMEOUT if none has. A handle
+// without a transfer has ended.
+inline std::size_t wait_any(std::span<const TransferHandle> transfers, double timeout = -1) {
+    std::vector<waywiser_transfer*> handles;
+    handles.reserve(transfers.size());
+    for (const TransferHandle& one : transfers) handles.push_back(one.get());
+    std::size_t index = 0;
+    detail::check_transfer(waywiser_wait_any(handles.data(), handles.size(), timeout, &index));
+    return index;
+}
 
 // What a context may use. Zero means the default; see waywiser_options in transfer.h.
 struct ContextOptions {
@@ -187,6 +225,95 @@ struct BlockArray {
     std::size_t count = 0;
 };
 
+// One operation of a transfer; see waywiser_operation in transfer.h. Makes nothing; memory, indexes
+// and files stay the caller's.
+struct Operation : waywiser_operation {
+    static Operation copy(void* to, const void* from, std::size_t bytes) {
+        Operation made = of(WAYWISER_COPY);
+        made.to = to;
+        made.from = from;
+        made.bytes = bytes;
+        return made;
+    }
+    // Block from_index[i] is copied to block to_index[i], `block` bytes each. The indexes must have
+    // the same length, and are read when the operation is submitted.
+    static Operation blocks(BlockArray<void> to, BlockArray<const void> from, std::size_t block,
+                            std::span<const std::int64_t> to_index,
+                            std::span<const std::int64_t> from_index) {
+        if (to_index.size() != from_index.size()) {
+            throw TransferError(WAYWISER_INVALID, "blocks: the two indices differ in length", 0, 0);
+        }
+        Operation made = copy(to.data, from.data, block);
+        made.kind = WAYWISER_BLOCKS;
+        made.to_stride = to.stride;
+        made.to_blocks = to.count;
+        made.from_stride = from.stride;
+        made.from_blocks = from.count;
+        made.to_index = to_index.data();
+        made.from_index = from_index.data();
+        made.count = to_index.size();
+        return made;
+    }
+    static Operation read(int file, std::uint64_t offset, void* to, std::size_t bytes) {
+        Operation made = copy(to, nullptr, bytes);
+        made.kind = WAYWISER_READ;
+        made.file = file;
+        made.offset = offset;
+        return made;
+    }
+    static Operation write(int file, std::uint64_t offset, const void* from, std::size_t bytes,
+                           WriteEnd end = {}) {
+        Operation made = copy(nullptr, from, bytes);
+        made.kind = WAYWISER_WRITE;
+        made.file = file;
+        made.offset = offset;
+        made.write_flags = end.flags();
+        return made;
+    }
+
+private:
+    static Operation of(waywiser_operation_kind kind) {
+        Operation made{};
+        made.size = sizeof(waywiser_operation);
+        made.kind = kind;
+        return made;
+    }
+};
+static_assert(sizeof(Operation) == sizeof(waywiser_operation));
+
+// Operations that are submitted again and again; see waywiser_plan_create(). It owns copies of the
+// indexes. Their memory must stay allocated and registered as it is. Thread safe.
+class Plan {
+public:
+    Plan() = default;
+    explicit Plan(waywiser_plan* plan) : plan_(plan) {}
+    ~Plan() { waywiser_plan_release(plan_); }
+    Plan(Plan&& other) noexcept : plan_(std::exchange(other.plan_, nullptr)) {}
+    Plan& operator=(Plan&& other) noexcept {
+        std::swap(plan_, other.plan_);
+        return *this;
+    }
+    Plan(const Plan&) = delete;
+    Plan& operator=(const Plan&) = delete;
+
+    // Returns at once.
+    [[nodiscard]] TransferHandle submit(StreamRef stream = {}) const {
+        waywiser_transfer* transfer = nullptr;
+        detail::check_transfer(waywiser_plan_submit(plan_, stream.get(), 0, &transfer));
+        return TransferHandle(transfer);
+    }
+    // Ordered in the stream, like Context::copy().
+    void submit_in_stream(StreamRef stream = {}) const {
+        detail::check_transfer(
+            waywiser_plan_submit(plan_, stream.get(), WAYWISER_IN_STREAM, nullptr));
+    }
+    // Not released by the caller.
+    [[nodiscard]] waywiser_plan* get() const { return plan_; }
+
+private:
+    waywiser_plan* plan_ = nullptr;
+};
+
 // Threads and staging memory that transfers share. Thread safe. The destructor cancels transfers
 // that wait for their stream and waits for those that its threads have started. Copies of the GPU
 // runtime (pinned memory, lists, small copies) continue in their stream.
@@ -213,6 +340,37 @@ public:
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
 
+    // Moves several operations as one transfer, in any order among themselves. Returns at once.
+    [[nodiscard]] TransferHandle submit(std::span<const Operation> operations,
+                                        StreamRef stream = {}) {
+        return made([&](waywiser_transfer** transfer) {
+            return waywiser_submit(context_, operations.data(), operations.size(), stream.get(), 0,
+                                   transfer);
+        });
+    }
+    // The same, ordered in the stream like copy().
+    void submit_in_stream(std::span<const Operation> operations, StreamRef stream = {}) {
+        detail::check_transfer(waywiser_submit(context_, operations.data(), operations.size(),
+                                               stream.get(), WAYWISER_IN_STREAM, nullptr));
+    }
+    // The same, but returns like copy_and_wait(), and sets what the caller passes: whether a GPU's
+    // side is free too, and the bytes of files that were moved.
+    TransferHandle submit_and_wait(std::span<const Operation> operations, StreamRef stream = {},
+                                   double timeout = -1, bool* ended = nullptr,
+                                   std::size_t* moved = nullptr) {
+        return made_and_ended(ended, [&](int* flag, waywiser_transfer** left) {
+            return waywiser_submit_and_wait(context_, operations.data(), operations.size(),
+                                            stream.get(), timeout, flag, moved, left);
+        });
+    }
+    // Checks and keeps operations that are submitted again and again.
+    [[nodiscard]] Plan plan(std::span<const Operation> operations) {
+        waywiser_plan* plan = nullptr;
+        detail::check_transfer(
+            waywiser_plan_create(context_, operations.data(), operations.size(), &plan));
+        return Plan(plan);
+    }
+
     // Like cudaMemcpyAsync: ordered in the stream. With pageable memory, returns when the host's
     // side is free.
     void copy(void* to, const void* from, std::size_t bytes, StreamRef stream = {}) {
@@ -220,12 +378,14 @@ public:
     }
     // Like copy(), but returns when a host destination is filled and a host source can be reused,
     // also if it is pinned. The handle is empty, unless that is not so after `timeout` seconds
-    // (negative: without limit): then it is that of the copy, which goes on.
-    // waywiser_last_ended() returns whether a GPU's side is free too.
+    // (negative: without limit): then it is that of the copy, which goes on. *ended, if given:
+    // whether a GPU's side is free too.
     TransferHandle copy_and_wait(void* to, const void* from, std::size_t bytes,
-                                 StreamRef stream = {}, double timeout = -1) {
-        return made([&](waywiser_transfer** left) {
-            return waywiser_copy_and_wait(context_, to, from, bytes, stream.get(), timeout, left);
+                                 StreamRef stream = {}, double timeout = -1,
+                                 bool* ended = nullptr) {
+        return made_and_ended(ended, [&](int* flag, waywiser_transfer** left) {
+            return waywiser_copy_and_wait(context_, to, from, bytes, stream.get(), timeout, flag,
+                                          left);
         });
     }
     // Returns at once. The copy starts after the work that is in the stream at the call.
@@ -243,11 +403,11 @@ public:
     }
     TransferHandle copy_batch_and_wait(std::span<void* const> to, std::span<const void* const> from,
                                        std::span<const std::size_t> sizes, StreamRef stream = {},
-                                       double timeout = -1) {
+                                       double timeout = -1, bool* ended = nullptr) {
         check_batch(to, from, sizes);
-        return made([&](waywiser_transfer** left) {
+        return made_and_ended(ended, [&](int* flag, waywiser_transfer** left) {
             return waywiser_copy_batch_and_wait(context_, to.data(), from.data(), sizes.data(),
-                                                to.size(), stream.get(), timeout, left);
+                                                to.size(), stream.get(), timeout, flag, left);
         });
     }
     [[nodiscard]] TransferHandle copy_batch_async(std::span<void* const> to,
@@ -267,12 +427,14 @@ public:
     TransferHandle copy_blocks_and_wait(BlockArray<void> to, BlockArray<const void> from,
                                         std::size_t block, std::span<const std::int64_t> to_index,
                                         std::span<const std::int64_t> from_index,
-                                        StreamRef stream = {}, double timeout = -1) {
+                                        StreamRef stream = {}, double timeout = -1,
+                                        bool* ended = nullptr) {
         check_blocks(to_index, from_index);
-        return made([&](waywiser_transfer** left) {
-            return waywiser_copy_blocks_and_wait(
-                context_, to.data, to.stride, to.count, from.data, from.stride, from.count, block,
-                to_index.data(), from_index.data(), to_index.size(), stream.get(), timeout, left);
+        return made_and_ended(ended, [&](int* flag, waywiser_transfer** left) {
+            return waywiser_copy_blocks_and_wait(context_, to.data, to.stride, to.count, from.data,
+                                                 from.stride, from.count, block, to_index.data(),
+                                                 from_index.data(), to_index.size(), stream.get(),
+                                                 timeout, flag, left);
         });
     }
     [[nodiscard]] TransferHandle copy_blocks_async(BlockArray<void> to, BlockArray<const void> from,
@@ -312,11 +474,14 @@ public:
     // (negative: without limit). Returns the transfer if it has not begun by then: it follows the
     // stream, the file and the memory stay in use, and `moved` is 0.
     TransferHandle read_and_wait(int file, std::uint64_t offset, void* to, std::size_t bytes,
-                                 std::size_t& moved, StreamRef stream = {}, double timeout = -1) {
+                                 std::size_t& moved, StreamRef stream = {}, double timeout = -1,
+                                 bool* ended = nullptr) {
         waywiser_transfer* left = nullptr;
-        const waywiser_status status = waywiser_read_and_wait(context_, file, offset, to, bytes,
-                                                              stream.get(), timeout, &moved, &left);
+        int flag = 0;
+        const waywiser_status status = waywiser_read_and_wait(
+            context_, file, offset, to, bytes, stream.get(), timeout, &flag, &moved, &left);
         detail::check_transfer(status, moved);
+        if (ended != nullptr) *ended = flag != 0;
         return TransferHandle(left);
     }
     // The file must stay open until the transfer has ended.
@@ -331,27 +496,30 @@ public:
     std::size_t write(int file, std::uint64_t offset, const void* from, std::size_t bytes,
                       StreamRef stream = {}, WriteEnd end = {}) {
         std::size_t moved = 0;
-        const waywiser_status status = waywiser_write_with(
-            context_, file, offset, from, bytes, end.flags(), stream.get(), &moved, nullptr);
+        const waywiser_status status = waywiser_write(context_, file, offset, from, bytes,
+                                                      end.flags(), stream.get(), &moved, nullptr);
         detail::check_transfer(status, moved);
         return moved;
     }
     // As read_and_wait().
     TransferHandle write_and_wait(int file, std::uint64_t offset, const void* from,
                                   std::size_t bytes, std::size_t& moved, StreamRef stream = {},
-                                  double timeout = -1, WriteEnd end = {}) {
+                                  double timeout = -1, WriteEnd end = {}, bool* ended = nullptr) {
         waywiser_transfer* left = nullptr;
-        const waywiser_status status = waywiser_write_with_and_wait(
-            context_, file, offset, from, bytes, end.flags(), stream.get(), timeout, &moved, &left);
+        int flag = 0;
+        const waywiser_status status =
+            waywiser_write_and_wait(context_, file, offset, from, bytes, end.flags(), stream.get(),
+                                    timeout, &flag, &moved, &left);
         detail::check_transfer(status, moved);
+        if (ended != nullptr) *ended = flag != 0;
         return TransferHandle(left);
     }
     [[nodiscard]] TransferHandle write_async(int file, std::uint64_t offset, const void* from,
                                              std::size_t bytes, StreamRef stream = {},
                                              WriteEnd end = {}) {
         return made([&](waywiser_transfer** transfer) {
-            return waywiser_write_with(context_, file, offset, from, bytes, end.flags(),
-                                       stream.get(), nullptr, transfer);
+            return waywiser_write(context_, file, offset, from, bytes, end.flags(), stream.get(),
+                                  nullptr, transfer);
         });
     }
 
@@ -423,6 +591,14 @@ private:
         waywiser_transfer* transfer = nullptr;
         detail::check_transfer(call(&transfer));
         return TransferHandle(transfer);
+    }
+    template <class Call>
+    static TransferHandle made_and_ended(bool* ended, const Call& call) {
+        int flag = 0;
+        TransferHandle left =
+            made([&](waywiser_transfer** transfer) { return call(&flag, transfer); });
+        if (ended != nullptr) *ended = flag != 0;
+        return left;
     }
     static void check_batch(std::span<void* const> to, std::span<const void* const> from,
                             std::span<const std::size_t> sizes) {

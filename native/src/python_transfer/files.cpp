@@ -184,11 +184,12 @@ std::size_t run(ContextState& context, FileCall call) {
             const int file = call.file.descriptor();
             void* const stream = call.streams.carrier;
             return reads ? waywiser_read_and_wait(c, file, call.offset + at, call.data + at, bytes,
-                                                  stream, kWaitSlice, &result.moved, &result.left)
-                         : waywiser_write_with_and_wait(
+                                                  stream, kWaitSlice, &result.ended, &result.moved,
+                                                  &result.left)
+                         : waywiser_write_and_wait(
                                c, file, call.offset + at, call.data + at, bytes,
                                at + bytes < call.bytes ? call.flags & ~kTruncate : call.flags,
-                               stream, kWaitSlice, &result.moved, &result.left);
+                               stream, kWaitSlice, &result.ended, &result.moved, &result.left);
         });
 }
 
@@ -197,9 +198,8 @@ void end_empty(ContextState& context, const FileCall& call) {
     if (call.bytes > 0 || call.flags == 0) return;
     check_part(use(context,
                    [&](waywiser_context* c) {
-                       return waywiser_write_with(c, call.file.descriptor(), call.offset, nullptr,
-                                                  0, call.flags, WAYWISER_NO_STREAM, nullptr,
-                                                  nullptr);
+                       return waywiser_write(c, call.file.descriptor(), call.offset, nullptr, 0,
+                                             call.flags, WAYWISER_NO_STREAM, nullptr, nullptr);
                    }),
                0, &call.file);
 }
@@ -220,8 +220,8 @@ waywiser_status submit(waywiser_context* context, const FileCall& call,
     return call.direction == Direction::read
                ? waywiser_read(context, file, call.offset, call.data, call.bytes, stream, nullptr,
                                transfer)
-               : waywiser_write_with(context, file, call.offset, call.data, call.bytes, call.flags,
-                                     stream, nullptr, transfer);
+               : waywiser_write(context, file, call.offset, call.data, call.bytes, call.flags,
+                                stream, nullptr, transfer);
 }
 
 Handle start(ContextState& context, FileCall call) {

@@ -30,6 +30,7 @@ struct PartedTransfer {
 struct PartResult {
     std::size_t moved = 0;
     waywiser_transfer* left = nullptr;  // the part, if it goes on
+    int ended = 0;                      // without it: 1 if nothing uses the GPU's side any more
 };
 
 // Waits for the part, which still uses all operands. Returns the bytes that it has moved.
@@ -50,8 +51,7 @@ std::size_t move_in_parts(ContextState& context, PartedTransfer whole, const Mov
         PartResult result;
         const waywiser_status status = use(context, [&](waywiser_context* c) {
             const waywiser_status now = move(c, at, bytes, result);
-            const bool in_use =
-                whole.to_gpu && result.left == nullptr && waywiser_last_ended() == 0;
+            const bool in_use = whole.to_gpu && result.left == nullptr && result.ended == 0;
             return now == WAYWISER_OK && in_use ? follower.mark(c) : now;
         });
         if (result.left != nullptr) {

@@ -83,24 +83,24 @@ void run_on_host(ContextState& context, const Submission& copy) {
 }
 
 waywiser_status copy_and_wait(waywiser_context* context, const Submission& copy, std::size_t at,
-                              std::size_t bytes, waywiser_transfer** left) {
+                              std::size_t bytes, int* ended, waywiser_transfer** left) {
     void* const stream = copy.streams.carrier;
     if (!copy.listed()) {
         return waywiser_copy_and_wait(context, static_cast<std::byte*>(copy.to) + at,
                                       static_cast<const std::byte*>(copy.from) + at, bytes, stream,
-                                      kWaitSlice, left);
+                                      kWaitSlice, ended, left);
     }
     if (copy.list.count() > 0) {
         return waywiser_copy_batch_and_wait(context, copy.list.to.data(), copy.list.from.data(),
                                             copy.list.sizes.data(), copy.list.count(), stream,
-                                            kWaitSlice, left);
+                                            kWaitSlice, ended, left);
     }
     const BlockList& some = copy.blocks;
     return waywiser_copy_blocks_and_wait(
         context, some.to, static_cast<std::size_t>(some.to_stride), some.to_blocks, some.from,
         static_cast<std::size_t>(some.from_stride), some.from_blocks, some.block,
         some.to_index.entries.data(), some.from_index.entries.data(), some.count(), stream,
-        kWaitSlice, left);
+        kWaitSlice, ended, left);
 }
 
 // With the host on one side, or on both.
@@ -113,7 +113,7 @@ void run_with_host(ContextState& context, Submission& copy) {
                    .kept = std::move(copy.kept)},
                   [&](waywiser_context* c, std::size_t at, std::size_t bytes, PartResult& result) {
                       const waywiser_status status =
-                          copy_and_wait(c, copy, at, bytes, &result.left);
+                          copy_and_wait(c, copy, at, bytes, &result.ended, &result.left);
                       if (status == WAYWISER_OK) result.moved = bytes;
                       return status;
                   });

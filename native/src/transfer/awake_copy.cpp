@@ -211,7 +211,7 @@ void AwakeCopy::finish() {
 
 // No thread works on the copy any more, and no GPU, unless it has failed after fill().
 void AwakeCopy::clear() noexcept {
-    if (to_gpu_ && failed() && settled_ == Settled::yes) settle();
+    if (failed() && settled_ == Settled::yes) settle();
     if (settled_ != Settled::yes) slot_.abandon(settled_);
     slot_.release();
 }

@@ -97,6 +97,15 @@ std::size_t first_size(const waywiser_usage&) { return offsetof(waywiser_usage, 
 std::size_t first_size(const waywiser_description&) {
     return offsetof(waywiser_description, registrations) + sizeof(std::size_t);
 }
+std::size_t first_size(const waywiser_operation&) {
+    return offsetof(waywiser_operation, offset) + sizeof(std::uint64_t);
+}
+std::size_t first_size(const waywiser_transfer_info&) {
+    return offsetof(waywiser_transfer_info, message) + sizeof(waywiser_transfer_info::message);
+}
+std::size_t first_size(const waywiser_tracer&) {
+    return offsetof(waywiser_tracer, data) + sizeof(void*);
+}
 
 void check_size(std::size_t given, std::size_t first, const char* name) {
     constexpr std::size_t kMost = 4096;  // a larger size was never set

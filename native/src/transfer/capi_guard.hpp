@@ -68,6 +68,9 @@ constexpr const char* kTransferPlace = "the address of a waywiser_transfer*";
 std::size_t first_size(const waywiser_options&);
 std::size_t first_size(const waywiser_usage&);
 std::size_t first_size(const waywiser_description&);
+std::size_t first_size(const waywiser_operation&);
+std::size_t first_size(const waywiser_transfer_info&);
+std::size_t first_size(const waywiser_tracer&);
 
 // Throws InvalidCopy if a struct cannot have that many bytes. `name` is its name in messages.
 void check_size(std::size_t given, std::size_t first, const char* name);

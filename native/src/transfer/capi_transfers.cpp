@@ -1,29 +1,236 @@
-// The C interface: transfers.
+// The C interface: transfers. All calls that move bytes come to perform().
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "transfer/caller_stream.hpp"
 #include "transfer/capi_guard.hpp"
 #include "transfer/capi_lists.hpp"
-#include "transfer/copy.hpp"
-#include "transfer/file_copy.hpp"
+#include "transfer/capi_trace.hpp"
+#include "transfer/engine.hpp"
 #include "transfer/file_end.hpp"
-#include "transfer/list_copy.hpp"
-#include "transfer/snapshot.hpp"
+#include "transfer/submit.hpp"
 #include "transfer/wait_for_host.hpp"
 
 using namespace waywiser;  // the whole file uses it
 using namespace waywiser::capi;
 using transfer::CallerStream;
+using transfer::Operation;
+using transfer::SubmitMode;
+
+struct waywiser_plan {
+    transfer::PreparedOperations operations;
+};
 
 namespace {
 
-// See waywiser_last_ended().
-bool& last_ended() {
-    thread_local bool ended = false;
-    return ended;
+// What a call asks for, and where its results go.
+struct Request {
+    void* stream = nullptr;
+    SubmitMode mode = SubmitMode::in_stream;
+    double timeout = -1;
+    int* ended = nullptr;  // may be null, as the next one
+    std::size_t* moved = nullptr;
+    waywiser_transfer** handle = nullptr;  // may be null if the call is in the stream
+};
+
+Request request_in(void* stream, waywiser_transfer** handle) {
+    return {.stream = stream,
+            .mode = handle != nullptr ? SubmitMode::at_once : SubmitMode::in_stream,
+            .handle = handle};
+}
+
+Request request_that_waits(void* stream, double timeout, int* ended, std::size_t* moved,
+                           waywiser_transfer** handle) {
+    return {.stream = stream,
+            .mode = SubmitMode::host_free,
+            .timeout = timeout,
+            .ended = ended,
+            .moved = moved,
+            .handle = handle};
+}
+
+Request request_of_flags(void* stream, std::uint32_t flags, waywiser_transfer** handle) {
+    switch (flags) {
+        case 0: return {.stream = stream, .mode = SubmitMode::at_once, .handle = handle};
+        case WAYWISER_IN_STREAM: return {.stream = stream, .handle = handle};
+        case WAYWISER_SNAPSHOT:
+            return {.stream = stream, .mode = SubmitMode::snapshot, .handle = handle};
+        default: break;
+    }
+    throw transfer::InvalidCopy("the flags are " + std::to_string(flags) +
+                                ": pass 0, WAYWISER_IN_STREAM or WAYWISER_SNAPSHOT");
+}
+
+std::uint32_t flags_of(SubmitMode mode) {
+    if (mode == SubmitMode::snapshot) return WAYWISER_SNAPSHOT;
+    return mode == SubmitMode::in_stream ? WAYWISER_IN_STREAM : 0;
+}
+
+// Clears the results of a call, and checks what all calls have.
+void prepare(const Request& call) {
+    if (call.handle != nullptr) *call.handle = nullptr;
+    if (call.moved != nullptr) *call.moved = 0;
+    if (call.ended != nullptr) *call.ended = 0;
+    if (call.mode != SubmitMode::in_stream) need_argument(call.handle, "transfer", kTransferPlace);
+    need_number(call.timeout);
+}
+
+// Reports a transfer to the tracer. `run` submits it.
+template <class Run>
+transfer::Submitted run_traced(const waywiser_tracer& tracer,
+                               const std::shared_ptr<transfer::Engine>& engine,
+                               std::span<const Operation> operations, const Request& call,
+                               const std::size_t& moved, const Run& run) {
+    TracedTransfer traced(tracer, operations, call.stream, flags_of(call.mode),
+                          call.mode == SubmitMode::host_free);
+    transfer::Submitted made;
+    try {
+        made = run();
+    } catch (...) {
+        traced.fail(failure_report().status, moved);
+        throw;
+    }
+    if (made.left || made.ended || call.mode == SubmitMode::at_once) {
+        traced.returned(made.left ? &*made.left : nullptr, *engine);
+        return made;
+    }
+    std::optional<transfer::Completion> marked;
+    try {
+        marked =
+            transfer::mark(*engine, CallerStream::of(call.stream), transfer::bytes_of(operations));
+    } catch (const std::exception&) {  // then it ends for the tracer when the call returns
+    }
+    traced.returned(marked ? &*marked : nullptr, *engine);
+    return made;
+}
+
+// `submit` gets the stream, the mode, the deadline and the place of the moved bytes.
+template <class Submit>
+void perform(const std::shared_ptr<transfer::Engine>& engine, std::span<const Operation> operations,
+             const Request& call, const Submit& submit) {
+    std::size_t ignored = 0;
+    std::size_t& moved = call.moved != nullptr ? *call.moved : ignored;
+    const auto run = [&] {
+        return submit(CallerStream::of(call.stream), call.mode, transfer::Deadline(call.timeout),
+                      moved);
+    };
+    const waywiser_tracer* const tracer = active_tracer();
+    transfer::Submitted made =
+        tracer == nullptr ? run() : run_traced(*tracer, engine, operations, call, moved, run);
+    if (call.ended != nullptr) *call.ended = made.ended ? 1 : 0;
+    if (made.left && call.handle != nullptr) {
+        *call.handle = new waywiser_transfer{engine, std::move(*made.left)};
+    }
+}
+
+// `make` checks and describes the operation, or several.
+template <class Make>
+waywiser_status submit_call(waywiser_context* context, const Request& call, const Make& make) {
+    return guarded([&] {
+        prepare(call);
+        need_context(context);
+        auto operations = make();
+        std::span<Operation> all;
+        if constexpr (std::is_same_v<decltype(operations), Operation>) {
+            all = {&operations, 1};
+        } else {
+            all = operations;
+        }
+        perform(context->engine, all, call,
+                [&](const CallerStream& stream, SubmitMode mode, const transfer::Deadline& deadline,
+                    std::size_t& moved) {
+                    return transfer::submit(context->engine, all, stream, mode, deadline, moved);
+                });
+    });
+}
+
+waywiser_status submit_plan(waywiser_plan* plan, const Request& call) {
+    return guarded([&] {
+        prepare(call);
+        need_argument(plan, "plan", "what waywiser_plan_create gave");
+        const transfer::PreparedOperations& prepared = plan->operations;
+        perform(prepared.engine(), prepared.operations(), call,
+                [&](const CallerStream& stream, SubmitMode mode, const transfer::Deadline& deadline,
+                    std::size_t& moved) { return prepared.submit(stream, mode, deadline, moved); });
+    });
+}
+
+transfer::WriteEnd write_end(std::uint32_t flags) {
+    constexpr std::uint32_t kAll = WAYWISER_WRITE_TRUNCATE | WAYWISER_WRITE_SYNC;
+    need((flags & ~kAll) == 0, "the argument flags has bits that this library does not know");
+    return {.truncate = (flags & WAYWISER_WRITE_TRUNCATE) != 0,
+            .sync = (flags & WAYWISER_WRITE_SYNC) != 0};
+}
+
+Operation range_copy(void* to, const void* from, std::size_t bytes) {
+    return transfer::RangeCopy{.to = to, .from = from, .bytes = bytes};
+}
+
+Operation file_read(int file, std::uint64_t offset, void* to, std::size_t bytes) {
+    return transfer::FileRead{.from = {.file = file, .offset = offset}, .to = to, .bytes = bytes};
+}
+
+Operation file_write(int file, std::uint64_t offset, const void* from, std::size_t bytes,
+                     std::uint32_t flags) {
+    return transfer::FileWrite{.to = {.file = file, .offset = offset},
+                               .from = from,
+                               .bytes = bytes,
+                               .end = write_end(flags)};
+}
+
+// The operations of a caller. Its ranges become one list.
+std::vector<Operation> operations_of(const waywiser_operation* given, std::size_t count) {
+    std::vector<Operation> made;
+    if (count == 0) return made;
+    need_argument(given, "operations", "an array of count operations");
+    const std::size_t size = given->size;
+    std::vector<void*> to;
+    std::vector<const void*> from;
+    std::vector<std::size_t> sizes;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto* const at = reinterpret_cast<const std::byte*>(given) + i * size;
+        const auto& entry = *reinterpret_cast<const waywiser_operation*>(at);
+        need(entry.size == size,
+             "the operations differ in their size: set each to "
+             "sizeof(waywiser_operation)");
+        const waywiser_operation one = take(entry, "waywiser_operation");
+        switch (one.kind) {
+            case WAYWISER_COPY:
+                to.push_back(one.to);
+                from.push_back(one.from);
+                sizes.push_back(one.bytes);
+                continue;
+            case WAYWISER_BLOCKS:
+                made.emplace_back(
+                    checked_blocks({one.to, one.to_stride, one.to_blocks, one.to_index},
+                                   {one.from, one.from_stride, one.from_blocks, one.from_index},
+                                   one.bytes, one.count));
+                continue;
+            case WAYWISER_READ:
+                made.push_back(file_read(one.file, one.offset, one.to, one.bytes));
+                continue;
+            case WAYWISER_WRITE:
+                made.push_back(
+                    file_write(one.file, one.offset, one.from, one.bytes, one.write_flags));
+                continue;
+        }
+        throw NotSupported("operation " + std::to_string(i) + " is of kind " +
+                           std::to_string(static_cast<int>(one.kind)) +
+                           ", which this version of the library does not know");
+    }
+    if (!sizes.empty()) {
+        // First: the calling thread may have to copy these, and what is in the stream need not
+        // wait.
+        made.insert(made.begin(), checked_list(to.data(), from.data(), sizes.data(), sizes.size()));
+    }
+    transfer::check_apart(made);
+    return made;
 }
 
 waywiser_status too_late(const char* what, double timeout) {
@@ -48,100 +255,96 @@ waywiser_status order_stream(waywiser_transfer* handle, void* stream, double tim
     return status == WAYWISER_OK && !ordered ? too_late("been submitted", timeout) : status;
 }
 
-// Starts a transfer for the caller; after a failure, *handle is null.
-template <class Start>
-waywiser_status begin(waywiser_context* context, waywiser_transfer** handle, const Start& start) {
-    return guarded([&] {
-        need_argument(handle, "transfer", kTransferPlace);
-        *handle = nullptr;
-        need_context(context);
-        *handle = new waywiser_transfer{context->engine, start()};
-    });
-}
-
-// Makes a transfer and waits; *handle is what is left of it after the timeout.
-template <class Move>
-waywiser_status move_and_wait(waywiser_context* context, double timeout, waywiser_transfer** handle,
-                              const Move& move) {
-    return guarded([&] {
-        need_argument(handle, "transfer", kTransferPlace);
-        *handle = nullptr;
-        need_context(context);
-        need_number(timeout);
-        last_ended() = false;
-        transfer::WaitResult waited = move();
-        last_ended() = waited.ended;
-        if (!waited.left) return;
-        *handle = new waywiser_transfer{context->engine, std::move(*waited.left)};
-    });
-}
-
-transfer::WriteEnd write_end(std::uint32_t flags) {
-    constexpr std::uint32_t kAll = WAYWISER_WRITE_TRUNCATE | WAYWISER_WRITE_SYNC;
-    need((flags & ~kAll) == 0, "the argument flags has bits that this library does not know");
-    return {.truncate = (flags & WAYWISER_WRITE_TRUNCATE) != 0,
-            .sync = (flags & WAYWISER_WRITE_SYNC) != 0};
-}
-
-// Copies a list in the way that `handle` asks for. `list` checks and describes it.
-template <class List>
-waywiser_status copy_list(waywiser_context* context, void* stream, waywiser_transfer** handle,
-                          const List& list) {
-    if (handle != nullptr) {
-        return begin(context, handle, [&] {
-            return transfer::copy_list_async(context->engine, list(), CallerStream::of(stream));
-        });
-    }
-    return guarded([&] {
-        need_context(context);
-        transfer::copy_list(*context->engine, list(), CallerStream::of(stream));
-    });
-}
+constexpr transfer::Polling kAnyTransfer{.spin = std::chrono::microseconds(200),
+                                         .pause = std::chrono::microseconds(1),
+                                         .sleep = std::chrono::microseconds(50)};
 
 }  // namespace
 
 extern "C" {
 
+waywiser_status waywiser_submit(waywiser_context* context, const waywiser_operation* operations,
+                                size_t count, void* stream, uint32_t flags,
+                                waywiser_transfer** handle) {
+    if (handle != nullptr) *handle = nullptr;
+    std::optional<Request> call;
+    const waywiser_status status = guarded([&] { call = request_of_flags(stream, flags, handle); });
+    if (!call) return status;
+    return submit_call(context, *call, [&] { return operations_of(operations, count); });
+}
+
+waywiser_status waywiser_submit_and_wait(waywiser_context* context,
+                                         const waywiser_operation* operations, size_t count,
+                                         void* stream, double timeout, int* ended, size_t* moved,
+                                         waywiser_transfer** handle) {
+    return submit_call(context, request_that_waits(stream, timeout, ended, moved, handle),
+                       [&] { return operations_of(operations, count); });
+}
+
+waywiser_status waywiser_plan_create(waywiser_context* context,
+                                     const waywiser_operation* operations, size_t count,
+                                     waywiser_plan** plan) {
+    return guarded([&] {
+        need_argument(plan, "plan", "the address of a waywiser_plan*");
+        *plan = nullptr;
+        need_context(context);
+        *plan = new waywiser_plan{
+            transfer::PreparedOperations(context->engine, operations_of(operations, count))};
+    });
+}
+
+waywiser_status waywiser_plan_submit(waywiser_plan* plan, void* stream, uint32_t flags,
+                                     waywiser_transfer** handle) {
+    if (handle != nullptr) *handle = nullptr;
+    std::optional<Request> call;
+    const waywiser_status status = guarded([&] { call = request_of_flags(stream, flags, handle); });
+    return call ? submit_plan(plan, *call) : status;
+}
+
+waywiser_status waywiser_plan_submit_and_wait(waywiser_plan* plan, void* stream, double timeout,
+                                              int* ended, size_t* moved,
+                                              waywiser_transfer** handle) {
+    return submit_plan(plan, request_that_waits(stream, timeout, ended, moved, handle));
+}
+
+void waywiser_plan_release(waywiser_plan* plan) {
+    if (plan == nullptr || plan->operations.engine()->forked()) return;
+    const gpu::CallerState keep;
+    delete plan;
+}
+
 waywiser_status waywiser_copy(waywiser_context* context, void* to, const void* from, size_t bytes,
                               void* stream) {
-    return guarded([&] {
-        need_context(context);
-        transfer::copy(*context->engine, to, from, bytes, CallerStream::of(stream));
-    });
+    return submit_call(context, request_in(stream, nullptr),
+                       [&] { return range_copy(to, from, bytes); });
 }
 
 waywiser_status waywiser_copy_and_wait(waywiser_context* context, void* to, const void* from,
-                                       size_t bytes, void* stream, double timeout,
+                                       size_t bytes, void* stream, double timeout, int* ended,
                                        waywiser_transfer** handle) {
-    return move_and_wait(context, timeout, handle, [&] {
-        return transfer::copy_and_wait(context->engine, to, from, bytes, CallerStream::of(stream),
-                                       transfer::Deadline(timeout));
-    });
+    return submit_call(context, request_that_waits(stream, timeout, ended, nullptr, handle),
+                       [&] { return range_copy(to, from, bytes); });
 }
-
-int waywiser_last_ended(void) { return last_ended() ? 1 : 0; }
 
 waywiser_status waywiser_copy_async(waywiser_context* context, void* to, const void* from,
                                     size_t bytes, void* stream, waywiser_transfer** handle) {
-    return begin(context, handle, [&] {
-        return transfer::copy_async(context->engine, to, from, bytes, CallerStream::of(stream));
-    });
+    return submit_call(context, {.stream = stream, .mode = SubmitMode::at_once, .handle = handle},
+                       [&] { return range_copy(to, from, bytes); });
 }
 
 waywiser_status waywiser_copy_batch(waywiser_context* context, void* const* to,
                                     const void* const* from, const size_t* sizes, size_t count,
                                     void* stream, waywiser_transfer** handle) {
-    return copy_list(context, stream, handle, [&] { return checked_list(to, from, sizes, count); });
+    return submit_call(context, request_in(stream, handle),
+                       [&]() -> Operation { return checked_list(to, from, sizes, count); });
 }
 
 waywiser_status waywiser_copy_batch_and_wait(waywiser_context* context, void* const* to,
                                              const void* const* from, const size_t* sizes,
-                                             size_t count, void* stream, double timeout,
+                                             size_t count, void* stream, double timeout, int* ended,
                                              waywiser_transfer** handle) {
-    return move_and_wait(context, timeout, handle, [&] {
-        return transfer::copy_list_and_wait(context->engine, checked_list(to, from, sizes, count),
-                                            CallerStream::of(stream), transfer::Deadline(timeout));
-    });
+    return submit_call(context, request_that_waits(stream, timeout, ended, nullptr, handle),
+                       [&]() -> Operation { return checked_list(to, from, sizes, count); });
 }
 
 waywiser_status waywiser_copy_blocks(waywiser_context* context, void* to, size_t to_stride,
@@ -149,7 +352,7 @@ waywiser_status waywiser_copy_blocks(waywiser_context* context, void* to, size_t
                                      size_t from_blocks, size_t block, const int64_t* to_index,
                                      const int64_t* from_index, size_t count, void* stream,
                                      waywiser_transfer** handle) {
-    return copy_list(context, stream, handle, [&] {
+    return submit_call(context, request_in(stream, handle), [&]() -> Operation {
         return checked_blocks({to, to_stride, to_blocks, to_index},
                               {from, from_stride, from_blocks, from_index}, block, count);
     });
@@ -160,97 +363,50 @@ waywiser_status waywiser_copy_blocks_and_wait(waywiser_context* context, void* t
                                               size_t from_stride, size_t from_blocks, size_t block,
                                               const int64_t* to_index, const int64_t* from_index,
                                               size_t count, void* stream, double timeout,
-                                              waywiser_transfer** handle) {
-    return move_and_wait(context, timeout, handle, [&] {
-        return transfer::copy_list_and_wait(
-            context->engine,
-            checked_blocks({to, to_stride, to_blocks, to_index},
-                           {from, from_stride, from_blocks, from_index}, block, count),
-            CallerStream::of(stream), transfer::Deadline(timeout));
-    });
+                                              int* ended, waywiser_transfer** handle) {
+    return submit_call(
+        context, request_that_waits(stream, timeout, ended, nullptr, handle), [&]() -> Operation {
+            return checked_blocks({to, to_stride, to_blocks, to_index},
+                                  {from, from_stride, from_blocks, from_index}, block, count);
+        });
 }
 
 waywiser_status waywiser_snapshot(waywiser_context* context, void* const* to,
                                   const void* const* from, const size_t* sizes, size_t count,
                                   void* stream, waywiser_transfer** handle) {
-    return begin(context, handle, [&] {
-        return transfer::snapshot(context->engine, checked_list(to, from, sizes, count),
-                                  CallerStream::of(stream));
-    });
+    return submit_call(context, {.stream = stream, .mode = SubmitMode::snapshot, .handle = handle},
+                       [&]() -> Operation { return checked_list(to, from, sizes, count); });
 }
 
 waywiser_status waywiser_read(waywiser_context* context, int file, uint64_t offset, void* to,
                               size_t bytes, void* stream, size_t* moved,
                               waywiser_transfer** handle) {
-    if (handle != nullptr) {
-        return begin(context, handle, [&] {
-            return transfer::read_async(context->engine, {file, offset}, to, bytes,
-                                        CallerStream::of(stream));
-        });
-    }
-    std::size_t ignored = 0;
-    if (moved != nullptr) *moved = 0;
-    return guarded([&] {
-        need_context(context);
-        transfer::read(*context->engine, {file, offset}, to, bytes, CallerStream::of(stream),
-                       moved != nullptr ? *moved : ignored);
-    });
+    Request call = request_in(stream, handle);
+    if (handle == nullptr) call.moved = moved;
+    return submit_call(context, call, [&] { return file_read(file, offset, to, bytes); });
 }
 
 waywiser_status waywiser_read_and_wait(waywiser_context* context, int file, uint64_t offset,
                                        void* to, size_t bytes, void* stream, double timeout,
-                                       size_t* moved, waywiser_transfer** handle) {
-    std::size_t ignored = 0;
-    if (moved != nullptr) *moved = 0;
-    return move_and_wait(context, timeout, handle, [&] {
-        return transfer::read_and_wait(context->engine, {file, offset}, to, bytes,
-                                       CallerStream::of(stream), transfer::Deadline(timeout),
-                                       moved != nullptr ? *moved : ignored);
-    });
-}
-
-waywiser_status waywiser_write_with(waywiser_context* context, int file, uint64_t offset,
-                                    const void* from, size_t bytes, uint32_t flags, void* stream,
-                                    size_t* moved, waywiser_transfer** handle) {
-    if (handle != nullptr) {
-        return begin(context, handle, [&] {
-            return transfer::write_async(context->engine, {file, offset}, from, bytes,
-                                         CallerStream::of(stream), write_end(flags));
-        });
-    }
-    std::size_t ignored = 0;
-    if (moved != nullptr) *moved = 0;
-    return guarded([&] {
-        need_context(context);
-        transfer::write(*context->engine, {file, offset}, from, bytes, CallerStream::of(stream),
-                        moved != nullptr ? *moved : ignored, write_end(flags));
-    });
-}
-
-waywiser_status waywiser_write_with_and_wait(waywiser_context* context, int file, uint64_t offset,
-                                             const void* from, size_t bytes, uint32_t flags,
-                                             void* stream, double timeout, size_t* moved,
-                                             waywiser_transfer** handle) {
-    std::size_t ignored = 0;
-    if (moved != nullptr) *moved = 0;
-    return move_and_wait(context, timeout, handle, [&] {
-        return transfer::write_and_wait(context->engine, {file, offset}, from, bytes,
-                                        CallerStream::of(stream), transfer::Deadline(timeout),
-                                        moved != nullptr ? *moved : ignored, write_end(flags));
-    });
+                                       int* ended, size_t* moved, waywiser_transfer** handle) {
+    return submit_call(context, request_that_waits(stream, timeout, ended, moved, handle),
+                       [&] { return file_read(file, offset, to, bytes); });
 }
 
 waywiser_status waywiser_write(waywiser_context* context, int file, uint64_t offset,
-                               const void* from, size_t bytes, void* stream, size_t* moved,
-                               waywiser_transfer** handle) {
-    return waywiser_write_with(context, file, offset, from, bytes, 0, stream, moved, handle);
+                               const void* from, size_t bytes, uint32_t flags, void* stream,
+                               size_t* moved, waywiser_transfer** handle) {
+    Request call = request_in(stream, handle);
+    if (handle == nullptr) call.moved = moved;
+    return submit_call(context, call, [&] { return file_write(file, offset, from, bytes, flags); });
 }
 
 waywiser_status waywiser_write_and_wait(waywiser_context* context, int file, uint64_t offset,
-                                        const void* from, size_t bytes, void* stream,
-                                        double timeout, size_t* moved, waywiser_transfer** handle) {
-    return waywiser_write_with_and_wait(context, file, offset, from, bytes, 0, stream, timeout,
-                                        moved, handle);
+                                        const void* from, size_t bytes, uint32_t flags,
+                                        void* stream, double timeout, int* ended, size_t* moved,
+                                        waywiser_transfer** handle) {
+    return submit_call(context, request_that_waits(stream, timeout, ended, moved, handle),
+                       [&] { return file_write(file, offset, from, bytes, flags); });
 }
 
 waywiser_status waywiser_mark(waywiser_context* context, void* stream, waywiser_transfer** handle) {
@@ -294,6 +450,59 @@ waywiser_status waywiser_transfer_result(waywiser_transfer* handle, double timeo
     return status == WAYWISER_OK && !ended ? too_late("ended", timeout) : status;
 }
 
+waywiser_status waywiser_transfer_query(waywiser_transfer* handle, waywiser_transfer_info* info) {
+    return guarded([&] {
+        need_argument(info, "info", "the address of a waywiser_transfer_info");
+        check_size(*info, "waywiser_transfer_info");
+        if (handle == nullptr) {
+            return give(info, waywiser_transfer_info{.size = 0, .ended = 1},
+                        "waywiser_transfer_info");
+        }
+        handle->engine->check_process();
+        const gpu::CallerState keep;
+        give(info, info_of(handle->started), "waywiser_transfer_info");
+    });
+}
+
+waywiser_status waywiser_transfer_cancel(waywiser_transfer* handle) {
+    return guarded([&] {
+        if (handle == nullptr) return;
+        handle->engine->check_process();
+        const gpu::CallerState keep;
+        handle->started.cancel();
+    });
+}
+
+waywiser_status waywiser_wait_any(waywiser_transfer* const* transfers, size_t count, double timeout,
+                                  size_t* index) {
+    bool found = true;
+    const waywiser_status status = guarded([&] {
+        need_argument(index, "index", "the address of a size_t");
+        *index = 0;
+        need(count > 0, "the argument count is 0: pass at least one transfer");
+        need_argument(transfers, "transfers", "an array of count transfers");
+        need_number(timeout);
+        const std::span all(transfers, count);
+        for (const waywiser_transfer* one : all) {
+            if (one != nullptr) one->engine->check_process();
+        }
+        const gpu::CallerState keep;
+        const auto some = [&] {
+            for (std::size_t i = 0; i < count; ++i) {
+                if (all[i] != nullptr && !all[i]->started.done()) continue;
+                *index = i;
+                return true;
+            }
+            return false;
+        };
+        found = transfer::poll(some, transfer::Deadline(timeout), kAnyTransfer);
+    });
+    if (status != WAYWISER_OK || found) return status;
+    return failed(WAYWISER_TIMEOUT, "none of " + std::to_string(count) +
+                                        " transfers has ended within " + std::to_string(timeout) +
+                                        " s; they go on");
+}
+
 waywiser_status waywiser_transfer_wait(waywiser_transfer* handle, void* stream, double timeout) {
     return order_stream(handle, stream, timeout, &transfer::Completion::order);
 }
@@ -318,10 +527,37 @@ waywiser_status waywiser_transfer_notify(waywiser_transfer* handle, int descript
     });
 }
 
+waywiser_status waywiser_transfer_on_end(waywiser_transfer* handle,
+                                         void (*callback)(void* data,
+                                                          const waywiser_transfer_info* info),
+                                         void* data) {
+    return guarded([&] {
+        need_argument(callback, "callback", "a function");
+        if (handle == nullptr) {
+            waywiser_transfer_info info{};
+            info.size = sizeof info;
+            info.ended = 1;
+            return callback(data, &info);
+        }
+        handle->engine->check_process();
+        const gpu::CallerState keep;
+        handle->started.on_end(
+            [callback, data](const transfer::Completion& one) {
+                const waywiser_transfer_info info = info_of(one);
+                callback(data, &info);
+            },
+            *handle->engine);
+    });
+}
+
 void waywiser_transfer_release(waywiser_transfer* handle) {
     if (handle == nullptr || handle->engine->forked()) return;
     const gpu::CallerState keep;
     delete handle;
+}
+
+waywiser_status waywiser_set_tracer(const waywiser_tracer* tracer) {
+    return guarded([&] { set_tracer(tracer); });
 }
 
 }  // extern "C"

@@ -42,6 +42,8 @@ public:
     bool submitted(std::size_t chunks);
     void completed(const Chunk& chunk);
     [[nodiscard]] bool all_completed() const { return exhausted() && incomplete_ == 0; }
+    // True once: for the thread that is to complete the job.
+    [[nodiscard]] bool begin_completion() { return !std::exchange(completing_, true); }
 
     // Threads that work on the job.
     [[nodiscard]] std::size_t threads() const { return threads_; }
@@ -60,6 +62,7 @@ private:
     std::vector<std::size_t> on_route_;                          // of these, by route
     std::size_t turn_ = 0;                                       // route that is tried first
     std::size_t threads_ = 0;
+    bool completing_ = false;
 };
 
 }  // namespace waywiser::transfer

@@ -144,12 +144,31 @@ bool Completion::order(const gpu::Stream& stream, const Deadline& deadline) cons
     return true;
 }
 
-void Completion::notify(int descriptor, Engine& engine) const {
-    const std::size_t parts = jobs_.size() + (plain_ ? 1 : 0);
-    if (parts == 0) return write_notification(descriptor);
-    const auto notification = std::make_shared<Notification>(descriptor, parts);
+void Completion::notify(const std::shared_ptr<Notification>& notification, Engine& engine) const {
     for (const auto& job : jobs_) job->notify(notification);
     if (plain_) plain_->notify(notification, engine);
+}
+
+void Completion::notify(int descriptor, Engine& engine) const {
+    if (parts() == 0) return write_notification(descriptor);
+    notify(std::make_shared<Notification>(descriptor, parts()), engine);
+}
+
+void Completion::on_end(std::function<void(const Completion&)> call, Engine& engine) const {
+    if (parts() == 0) return call(*this);
+    notify(std::make_shared<Notification>([call = std::move(call), self = *this] { call(self); },
+                                          parts()),
+           engine);
+}
+
+void Completion::cancel() const {
+    for (const auto& job : jobs_) engine_->cancel(job);
+}
+
+std::size_t Completion::bytes() const {
+    std::size_t bytes = bytes_;
+    for (const auto& job : jobs_) bytes += job->bytes();
+    return bytes;
 }
 
 template <class Order>

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -74,6 +75,13 @@ public:
     // `engine` watches a plain copy, which has no thread of its own. If the engine is stopped
     // before the copy is done, the descriptor is written at once, and done() is false then.
     void notify(int descriptor, Engine& engine) const;
+    // Calls a function that throws nothing once, with a copy of this, when all has ended: by a
+    // thread of the library without any lock, or at once if it has.
+    void on_end(std::function<void(const Completion&)> call, Engine& engine) const;
+    // Ends jobs early; see Engine::cancel(). Plain copies go on.
+    void cancel() const;
+    // Bytes of the whole transfer.
+    [[nodiscard]] std::size_t bytes() const;
 
 private:
     // Calls order(stream) for a caller's stream, or waits for the end if there is none.
@@ -81,6 +89,9 @@ private:
     bool order_in(const Engine& engine, const CallerStream& stream, const Deadline& deadline,
                   const Order& order) const;
     [[nodiscard]] std::size_t moved_by_jobs() const noexcept;
+    // The number of jobs that end, a plain copy among them.
+    [[nodiscard]] std::size_t parts() const { return jobs_.size() + (plain_ ? 1 : 0); }
+    void notify(const std::shared_ptr<Notification>& notification, Engine& engine) const;
 
     std::size_t bytes_ = 0;  // of plain copies
     std::shared_ptr<WatchedEvent> plain_;

@@ -106,6 +106,12 @@ bool Engine::run(const std::shared_ptr<Job>& job, Until until, std::optional<gpu
     return true;
 }
 
+void Engine::cancel(const std::shared_ptr<Job>& job) {
+    check_process();
+    auto why = std::make_exception_ptr(Cancelled("the transfer was cancelled by its program"));
+    if (schedule_.cancel(job, std::move(why))) complete(schedule_, *job);
+}
+
 bool Engine::stop() {
     if (forked()) return false;
     const std::lock_guard once(stopping_);

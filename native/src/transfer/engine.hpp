@@ -68,6 +68,11 @@ public:
     bool run(const std::shared_ptr<Job>& job, Until until,
              std::optional<gpu::Event> after = std::nullopt, const Deadline& deadline = {});
 
+    // Ends a job early, whose result is Cancelled then: chunks that no thread has are not moved.
+    // Does nothing if the job has ended, or if all of it is submitted and the host has nothing left
+    // to do. Returns at once; the job ends when the chunks that threads have are complete.
+    void cancel(const std::shared_ptr<Job>& job);
+
     // Cancels jobs that wait for their start, completes the others and ends the threads. If no GPU
     // completes anything for some seconds, the jobs fail with MemoryInUse, and what they use stays
     // as it is for ever. False then, and in a forked child, where it does nothing. A second caller

@@ -15,7 +15,12 @@ void write_notification(int descriptor) noexcept {
 }
 
 void Notification::job_ended() noexcept {
-    if (left_.fetch_sub(1) == 1) write_notification(descriptor_);
+    if (left_.fetch_sub(1) != 1) return;
+    if (call_) {
+        call_();
+    } else {
+        write_notification(descriptor_);
+    }
 }
 
 std::size_t Job::moved() const {
@@ -32,15 +37,23 @@ bool Job::notifications_written() const {
 // The descriptors come first: a caller that sees the end may close them. A caller that reads one of
 // them waits in done() until all are written.
 void Job::end() {
-    const std::lock_guard lock(mutex_);
-    submitted_ = true;
-    if (!notified_.empty()) {
-        state_.store(State::notifying, std::memory_order_release);
-        for (const auto& one : notified_) one->job_ended();
-        notified_.clear();
+    std::vector<std::shared_ptr<Notification>> notified;
+    {
+        const std::lock_guard lock(mutex_);
+        submitted_ = true;
+        notified.swap(notified_);
+        if (!notified.empty()) {
+            state_.store(State::notifying, std::memory_order_release);
+            std::erase_if(notified, [](const auto& one) {
+                if (!one->comes_before_end()) return false;
+                one->job_ended();
+                return true;
+            });
+        }
+        state_.store(State::done, std::memory_order_release);
+        changed_.notify_all();
     }
-    state_.store(State::done, std::memory_order_release);
-    changed_.notify_all();
+    for (const auto& one : notified) one->job_ended();
 }
 
 template <class Condition>
@@ -126,6 +139,16 @@ void Job::fail(std::exception_ptr why) {
         if (!failure_) failure_ = std::move(why);
     }
     ends_at(0);
+}
+
+bool Job::cancel(std::exception_ptr why) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (ended() || failure_ || (submitted_ && !drains())) return false;
+        failure_ = std::move(why);
+    }
+    ends_at(0);
+    return true;
 }
 
 bool Job::failed() const {

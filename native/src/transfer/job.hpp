@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -25,15 +26,21 @@
 
 namespace waywiser::transfer {
 
-// Writes an eight-byte 1 to a descriptor when several jobs have ended.
+// What is done when several jobs have ended.
 class Notification {
 public:
+    // Writes an eight-byte 1 to a descriptor, before anyone sees the end of the last job.
     Notification(int descriptor, std::size_t jobs) : descriptor_(descriptor), left_(jobs) {}
+    // Calls a function that throws nothing, after that, without any lock.
+    Notification(std::function<void()> call, std::size_t jobs)
+        : call_(std::move(call)), left_(jobs) {}
+    [[nodiscard]] bool comes_before_end() const { return call_ == nullptr; }
     // One of the jobs has ended. Thread safe.
     void job_ended() noexcept;
 
 private:
-    const int descriptor_;
+    const std::function<void()> call_;
+    const int descriptor_ = -1;
     std::atomic<std::size_t> left_;
 };
 void write_notification(int descriptor) noexcept;
@@ -140,6 +147,9 @@ public:
     // From now on its chunks are only completed. The first reason counts.
     void fail(std::exception_ptr why);
     [[nodiscard]] bool failed() const;
+    // The same for a program that has lost interest. False, and nothing done, if the job has ended
+    // or failed, or if all chunks are submitted and need no drain().
+    [[nodiscard]] bool cancel(std::exception_ptr why);
     // A GPU that does not answer may use the memory of both sides.
     void keep_in_use() { in_use_ = true; }
     [[nodiscard]] bool is_in_use() const { return in_use_; }
@@ -208,7 +218,7 @@ private:
     std::atomic<State> state_{State::running};  // changed with the mutex held
 };
 
-// The transfer did not start because its engine was stopped.
+// The transfer did not start because its engine was stopped, or its program has cancelled it.
 class Cancelled : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };

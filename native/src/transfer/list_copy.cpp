@@ -63,6 +63,8 @@ bool same_kind(const Side& a, const Side& b) {
            a.managed == b.managed && a.uniform == b.uniform;
 }
 
+}  // namespace
+
 // Groups pieces with the same kinds of sides, in the order of their first pieces.
 std::vector<PieceGroup> grouped(CopyList list) {
     std::vector<PieceGroup> groups;
@@ -91,6 +93,8 @@ std::vector<PieceGroup> grouped(CopyList list) {
     }
     return groups;
 }
+
+namespace {
 
 bool reached(const Side& side) {
     return side.end.kind == Endpoint::Kind::device || side.end.pinned;
@@ -347,6 +351,12 @@ void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
     if (list.count() == 0) return;
     const gpu::CallerState keep;
     std::vector<PieceGroup> groups = grouped(std::move(list));
+    copy_list(engine, groups, stream);
+}
+
+void copy_list(Engine& engine, std::vector<PieceGroup>& groups, const CallerStream& stream) {
+    if (groups.empty()) return;
+    const gpu::CallerState keep;
     GroupMover(engine, groups, stream_of(groups, stream)).run({});
 }
 
@@ -355,8 +365,17 @@ WaitResult copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList li
     engine->check_process();
     if (list.count() == 0) return {};
     const gpu::CallerState keep;
-    const std::size_t bytes = list.bytes();
     std::vector<PieceGroup> groups = grouped(std::move(list));
+    return copy_list_and_wait(engine, groups, stream, deadline);
+}
+
+WaitResult copy_list_and_wait(const std::shared_ptr<Engine>& engine,
+                              std::vector<PieceGroup>& groups, const CallerStream& stream,
+                              const Deadline& deadline) {
+    if (groups.empty()) return {};
+    const gpu::CallerState keep;
+    std::size_t bytes = 0;
+    for (const PieceGroup& group : groups) bytes += group.list.bytes();
     const int gpu = gpu_of(groups);
     const CallerStream used = stream_of(groups, stream);
     const Ordering order = ordering(*engine, used, gpu);
@@ -384,10 +403,17 @@ Completion copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
     engine->check_process();
     if (list.count() == 0) return Completion(0);
     const gpu::CallerState keep;
+    std::vector<PieceGroup> groups = grouped(std::move(list));
+    return copy_list_async(engine, groups, stream);
+}
+
+Completion copy_list_async(const std::shared_ptr<Engine>& engine, std::vector<PieceGroup>& groups,
+                           const CallerStream& stream) {
+    if (groups.empty()) return Completion(0);
+    const gpu::CallerState keep;
     if (!engine->machine().gpus.empty() && !stream.none && gpu::capturing(stream.handle)) {
         throw NotSupported("the stream is being captured: record the copies with copy_batch()");
     }
-    std::vector<PieceGroup> groups = grouped(std::move(list));
     return GroupMover(*engine, groups, stream_of(groups, stream)).start();
 }
 

@@ -19,6 +19,15 @@ namespace waywiser::transfer {
 // memory, and in several registrations, are copied before copy_list_async() returns, unless they
 // are in pageable memory too.
 void copy_list(Engine& engine, CopyList list, const CallerStream& stream);
+// Groups the pieces of a list that has some. Throws InvalidCopy.
+std::vector<PieceGroup> grouped(CopyList list);
+// The same calls for groups, which they change.
+void copy_list(Engine& engine, std::vector<PieceGroup>& groups, const CallerStream& stream);
+WaitResult copy_list_and_wait(const std::shared_ptr<Engine>& engine,
+                              std::vector<PieceGroup>& groups, const CallerStream& stream,
+                              const Deadline& deadline);
+Completion copy_list_async(const std::shared_ptr<Engine>& engine, std::vector<PieceGroup>& groups,
+                           const CallerStream& stream);
 WaitResult copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
                               const CallerStream& stream, const Deadline& deadline);
 Completion copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,

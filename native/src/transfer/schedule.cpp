@@ -34,7 +34,7 @@ bool Schedule::add(const std::shared_ptr<Job>& job) {
         if (job->supply().waits()) {
             waiting_.push_back(job);
         } else if (job->supply().exhausted()) {
-            return false;
+            return !job->supply().begin_completion();
         } else {
             ready_.push_back(job);
         }
@@ -55,7 +55,7 @@ std::vector<std::shared_ptr<Job>> Schedule::poll_starts() {
                 job->fail(std::current_exception());
             }
             if (job->supply().exhausted()) {
-                ending.push_back(job);
+                if (job->supply().begin_completion()) ending.push_back(job);
             } else {
                 ready_.push_back(job);
                 some = true;
@@ -72,6 +72,21 @@ void Schedule::remove(const Job& job) {
     std::erase_if(jobs_, [&](const auto& one) { return one.get() == &job; });
 }
 
+bool Schedule::cancel(const std::shared_ptr<Job>& job, std::exception_ptr why) {
+    bool completes = false;
+    {
+        const std::lock_guard lock(mutex_);
+        if (std::ranges::find(jobs_, job) == jobs_.end()) return false;  // it has ended
+        if (!job->cancel(std::move(why))) return false;
+        std::erase(waiting_, job);
+        ChunkSupply& supply = job->supply();
+        if (supply.exhausted()) std::erase(ready_, job);
+        completes = supply.all_completed() && supply.begin_completion();
+    }
+    wake_all();  // a chunk that waits for staging memory needs none now
+    return completes;
+}
+
 std::size_t Schedule::jobs() const {
     const std::lock_guard lock(mutex_);
     return jobs_.size();
@@ -83,6 +98,7 @@ std::list<std::shared_ptr<Job>> Schedule::close() {
         const std::lock_guard lock(mutex_);
         stopping_ = true;
         cancelled.swap(waiting_);
+        std::erase_if(cancelled, [](const auto& job) { return !job->supply().begin_completion(); });
     }
     wake_all();
     return cancelled;
@@ -194,7 +210,8 @@ Schedule::Next Schedule::completed(const WorkerState& self, const HeldChunk& hel
     supply.completed(held.chunk);
     if (supply.exhausted()) {  // also if fill() has found the end of a file
         std::erase(ready_, held.job);
-        return supply.all_completed() ? Next::complete_job : Next::go_on;
+        return supply.all_completed() && supply.begin_completion() ? Next::complete_job
+                                                                   : Next::go_on;
     }
     return self.works_on(*held.job) ? Next::go_on : Next::wake_all;
 }

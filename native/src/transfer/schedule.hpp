@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -40,6 +41,9 @@ public:
     std::vector<std::shared_ptr<Job>> poll_starts();
     // The job has ended.
     void remove(const Job& job);
+    // Cancels a job (see Job::cancel()), whose chunks are only completed from now on. True if the
+    // caller has to complete it: no thread has one of its chunks.
+    [[nodiscard]] bool cancel(const std::shared_ptr<Job>& job, std::exception_ptr why);
     // Jobs that were added and not removed.
     [[nodiscard]] std::size_t jobs() const;
     // Ends the threads when all jobs have ended. Returns those that wait for their start: they have

@@ -419,22 +419,26 @@ TEST_F(Calls, ReturnNothingAfterAFailure) {
                                         t);
         });
         fails([&](auto** t) { return waywiser_read(one, 0, 0, nullptr, 1, nullptr, nullptr, t); });
-        fails([&](auto** t) { return waywiser_write(one, 0, 0, nullptr, 1, nullptr, nullptr, t); });
         fails([&](auto** t) {
-            return waywiser_copy_and_wait(one, nullptr, from, 1, nullptr, -1, t);
+            return waywiser_write(one, 0, 0, nullptr, 1, 0, nullptr, nullptr, t);
         });
         fails([&](auto** t) {
-            return waywiser_copy_batch_and_wait(one, nullptr, &from, &size, 1, nullptr, -1, t);
+            return waywiser_copy_and_wait(one, nullptr, from, 1, nullptr, -1, nullptr, t);
+        });
+        fails([&](auto** t) {
+            return waywiser_copy_batch_and_wait(one, nullptr, &from, &size, 1, nullptr, -1, nullptr,
+                                                t);
         });
         fails([&](auto** t) {
             return waywiser_copy_blocks_and_wait(one, to, 1, 1, from, 1, 1, 1, &index, &index, 1,
-                                                 nullptr, -1, t);
+                                                 nullptr, -1, nullptr, t);
         });
         fails([&](auto** t) {
-            return waywiser_read_and_wait(one, 0, 0, nullptr, 1, nullptr, -1, nullptr, t);
+            return waywiser_read_and_wait(one, 0, 0, nullptr, 1, nullptr, -1, nullptr, nullptr, t);
         });
         fails([&](auto** t) {
-            return waywiser_write_and_wait(one, 0, 0, nullptr, 1, nullptr, -1, nullptr, t);
+            return waywiser_write_and_wait(one, 0, 0, nullptr, 1, 0, nullptr, -1, nullptr, nullptr,
+                                           t);
         });
         moved = 5;
         EXPECT_NE(waywiser_read(one, -1, 0, &here, 1, nullptr, &moved, nullptr), WAYWISER_OK);
@@ -475,7 +479,7 @@ TEST_F(Calls, NameTheArgumentThatIsANullPointer) {
         waywiser_copy_blocks(one, &here, 8, 1, &here, 8, 1, 8, index, nullptr, 1, nullptr, nullptr),
         "argument from_index is");
     says(waywiser_read(one, 0, 0, nullptr, 8, nullptr, nullptr, nullptr), "read: the argument to");
-    says(waywiser_write(one, 1, 0, nullptr, 8, nullptr, nullptr, nullptr),
+    says(waywiser_write(one, 1, 0, nullptr, 8, 0, nullptr, nullptr, nullptr),
          "write: the argument from");
     says(waywiser_context_usage(one, nullptr), "argument usage is");
     says(waywiser_describe(&here, 1, nullptr), "argument description is");
@@ -534,16 +538,18 @@ TEST_F(Calls, SayThatARecordedCopyHasNotEnded) {
             const void* const from = in ? host.data() : device.data();
             for (const std::size_t bytes : {std::size_t{1}, 64 * kKiB, 2 * kMiB, 16 * kMiB}) {
                 waywiser_transfer* left = nullptr;
+                int ended = 1;
                 EXPECT_EQ(waywiser_copy_and_wait(context.get(), to, from, bytes, stream.handle(), 1,
-                                                 &left),
+                                                 &ended, &left),
                           WAYWISER_OK);
                 EXPECT_EQ(left, nullptr);
-                EXPECT_EQ(waywiser_last_ended(), 0) << bytes;
+                EXPECT_EQ(ended, 0) << bytes;
+                ended = 1;
                 EXPECT_EQ(waywiser_copy_batch_and_wait(context.get(), &to, &from, &bytes, 1,
-                                                       stream.handle(), 1, &left),
+                                                       stream.handle(), 1, &ended, &left),
                           WAYWISER_OK);
                 EXPECT_EQ(left, nullptr);
-                EXPECT_EQ(waywiser_last_ended(), 0) << "a list of " << bytes;
+                EXPECT_EQ(ended, 0) << "a list of " << bytes;
             }
         }
     });
@@ -567,7 +573,7 @@ TEST_F(Calls, KeepATimeLimitForAnySizeBehindOtherWork) {
             const void* const from = in ? pageable.data() + at : device.data() + at;
             left.push_back(nullptr);
             EXPECT_EQ(waywiser_copy_and_wait(context.get(), to, from, bytes, stream.handle(), 0.01,
-                                             &left.back()),
+                                             nullptr, &left.back()),
                       WAYWISER_OK);
             EXPECT_NE(left.back(), nullptr) << bytes;
         }

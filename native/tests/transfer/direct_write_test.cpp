@@ -133,9 +133,8 @@ TEST_F(DirectWrites, RejectFlagsThatTheLibraryDoesNotKnow) {
     const std::byte data{};
     waywiser_context* made = nullptr;
     ASSERT_EQ(waywiser_context_create(nullptr, &made), WAYWISER_OK);
-    EXPECT_EQ(
-        waywiser_write_with(made, file(), 0, &data, 1, 4, WAYWISER_NO_STREAM, nullptr, nullptr),
-        WAYWISER_INVALID);
+    EXPECT_EQ(waywiser_write(made, file(), 0, &data, 1, 4, WAYWISER_NO_STREAM, nullptr, nullptr),
+              WAYWISER_INVALID);
     EXPECT_EQ(content().size(), 0U);
     waywiser_context_release(made);
 }

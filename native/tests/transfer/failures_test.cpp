@@ -170,7 +170,7 @@ protected:
                 case Variant::copy: return waywiser_copy(context, to, from, bytes, stream.handle());
                 case Variant::wait:
                     status = waywiser_copy_and_wait(context, to, from, bytes, stream.handle(),
-                                                    test::kHangSeconds, &transfer);
+                                                    test::kHangSeconds, nullptr, &transfer);
                     EXPECT_EQ(transfer, nullptr);
                     return status;
                 case Variant::async: break;
@@ -480,7 +480,7 @@ TEST_F(EveryCallFails, OfOtherLists) {
                 if (call == Call::wait) {
                     status = waywiser_copy_batch_and_wait(context, list.to.data(), list.from.data(),
                                                           list.sizes.data(), count, stream.handle(),
-                                                          test::kHangSeconds, &transfer);
+                                                          test::kHangSeconds, nullptr, &transfer);
                     EXPECT_EQ(transfer, nullptr);
                     return status;
                 }
@@ -542,7 +542,7 @@ TEST_F(EveryCallFails, OfFiles) {
             const auto write = [=, this](waywiser_context* context) {
                 waywiser_transfer* transfer = nullptr;
                 const waywiser_status status =
-                    waywiser_write(context, file, 0, memory, kSmall, stream.handle(), nullptr,
+                    waywiser_write(context, file, 0, memory, kSmall, 0, stream.handle(), nullptr,
                                    async ? &transfer : nullptr);
                 return completed(status, transfer, stream.handle(), kSmall);
             };

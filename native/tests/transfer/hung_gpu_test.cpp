@@ -129,7 +129,7 @@ std::vector<LimitedCall> limited_calls() {
                        .make =
                            [=](HungWorld& w, waywiser_transfer** left) {
                                return waywiser_copy_and_wait(w.context, w.*to, w.*from, bytes,
-                                                             w.stream, kHungLimit, left);
+                                                             w.stream, kHungLimit, nullptr, left);
                            },
                        .spin_seconds = awake,
                        .relays = relays});
@@ -153,7 +153,7 @@ std::vector<LimitedCall> limited_calls() {
                            return waywiser_copy_blocks_and_wait(
                                w.context, to, kHungBlock, kCount, from, kHungBlock, kCount,
                                kHungBlock, index.data(), index.data(), kCount, w.stream, kHungLimit,
-                               left);
+                               nullptr, left);
                        }});
         // Pieces of three kinds: some are started when the time is over already.
         all.push_back(
@@ -177,16 +177,16 @@ std::vector<LimitedCall> limited_calls() {
                  }
                  return waywiser_copy_batch_and_wait(w.context, to.data(), from.data(),
                                                      sizes.data(), sizes.size(), w.stream,
-                                                     kHungLimit, left);
+                                                     kHungLimit, nullptr, left);
              }});
     }
     all.push_back({.name = "read", .make = [](HungWorld& w, waywiser_transfer** left) {
                        return waywiser_read_and_wait(w.context, w.file, 0, w.device, kHungBytes,
-                                                     w.stream, kHungLimit, nullptr, left);
+                                                     w.stream, kHungLimit, nullptr, nullptr, left);
                    }});
     all.push_back({.name = "write", .make = [](HungWorld& w, waywiser_transfer** left) {
-                       return waywiser_write_and_wait(w.context, w.file, 0, w.device, kHungBytes,
-                                                      w.stream, kHungLimit, nullptr, left);
+                       return waywiser_write_and_wait(w.context, w.file, 0, w.device, kHungBytes, 0,
+                                                      w.stream, kHungLimit, nullptr, nullptr, left);
                    }});
     return all;
 }
@@ -261,7 +261,7 @@ TEST_F(HungGpu, AContextCanBeReleasedAndAProcessCanExit) {
         fake::configure("hang=copy@1");
         static waywiser_transfer* left = nullptr;
         waywiser_copy_and_wait(world.context, world.device, world.pageable, 2 * kHungAwakeBytes,
-                               world.stream, kHungLimit, &left);
+                               world.stream, kHungLimit, nullptr, &left);
         return left == nullptr ? 1 : 0;
     };
     const ChildProcess released([&] { return release(0); });
@@ -310,7 +310,7 @@ TEST_F(HungGpu, KeepsStagingMemoryOfAFailedCopy) {
         waywiser_transfer* left = nullptr;
         const waywiser_status status =
             waywiser_copy_and_wait(world.context, world.device, world.pageable, 2 * kHungAwakeBytes,
-                                   world.stream, -1, &left);
+                                   world.stream, -1, nullptr, &left);
         if (status != WAYWISER_IN_USE) return 1;
         waywiser_context_release(world.context);
         return fake::live().registrations > 0 ? 0 : 2;
@@ -324,12 +324,12 @@ TEST_F(HungGpu, DoesNotHoldUpAnotherContext) {
         fake::configure("latency=0;event=0;hang=copy@1");
         waywiser_transfer* left = nullptr;
         waywiser_copy_and_wait(hung.context, hung.pageable, hung.device, kHungBytes, hung.stream,
-                               kHungLimit, &left);
+                               kHungLimit, nullptr, &left);
         HungWorld other;
         waywiser_transfer* rest = nullptr;
         const waywiser_status status =
             waywiser_copy_and_wait(other.context, other.pageable, other.device, kHungBytes,
-                                   other.stream, test::kHangSeconds, &rest);
+                                   other.stream, test::kHangSeconds, nullptr, &rest);
         return left != nullptr && status == WAYWISER_OK && rest == nullptr ? 0 : 1;
     });
     EXPECT_EQ(both.status(), 0);

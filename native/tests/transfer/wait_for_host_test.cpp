@@ -29,35 +29,40 @@ struct Form {
     const char* name;
     const char* fault;  // what makes it fail
     std::function<TransferHandle(Context&, std::byte*, const std::byte*, std::size_t, StreamRef,
-                                 double)>
-        copy;
+                                 double, bool*)>
+        call;
+    TransferHandle copy(Context& context, std::byte* to, const std::byte* from, std::size_t bytes,
+                        StreamRef stream, double timeout, bool* ended = nullptr) const {
+        return call(context, to, from, bytes, stream, timeout, ended);
+    }
 };
 
 TransferHandle copy_halves(Context& context, std::byte* to, const std::byte* from,
-                           std::size_t bytes, StreamRef stream, double timeout) {
+                           std::size_t bytes, StreamRef stream, double timeout, bool* ended) {
     const std::size_t half = bytes / 2;
     void* const into[] = {to + half, to};
     const void* const out[] = {from + half, from};
     const std::size_t sizes[] = {bytes - half, half};
-    return context.copy_batch_and_wait(into, out, sizes, stream, timeout);
+    return context.copy_batch_and_wait(into, out, sizes, stream, timeout, ended);
 }
 
 TransferHandle copy_as_blocks(Context& context, std::byte* to, const std::byte* from,
-                              std::size_t bytes, StreamRef stream, double timeout) {
+                              std::size_t bytes, StreamRef stream, double timeout, bool* ended) {
     constexpr std::size_t kBlock = 4 * kKiB;
     std::vector<std::int64_t> index(bytes / kBlock);
     for (std::size_t i = 0; i < index.size(); ++i) index[i] = static_cast<std::int64_t>(i);
     std::ranges::reverse(index);
     return context.copy_blocks_and_wait({to, kBlock, index.size()}, {from, kBlock, index.size()},
-                                        kBlock, index, index, stream, timeout);
+                                        kBlock, index, index, stream, timeout, ended);
 }
 
 const std::vector<Form>& forms() {
     static const std::vector<Form> all = {
         {"copy", "fail=copy@1+",
          [](Context& context, std::byte* to, const std::byte* from, std::size_t bytes,
-            StreamRef stream,
-            double timeout) { return context.copy_and_wait(to, from, bytes, stream, timeout); }},
+            StreamRef stream, double timeout, bool* ended) {
+             return context.copy_and_wait(to, from, bytes, stream, timeout, ended);
+         }},
         {"copy_batch", "fail=copy@1+", copy_halves},
         {"copy_blocks", "fail=launch@1+", copy_as_blocks}};
     return all;
@@ -229,8 +234,9 @@ TEST_F(WaitForHost, StatesWhetherTheGpuHasEnded) {
     const gpu::DeviceBuffer other(1, kBytes);
     for (const Form& form : forms()) {
         const auto ended = [&](std::byte* to, const std::byte* from) {
-            form.copy(context, to, from, kBytes, stream.handle(), -1);
-            return waywiser_last_ended();
+            bool has_ended = false;
+            form.copy(context, to, from, kBytes, stream.handle(), -1, &has_ended);
+            return has_ended ? 1 : 0;
         };
         test::fill_bytes(pinned.data(), 6, kBytes);
         test::fill_bytes(device.data(), 0, kBytes);
@@ -242,17 +248,22 @@ TEST_F(WaitForHost, StatesWhetherTheGpuHasEnded) {
         EXPECT_EQ(ended(other.data(), device.data()), 0) << form.name;
         stream.synchronize();
         gate.close(stream);
-        const TransferHandle left =
-            form.copy(context, device.data(), pinned.data(), kBytes, stream.handle(), kShort);
-        EXPECT_EQ(waywiser_last_ended(), 0) << form.name;
+        bool has_ended = true;
+        const TransferHandle left = form.copy(context, device.data(), pinned.data(), kBytes,
+                                              stream.handle(), kShort, &has_ended);
+        EXPECT_FALSE(has_ended) << form.name;
         gate.open();
         left.result();
     }
-    context.copy_and_wait(device.data(), pageable.data(), kMiB, stream.handle());
-    EXPECT_EQ(waywiser_last_ended(), 1);
-    EXPECT_EQ(status_of([&] { context.copy_and_wait(nullptr, pageable.data(), kBytes); }),
+    bool has_ended = false;
+    context.copy_and_wait(device.data(), pageable.data(), kMiB, stream.handle(), -1, &has_ended);
+    EXPECT_TRUE(has_ended);
+    int flag = 1;
+    waywiser_transfer* left = nullptr;
+    EXPECT_EQ(waywiser_copy_and_wait(context.get(), nullptr, pageable.data(), kBytes,
+                                     stream.handle(), -1, &flag, &left),
               WAYWISER_INVALID);
-    EXPECT_EQ(waywiser_last_ended(), 0);
+    EXPECT_EQ(flag, 0);
 }
 
 // CPUs move the pieces of the one host memory, a GPU those of the other.
@@ -339,9 +350,11 @@ TEST_F(WaitForHost, ReadsAndWritesFiles) {
             context.write_and_wait(file, 3, memory, kBytes, moved, stream.handle(), kLong));
         EXPECT_EQ(moved, kBytes);
         test::fill_bytes(memory, 0, kBytes);
-        EXPECT_FALSE(context.read_and_wait(file, 3, memory, kBytes, moved, stream.handle(), -1));
+        bool ended = false;
+        EXPECT_FALSE(
+            context.read_and_wait(file, 3, memory, kBytes, moved, stream.handle(), -1, &ended));
         EXPECT_EQ(moved, kBytes);
-        EXPECT_EQ(waywiser_last_ended(), memory == device.data() ? 0 : 1);
+        EXPECT_EQ(ended, memory != device.data());
         stream.synchronize();
         EXPECT_EQ(memory[0], std::byte{5});
         EXPECT_EQ(memory[kBytes - 1], std::byte{5});
