@@ -44,6 +44,31 @@ def test_the_copies_from_cpp_compile() -> None:
     assert "examples/copies.cpp" in (HOW_TO / "copy-from-cpp.md").read_text()
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+@pytest.mark.skipif(not LIBRARY.exists(), reason="the library is not built")
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("offload", "offloaded 4194304 bytes\ntransfer 0: "),
+        ("writer", "16 shards, 16777216 bytes\n"),
+    ],
+)
+def test_the_programs_in_cpp_run(tmp_path: Path, name: str, says: str) -> None:
+    source = HOW_TO / "examples" / f"{name}.cpp"
+    include = HOW_TO.parents[1] / "native" / "include"
+    program = tmp_path / name
+    compiled = subprocess.run(
+        ["g++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", source, "-o", program,
+         f"-I{include}", LIBRARY, f"-Wl,-rpath,{LIBRARY.parent}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert compiled.returncode == 0, compiled.stderr
+    ran = subprocess.run([program, tmp_path], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith(says)
+    assert len(source.read_text().splitlines()) <= 60
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 @pytest.mark.skipif(not LIBRARY.exists(), reason="the library is not built")
 def test_the_commands_for_c_run_as_they_are_written(tmp_path: Path) -> None:
