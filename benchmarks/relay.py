@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import link_limits
+import msgspec
 import numpy as np
 from link_limits import COPY_ENGINE, HOST_MEMORY, INTERCONNECT, LINK, NVLINK, LinkLimit, find_limit
 
@@ -755,7 +756,9 @@ def measure(gpus: Gpus, wanted: argparse.Namespace, sizes: Sizes) -> int:
             show_pageable(found)
         result[kind] = found
         if wanted.json:
-            wanted.json.write_text(json.dumps(result, indent=1) + "\n")
+            wanted.json.write_text(
+                json.dumps(result, indent=1, default=msgspec.to_builtins) + "\n"
+            )
     return 0
 
 

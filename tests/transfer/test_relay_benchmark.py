@@ -106,7 +106,8 @@ def test_every_number_of_links_has_its_bounds_and_a_limit(
 ) -> None:
     configure("devices=2;h2d=2;d2h=2;peer=6")
     file = tmp_path / "relay.json"
-    assert relay.measure(FakeGpus(2), requested(kinds=["pinned"], json=file), sizes(relay)) == 0
+    wanted = requested(kinds=["pinned"], json=file, rounds=6)  # intervals need six rounds
+    assert relay.measure(FakeGpus(2), wanted, sizes(relay)) == 0
     found = json.loads(file.read_text())["pinned"]
     for direction in ("H2D", "D2H"):
         one, two = found["limits"][direction]
@@ -114,6 +115,7 @@ def test_every_number_of_links_has_its_bounds_and_a_limit(
         assert set(one["bounds"]) <= {"link", "socket interconnect"}
         assert {"link", "host memory", "copy engine", "NVLink"} <= set(two["bounds"])
         assert two["limits"] and two["lowest"] in two["bounds"]
+        assert two["interval"]["low"] <= two["reached"] <= two["interval"]["high"]
     shown = capsys.readouterr().out
     assert "| H2D, links | relay, GB/s |" in shown and "| D2H, links |" in shown
     assert "aim: 300 GB/s with eight links; this machine has 2" in shown
