@@ -1,5 +1,7 @@
 // The caller's objects: pointers, streams, the current context of a thread.
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <mutex>
 
 #include "cuda_call.hpp"
@@ -48,6 +50,32 @@ bool available() {
 
 bool is_default(void* stream) {
     return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+}
+
+// The primary contexts that were seen, by device. A program that resets a GPU may get another
+// context at the same address; only one of another GPU would be mistaken, and rejected by the
+// runtime.
+class PrimaryContexts {
+public:
+    // -1 if the context is not known.
+    [[nodiscard]] int device_of(CUcontext context) const {
+        for (std::size_t i = 0; i < known_.size(); ++i) {
+            if (known_[i].load(std::memory_order_relaxed) == context) return static_cast<int>(i);
+        }
+        return -1;
+    }
+    void add(CUcontext context, int device) {
+        const auto at = static_cast<std::size_t>(device);
+        if (at < known_.size()) known_[at].store(context, std::memory_order_relaxed);
+    }
+
+private:
+    std::array<std::atomic<CUcontext>, 32> known_{};
+};
+
+PrimaryContexts& primary_contexts() {
+    static PrimaryContexts all;
+    return all;
 }
 
 // The device of a context, queried with that context current.
@@ -120,9 +148,14 @@ StreamInfo stream_info(void* stream, int otherwise) {
     } else {
         check(driver().stream_context(static_cast<CUstream>(stream), &context), "cuStreamGetCtx");
     }
+    info.capturing = capturing(stream);
+    if (const int known = primary_contexts().device_of(context); known >= 0) {
+        info.device = known;
+        return info;
+    }
     info.device = device_of(context);
     info.primary = is_primary(context, info.device);
-    info.capturing = capturing(stream);
+    if (info.primary) primary_contexts().add(context, info.device);
     return info;
 }
 

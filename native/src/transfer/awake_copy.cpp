@@ -44,7 +44,6 @@ std::shared_ptr<AwakeCopy> AwakeCopy::make(Engine& engine, const Endpoint& to, c
 AwakeCopy::AwakeCopy(Engine& engine, const Endpoint& to, const Endpoint& from, std::size_t bytes,
                      const CopyShape& shape, Slot slot)
     : Job(bytes, ceiling(bytes, threads_of(shape)), ceiling(bytes, threads_of(shape))),
-      pool_(engine.events()),
       to_(to.data),
       from_(from.data),
       to_gpu_(to.kind == Endpoint::Kind::device),
@@ -62,7 +61,7 @@ AwakeCopy::AwakeCopy(Engine& engine, const Endpoint& to, const Endpoint& from, s
     routes_.push_back(to_gpu_ ? Route{.device = device_, .direction = Direction::in} : Route{});
     if (to_gpu_) return;
     chunks_per_thread_ = 1;
-    for (std::size_t i = 0; i < submissions_; ++i) events_.push_back(pool_.take(device_));
+    for (std::size_t i = 0; i < submissions_; ++i) events_.push_back(engine.events().take(device_));
 }
 
 // What the caller has submitted may still run if the copy could not start.
@@ -205,7 +204,6 @@ void AwakeCopy::settle() noexcept {
 void AwakeCopy::finish() {
     if (to_gpu_) return;
     remove_in_flight(events_.back());
-    for (auto& event : events_) pool_.give_back(device_, std::move(event));
     events_.clear();
 }
 

@@ -55,7 +55,6 @@ private:
     [[nodiscard]] bool has_arrived(std::size_t submission);
     void settle() noexcept;
 
-    EventPool& pool_;
     std::byte* const to_;
     const std::byte* const from_;
     const bool to_gpu_;

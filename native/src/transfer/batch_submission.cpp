@@ -49,7 +49,6 @@ void BatchSubmission::submit_ready(Job& job, std::size_t route) {
 // With `submitting` held: marks the batches that have ended, for the owners of their chunks.
 void BatchSubmission::end_batches(Job& job, std::size_t route) {
     auto& batches = job.batches(route).in_flight;
-    const Route& taken = job.routes()[route];
     while (!batches.empty()) {
         const std::shared_ptr<Batch> oldest = batches.front();
         try {
@@ -60,8 +59,8 @@ void BatchSubmission::end_batches(Job& job, std::size_t route) {
         }
         batches.pop_front();
         job.remove_in_flight(oldest->event);
-        events_.give_back(taken.last_device(), std::move(oldest->event));
-        if (oldest->handover) events_.give_back(taken.device, std::move(oldest->handover));
+        oldest->event.reset();
+        oldest->handover.reset();
         oldest->ended = true;
     }
 }

@@ -19,7 +19,7 @@ namespace waywiser::transfer {
 // goes on, and the thread that has it looks again. The parts must outlive this.
 class BatchSubmission {
 public:
-    BatchSubmission(Schedule& schedule, EventPool& events, CopyStreams& streams,
+    BatchSubmission(Schedule& schedule, const EventPool& events, CopyStreams& streams,
                     const StagingPools& staging)
         : schedule_(schedule), events_(events), streams_(streams), staging_(staging) {}
 
@@ -40,7 +40,7 @@ private:
     void enqueue(Job& job, const Route& route, const std::vector<Chunk*>& chunks, Batch& batch);
 
     Schedule& schedule_;
-    EventPool& events_;
+    const EventPool& events_;
     CopyStreams& streams_;
     const StagingPools& staging_;
 };

@@ -55,9 +55,4 @@ bool ChunkSubmission::submit(HeldChunk& held) {
     return true;
 }
 
-void ChunkSubmission::give_back_events(HeldChunk& held) {
-    if (held.event) events_.give_back(held.route().last_device(), std::move(held.event));
-    if (held.handover) events_.give_back(held.route().device, std::move(held.handover));
-}
-
 }  // namespace waywiser::transfer

@@ -15,7 +15,7 @@ namespace waywiser::transfer {
 class ChunkSubmission {
 public:
     // `max_queued_bytes`: limit of bytes queued on each copy engine; 0: none.
-    ChunkSubmission(EventPool& events, CopyStreams& streams, std::size_t max_queued_bytes)
+    ChunkSubmission(const EventPool& events, CopyStreams& streams, std::size_t max_queued_bytes)
         : events_(events), streams_(streams), queues_(max_queued_bytes) {}
 
     // Whether chunks are counted one by one, so that they cannot be submitted together.
@@ -25,8 +25,6 @@ public:
     bool submit(HeldChunk& held);
     // A submitted chunk is not in flight any more.
     void leave(HeldChunk& held) { queues_.leave(held); }
-    // Takes back the events of a chunk that is not in flight.
-    void give_back_events(HeldChunk& held);
     // After a failure: waits until no GPU uses the chunk's staging, which is not used again if the
     // context is lost or the GPU does not answer.
     static void settle(Job& job, Chunk& chunk);
@@ -34,7 +32,7 @@ public:
 private:
     void enqueue(HeldChunk& held);
 
-    EventPool& events_;
+    const EventPool& events_;
     CopyStreams& streams_;
     PoliteQueues queues_;
 };

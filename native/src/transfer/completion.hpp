@@ -19,8 +19,7 @@ namespace waywiser::transfer {
 // A plain copy in progress: the event after it, and the jobs that watch the event for descriptors.
 class WatchedEvent {
 public:
-    explicit WatchedEvent(gpu::Event event)
-        : event_(std::make_shared<const gpu::Event>(std::move(event))) {}
+    explicit WatchedEvent(std::shared_ptr<const gpu::Event> event) : event_(std::move(event)) {}
 
     [[nodiscard]] const gpu::Event& event() const { return *event_; }
     // Whether the copy has ended, in success or failure, and all descriptors are written.
@@ -47,7 +46,7 @@ public:
     // The bytes have arrived.
     explicit Completion(std::size_t bytes) : bytes_(bytes) {}
     // `after`: an event after plain copies.
-    Completion(std::size_t bytes, gpu::Event after)
+    Completion(std::size_t bytes, std::shared_ptr<const gpu::Event> after)
         : bytes_(bytes), plain_(std::make_shared<WatchedEvent>(std::move(after))) {}
     Completion(std::shared_ptr<Engine> engine, std::shared_ptr<Job> job)
         : engine_(std::move(engine)), jobs_({std::move(job)}) {}

@@ -119,7 +119,7 @@ std::optional<Completion> run(Engine& engine, const Prepared& ready, std::size_t
         plain_copy(ready.to, ready.from, bytes, order);
         return std::nullopt;
     }
-    std::optional<gpu::Event> event = after_unless_idle(order);
+    std::shared_ptr<gpu::Event> event = event_unless_idle(order);
     const auto job = job_of(engine, ready, bytes, !event);
     if (run_after(engine, job, order, std::move(event), deadline)) return std::nullopt;
     return Completion(engine.shared_from_this(), job);
@@ -131,10 +131,10 @@ Completion start_plain(const Prepared& ready, std::size_t bytes) {
         plain_copy(ready.to, ready.from, bytes, ready.order);
         return Completion(bytes);
     }
-    gpu::Event event(ready.order.stream->device(), gpu::EventUse::ordering);
+    std::shared_ptr<gpu::Event> event = ready.order.events->take(ready.order.stream->device());
     plain_copy(ready.to, ready.from, bytes, ready.order);
     try {
-        event.record(*ready.order.stream);
+        event->record(*ready.order.stream);
     } catch (const gpu::Error&) {
         rethrow_when_settled(ready.order);
     }
@@ -149,8 +149,8 @@ Completion start(const std::shared_ptr<Engine>& engine, const Prepared& ready, s
         return start_plain(ready, bytes);
     }
     // A plain copy of pageable memory would block the caller: a thread does it instead.
-    std::optional<gpu::Event> event =
-        ready.choice.awake ? after_unless_idle(ready.order) : after(ready.order);
+    std::shared_ptr<gpu::Event> event =
+        ready.choice.awake ? event_unless_idle(ready.order) : after(ready.order);
     auto job = job_of(*engine, ready, bytes, !event);
     engine->start(job, std::move(event));
     return {engine, std::move(job)};
@@ -169,9 +169,9 @@ HostUse host_use(const Prepared& ready) {
 
 WaitResult make_and_wait(const std::shared_ptr<Engine>& engine, const Prepared& ready,
                          std::size_t bytes, const Deadline& deadline) {
-    if (ready.choice.awake && !ready.order.capturing && !after_unless_idle(ready.order)) {
+    if (ready.choice.awake && !ready.order.capturing && !event_unless_idle(ready.order)) {
         const auto job = job_of(*engine, ready, bytes, true);
-        if (engine->run(job, Engine::Until::done, std::nullopt, deadline)) return {};
+        if (engine->run(job, Engine::Until::done, nullptr, deadline)) return {};
         return {.left = Completion(engine, job), .ended = false};
     }
     const HostUse host = host_use(ready);

@@ -58,7 +58,7 @@ void on_substitute(Engine& engine, const gpu::Stream& legacy, const Enqueue& enq
     const CopyStreams::Lease lease =
         engine.streams().beside(legacy.device(), legacy.handle(), CopyStreams::Use::substitute);
     const gpu::Stream& substitute = *lease;
-    std::shared_ptr<gpu::Event> event = engine.events().take(legacy.device());
+    const std::shared_ptr<gpu::Event> event = engine.events().take(legacy.device());
     event->record(legacy);
     gpu::wait(substitute, *event);
     const auto follow = [&] {
@@ -72,7 +72,6 @@ void on_substitute(Engine& engine, const gpu::Stream& legacy, const Enqueue& enq
         throw;
     }
     follow();
-    engine.events().give_back(legacy.device(), std::move(event));
 }
 
 // The pipeline that a list has taken. What it moves is before the later work of the list's stream.

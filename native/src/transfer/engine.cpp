@@ -84,12 +84,6 @@ std::optional<Slot> Engine::device_staging(int device, std::size_t bytes) {
     return staging_.on_device(device).take(bytes);
 }
 
-void Engine::start(const std::shared_ptr<Job>& job, std::optional<gpu::Event> after) {
-    std::shared_ptr<const gpu::Event> event;
-    if (after) event = std::make_shared<const gpu::Event>(std::move(*after));
-    start(job, std::move(event));
-}
-
 void Engine::start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after) {
     check_process();
     threads_.spawn(std::max<std::size_t>(job->chunks(), 1));
@@ -97,8 +91,8 @@ void Engine::start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::E
     if (!schedule_.add(job)) complete(schedule_, *job);
 }
 
-bool Engine::run(const std::shared_ptr<Job>& job, Until until, std::optional<gpu::Event> after,
-                 const Deadline& deadline) {
+bool Engine::run(const std::shared_ptr<Job>& job, Until until,
+                 std::shared_ptr<const gpu::Event> after, const Deadline& deadline) {
     start(job, std::move(after));
     if (schedule_.begin_help()) Worker(parts_).help(job, until, deadline);
     if (!job->wait_until(until, deadline)) return false;

@@ -59,14 +59,12 @@ public:
 
     // Queues a job that starts when `after` has happened (at once without it). Throws Cancelled
     // after stop(), and the system's error if not even one thread can be created.
-    void start(const std::shared_ptr<Job>& job, std::optional<gpu::Event> after = std::nullopt);
-    // The same with a shared event.
-    void start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after);
+    void start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after = nullptr);
     using Until = Job::Until;
     // The same, but returns when all chunks are submitted or done; false if they are not before the
     // deadline. The calling thread also works on them. Throws what the job fails with.
     bool run(const std::shared_ptr<Job>& job, Until until,
-             std::optional<gpu::Event> after = std::nullopt, const Deadline& deadline = {});
+             std::shared_ptr<const gpu::Event> after = nullptr, const Deadline& deadline = {});
 
     // Ends a job early, whose result is Cancelled then: chunks that no thread has are not moved.
     // Does nothing if the job has ended, or if all of it is submitted and the host has nothing left
@@ -95,7 +93,7 @@ public:
         return staging_.host(node, device).budget();
     }
     // For jobs that submit their work themselves.
-    [[nodiscard]] EventPool& events() { return events_; }
+    [[nodiscard]] const EventPool& events() const { return events_; }
     [[nodiscard]] CopyStreams& streams() { return streams_; }
     // Tables of lists that kernels move on callers' streams.
     [[nodiscard]] ListStaging& lists() { return lists_; }

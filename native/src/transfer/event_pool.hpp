@@ -2,13 +2,9 @@
 // record it.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
-#include <vector>
 
 #include "gpu/gpu.hpp"
-#include "host/spinning_mutex.hpp"
 
 namespace waywiser::transfer {
 
@@ -16,16 +12,15 @@ namespace waywiser::transfer {
 // created with it held.
 class EventPool {
 public:
-    // An event of the device, for ordering only. It may be dropped instead of given back. Throws
-    // gpu::Error.
-    [[nodiscard]] std::shared_ptr<gpu::Event> take(int device);
-    // The device must be that of take(). The event is not used again if another owner still has
-    // it: a stream may be about to wait for what it recorded.
-    void give_back(int device, std::shared_ptr<gpu::Event> event);
+    EventPool();
+    // An event of the device, for ordering only. It returns to the pool when its last owner has
+    // dropped it, also if what it recorded has not happened: a stream that waits for it waits for
+    // what was recorded before. The pool may end first. Throws gpu::Error.
+    [[nodiscard]] std::shared_ptr<gpu::Event> take(int device) const;
 
 private:
-    host::SpinningMutex mutex_;
-    std::map<int, std::vector<std::shared_ptr<gpu::Event>>> free_;  // by device
+    struct Free;
+    std::shared_ptr<Free> free_;
 };
 
 }  // namespace waywiser::transfer

@@ -44,7 +44,7 @@ struct ListStaging::Pipelines {
     std::size_t all = 0;
 };
 
-ListStaging::ListStaging(std::size_t pinned_bytes, StagingPools& pools, EventPool& events,
+ListStaging::ListStaging(std::size_t pinned_bytes, StagingPools& pools, const EventPool& events,
                          std::function<void(const std::string&)> warn)
     : pinned_budget_(pinned_bytes), pools_(pools), events_(events), warn_(std::move(warn)) {}
 
@@ -181,7 +181,6 @@ void ListStaging::reap(int device) {
             ++i;
             continue;
         }
-        events_.give_back(device, std::move(own[i].event));
         if (i + 1 != own.size()) own[i] = std::move(own.back());
         own.pop_back();
     }

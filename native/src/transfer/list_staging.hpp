@@ -38,7 +38,7 @@ class ListStaging {
 public:
     // Pinned memory is limited to `pinned_bytes`. Calls `warn` with the reason if memory cannot be
     // pinned. The pools must outlive this.
-    ListStaging(std::size_t pinned_bytes, StagingPools& pools, EventPool& events,
+    ListStaging(std::size_t pinned_bytes, StagingPools& pools, const EventPool& events,
                 std::function<void(const std::string&)> warn);
     ~ListStaging();
     ListStaging(const ListStaging&) = delete;
@@ -81,7 +81,7 @@ private:
 
     Budget pinned_budget_;
     StagingPools& pools_;
-    EventPool& events_;
+    const EventPool& events_;
     const std::function<void(const std::string&)> warn_;
 
     mutable std::mutex mutex_;

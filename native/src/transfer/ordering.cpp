@@ -34,7 +34,7 @@ Ordering ordering(const Engine& engine, const CallerStream& stream, int operand)
         used.gpu = 0;
     }
     if (used.is_default() && used.gpu >= 0) {
-        return {gpu::Stream(used.gpu, used.handle), gpu::capturing(used.handle)};
+        return {gpu::Stream(used.gpu, used.handle), gpu::capturing(used.handle), &engine.events()};
     }
     const gpu::StreamInfo info = gpu::stream_info(stream.handle, std::max(operand, 0));
     if (!info.primary) {
@@ -42,21 +42,25 @@ Ordering ordering(const Engine& engine, const CallerStream& stream, int operand)
             "the stream belongs to a CUDA context that is not the primary context of its GPU: "
             "use a stream of the runtime");
     }
-    return {gpu::Stream(info.device, stream.handle), info.capturing};
+    return {gpu::Stream(info.device, stream.handle), info.capturing, &engine.events()};
 }
 
-std::optional<gpu::Event> after(const Ordering& order) {
-    if (!order.stream) return std::nullopt;
-    if (!gpu::is_blocking(order.stream->handle()) && order.stream->done()) return std::nullopt;
-    gpu::Event event(order.stream->device(), gpu::EventUse::ordering);
-    event.record(*order.stream);
+std::shared_ptr<gpu::Event> recorded(const Ordering& order) {
+    std::shared_ptr<gpu::Event> event = order.events->take(order.stream->device());
+    event->record(*order.stream);
     return event;
 }
 
-std::optional<gpu::Event> after_unless_idle(const Ordering& order) {
-    std::optional<gpu::Event> event = after(order);
+std::shared_ptr<gpu::Event> after(const Ordering& order) {
+    if (!order.stream) return nullptr;
+    if (!gpu::is_blocking(order.stream->handle()) && order.stream->done()) return nullptr;
+    return recorded(order);
+}
+
+std::shared_ptr<gpu::Event> event_unless_idle(const Ordering& order) {
+    std::shared_ptr<gpu::Event> event = after(order);
     if (event && poll([&] { return event->done(); }, Deadline(kIdleSeconds), kIdle)) {
-        return std::nullopt;
+        return nullptr;
     }
     return event;
 }
@@ -119,7 +123,7 @@ void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Order
 }
 
 bool run_after(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
-               std::optional<gpu::Event> event, const Deadline& deadline) {
+               std::shared_ptr<const gpu::Event> event, const Deadline& deadline) {
     const bool ends = job->drains() || !order.stream;
     const auto until = ends ? Engine::Until::done : Engine::Until::submitted;
     if (!engine.run(job, until, std::move(event), deadline)) return false;
@@ -134,7 +138,7 @@ bool run_after(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& 
 
 bool run_ordered(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,
                  const Deadline& deadline) {
-    return run_after(engine, job, order, after_unless_idle(order), deadline);
+    return run_after(engine, job, order, event_unless_idle(order), deadline);
 }
 
 }  // namespace waywiser::transfer

@@ -66,14 +66,12 @@ Completion copy_beside(Engine& engine, const CopyList& list, const Ordering& ord
     CopyStreams::Lease lease =
         engine.streams().beside(callers.device(), callers.handle(), CopyStreams::Use::snapshot);
     const gpu::Stream& queue = *lease;
-    gpu::Event before(callers.device(), gpu::EventUse::ordering);
-    gpu::Event after(callers.device(), gpu::EventUse::ordering);
-    before.record(callers);
-    gpu::wait(queue, before);
+    const std::shared_ptr<gpu::Event> after = order.events->take(callers.device());
+    gpu::wait(queue, *recorded(order));
     const std::size_t turn = std::max(kTurn, list.bytes() / kMostTurns);
     try {
         for (const Piece& piece : merged(list.pieces)) enqueue(piece, turn, queue);
-        after.record(queue);
+        after->record(queue);
     } catch (const gpu::Error&) {
         try {
             rethrow_when_settled(queue);  // the pieces before
@@ -82,7 +80,7 @@ Completion copy_beside(Engine& engine, const CopyList& list, const Ordering& ord
             throw;
         }
     }
-    return {list.bytes(), std::move(after)};
+    return {list.bytes(), after};
 }
 
 }  // namespace

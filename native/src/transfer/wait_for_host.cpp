@@ -7,15 +7,8 @@ namespace {
 
 // Waits until the stream has completed its work; false if it has not in time.
 bool reaches(const Ordering& order, const Deadline& deadline) {
-    std::optional<gpu::Event> event = after(order);
-    return !event || Completion(0, std::move(*event)).wait(deadline);
-}
-
-// An event after the work in the stream.
-Completion marked(const Ordering& order, std::size_t bytes) {
-    gpu::Event event(order.stream->device(), gpu::EventUse::ordering);
-    event.record(*order.stream);
-    return {bytes, std::move(event)};
+    std::shared_ptr<gpu::Event> event = after(order);
+    return !event || Completion(0, std::move(event)).wait(deadline);
 }
 
 WaitResult move_and_wait(const CheckedTransfer& transfer, const Deadline& deadline) {
@@ -29,7 +22,7 @@ WaitResult move_and_wait(const CheckedTransfer& transfer, const Deadline& deadli
     std::optional<Completion> rest = transfer.run(waits ? deadline : Deadline());
     if (rest) return {.left = std::move(rest), .ended = false};
     if (waits && transfer.host.gpus && transfer.order.stream) {
-        return wait_for_end(marked(transfer.order, transfer.bytes), deadline);
+        return wait_for_end({transfer.bytes, recorded(transfer.order)}, deadline);
     }
     return {.left = std::nullopt, .ended = !transfer.to_gpu && waits};
 }
@@ -55,7 +48,7 @@ std::optional<Completion> mark(Engine& engine, const CallerStream& stream, std::
     const gpu::CallerState keep;
     const Ordering order = ordering(engine, stream, 0);
     if (!order.stream || order.capturing) return std::nullopt;
-    return marked(order, bytes);
+    return Completion(bytes, recorded(order));
 }
 
 }  // namespace waywiser::transfer

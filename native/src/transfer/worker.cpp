@@ -212,7 +212,6 @@ bool Worker::fill_again() {
 
 void Worker::finish(std::unique_ptr<HeldChunk> held, bool arrived) {
     const std::shared_ptr<Job> job = held->job;
-    parts_.submission.give_back_events(*held);
     if (arrived) job->add_moved(held->chunk.bytes);
     const Schedule::Next next = parts_.schedule.completed(state_, *held);
     held.reset();  // free its staging before waiters are notified

@@ -141,8 +141,8 @@ TEST_F(OnEngine, TakesNothingBeforeTheStreamHasComeSoFar) {
     const gpu::Stream stream(0);
     gpu::Gate gate(0);
     gate.close(stream);
-    gpu::Event event(0, gpu::EventUse::ordering);
-    event.record(stream);
+    auto event = std::make_shared<gpu::Event>(0, gpu::EventUse::ordering);
+    event->record(stream);
     const auto waiting =
         job(*own, Endpoint::device(device.data(), 0), Endpoint::host(from.data(), false), kBytes);
     own->start(waiting, std::move(event));
@@ -167,8 +167,8 @@ TEST_F(OnEngine, StopCancelsWhatHasNotStarted) {
     const gpu::Stream stream(0);
     gpu::Gate gate(0);
     gate.close(stream);
-    gpu::Event event(0, gpu::EventUse::ordering);
-    event.record(stream);
+    auto event = std::make_shared<gpu::Event>(0, gpu::EventUse::ordering);
+    event->record(stream);
     const auto waiting = job(*own, Endpoint::device(device.data(), 0),
                              Endpoint::host(from.data(), false), from.size());
     own->start(waiting, std::move(event));
@@ -230,9 +230,9 @@ TEST_F(OnEngine, CompletesAJobThatHasFailedBefore) {
                                 Endpoint::host(from.data(), false), from.size());
         failed->fail(std::make_exception_ptr(std::runtime_error("it failed before")));
         const gpu::Stream stream(0);
-        std::optional<gpu::Event> event;
+        std::shared_ptr<gpu::Event> event;
         if (waits) {
-            event.emplace(0, gpu::EventUse::ordering);
+            event = std::make_shared<gpu::Event>(0, gpu::EventUse::ordering);
             event->record(stream);
         }
         own->start(failed, std::move(event));

@@ -52,8 +52,8 @@ TEST_F(EngineThreads, StartAWaitingTransferAlthoughTheCallerThatWatchedItHasLeft
         const gpu::Stream stream(0);
         gpu::Gate gate(0);
         gate.close(stream);
-        gpu::Event event(0, gpu::EventUse::ordering);
-        event.record(stream);
+        auto event = std::make_shared<gpu::Event>(0, gpu::EventUse::ordering);
+        event->record(stream);
         const auto waiting = copy_in(*own);
         own->start(waiting, std::move(event));
         for (int i = 0; i < 3; ++i) own->run(copy_in(*own), Engine::Until::done);
