@@ -39,12 +39,20 @@ using transfer::Engine;
 
 namespace {
 
-bool plain_in_environment() {
+// Sets what the environment asks for.
+void add_environment(transfer::EngineOptions& options) {
     const char* const text = std::getenv("WAYWISER_TRANSFER");
-    if (text == nullptr || *text == '\0') return false;
-    if (std::strcmp(text, "plain") == 0) return true;
+    if (text == nullptr || *text == '\0') return;
+    if (std::strcmp(text, "plain") == 0) {
+        options.plain = true;
+        return;
+    }
+    if (std::strcmp(text, "rings") == 0) {
+        options.rings = true;
+        return;
+    }
     throw NotSupported(std::string("the environment variable WAYWISER_TRANSFER is \"") + text +
-                       "\": set it to plain, or unset it");
+                       "\": set it to plain or rings, or unset it");
 }
 
 // Threads that spin use their CPUs fully.
@@ -60,9 +68,10 @@ transfer::EngineOptions engine_options(const waywiser_options& known) {
         .list_multiprocessors =
             static_cast<unsigned>(std::min<std::size_t>(known.list_multiprocessors, 1U << 16U)),
         .spin_seconds = known.spin_seconds,
-        .plain = known.plain != 0 || plain_in_environment(),
+        .plain = known.plain != 0,
         .peer_access = known.no_peer_access == 0,
         .report_warnings = known.quiet == 0};
+    add_environment(options);
     if (!(known.spin_seconds >= 0 && known.spin_seconds <= kMostSpinSeconds)) {
         throw transfer::InvalidCopy("spin_seconds is " + std::to_string(known.spin_seconds) +
                                     ": threads may spin for 0 to 1 second after a copy");

@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "transfer/awake_copy.hpp"
 #include "transfer/copy_method.hpp"
 #include "transfer/ordering.hpp"
+#include "transfer/ring_copy.hpp"
 #include "transfer/side.hpp"
 
 namespace waywiser::transfer {
@@ -95,8 +95,8 @@ std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t b
                             bool at_once) {
     const Endpoint& to = ready.to.end;
     const Endpoint& from = ready.from.end;
-    if (at_once && ready.choice.awake) {
-        auto job = AwakeCopy::make(engine, to, from, bytes, *ready.choice.awake);
+    if (at_once && ready.choice.ring) {
+        auto job = RingCopy::make(engine, to, from, bytes, *ready.choice.ring);
         if (job) return job;
     }
     return std::make_shared<ChunkedCopy>(engine, to, from, bytes, ready.choice.shape);
@@ -150,7 +150,7 @@ Completion start(const std::shared_ptr<Engine>& engine, const Prepared& ready, s
     }
     // A plain copy of pageable memory would block the caller: a thread does it instead.
     std::shared_ptr<gpu::Event> event =
-        ready.choice.awake ? event_unless_idle(ready.order) : after(ready.order);
+        ready.choice.ring ? event_unless_idle(ready.order) : after(ready.order);
     auto job = job_of(*engine, ready, bytes, !event);
     engine->start(job, std::move(event));
     return {engine, std::move(job)};
@@ -169,7 +169,9 @@ HostUse host_use(const Prepared& ready) {
 
 WaitResult make_and_wait(const std::shared_ptr<Engine>& engine, const Prepared& ready,
                          std::size_t bytes, const Deadline& deadline) {
-    if (ready.choice.awake && !ready.order.capturing && !event_unless_idle(ready.order)) {
+    // Threads that spin see the end of a copy soon enough for its caller to wait for it.
+    const bool to_end = engine->options().spin_seconds > 0 && ready.choice.ring;
+    if (to_end && !ready.order.capturing && !event_unless_idle(ready.order)) {
         const auto job = job_of(*engine, ready, bytes, true);
         if (engine->run(job, Engine::Until::done, nullptr, deadline)) return {};
         return {.left = Completion(engine, job), .ended = false};

@@ -36,7 +36,7 @@ constexpr std::size_t kChunksBetweenGpus = 8;
 constexpr std::size_t kSmallestBetweenGpus = std::size_t{2} << 20;
 // Threads for one link: more do not help, and another GPU's link may need them.
 constexpr std::size_t kThreadsPerLink = 10;
-// Of an AwakeCopy (measured on H100 with 16 CPUs, docs/results/2026-11-27-awake): more threads, or
+// Of a RingCopy (measured on H100 with 16 CPUs, docs/results/2026-11-27-awake): more threads, or
 // more copies of the GPU, wait longer for the driver and for locks than they gain. Pieces that the
 // GPU has just written are smaller, since the last of them are drained after the link's work.
 constexpr std::size_t kFillingAwakeThreads = 4;
@@ -51,6 +51,7 @@ constexpr std::size_t kDrainedPieces = 512;
 constexpr std::size_t kSmallestFilledPiece = std::size_t{32} << 10;
 constexpr std::size_t kSmallestDrainedPiece = std::size_t{16} << 10;
 constexpr std::size_t kLargestPiece = std::size_t{128} << 10;
+constexpr std::size_t kMostOfRing = std::size_t{64} << 20;
 constexpr std::size_t kMostFilledAwake = std::size_t{32} << 20;
 constexpr std::size_t kMostDrainedAwake = std::size_t{64} << 20;
 // A file needs more: copying from the page cache costs a CPU 50 % more time.
@@ -66,9 +67,11 @@ PolicyMemory policy_memory(const Side& side) {
     }
 }
 
-// Whether an AwakeCopy makes a copy between pageable memory and a GPU.
-bool is_for_awake_threads(const EngineOptions& options, std::size_t bytes, bool from_gpu) {
-    return options.spin_seconds > 0 && options.max_queued_bytes == 0 && bytes >= kPlainBelowAwake &&
+// Whether a RingCopy makes a copy between pageable memory and a GPU.
+bool is_for_ring(const EngineOptions& options, std::size_t bytes, bool from_gpu) {
+    if (options.max_queued_bytes != 0) return false;
+    if (options.rings) return bytes >= least_chunked(options);
+    return options.spin_seconds > 0 && bytes >= kPlainBelowAwake &&
            bytes <= (from_gpu ? kMostDrainedAwake : kMostFilledAwake);
 }
 
@@ -92,7 +95,7 @@ const PolicyDecision* decision(const Engine& engine, PolicyKey key, std::size_t 
     // Policies are measured with threads that sleep between copies.
     const bool staged = from_gpu != to_gpu &&
                         (key.from == PolicyMemory::pageable || key.to == PolicyMemory::pageable);
-    if (staged && is_for_awake_threads(options, bytes, from_gpu)) return nullptr;
+    if (staged && is_for_ring(options, bytes, from_gpu)) return nullptr;
     if (found->method == PolicyMethod::plain && staged && options.spin_seconds > 0 &&
         bytes >= least_chunked(options)) {
         return nullptr;
@@ -140,8 +143,8 @@ CopyShape slot_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     return shape;
 }
 
-// Of an AwakeCopy.
-CopyShape awake_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
+// Of a RingCopy. All bytes are in slots at once if the staging memory allows it.
+CopyShape ring_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     CopyShape shape;
     shape.threads = std::clamp<std::size_t>(
         threads, 1, from_gpu ? kDrainingAwakeThreads : kFillingAwakeThreads);
@@ -152,6 +155,7 @@ CopyShape awake_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
                                         kSmallestDrainedPiece, kLargestPiece)
                            : std::clamp(std::bit_floor(bytes / kFilledPieces), kSmallestFilledPiece,
                                         kLargestPiece);
+    shape.slots = std::min(bytes, kMostOfRing) / shape.chunk + 1;
     return shape;
 }
 
@@ -270,8 +274,8 @@ Choice choose_over_link(Choice choice, const Side& to, const Side& from, std::si
         choice.shape.chunk = host::kHugePage;
     }
     if (relayed) return chunked(std::move(choice), "over the links of the relays too");
-    if (!host.pinned && !fresh && is_for_awake_threads(options, bytes, from_gpu)) {
-        choice.awake = awake_shape(bytes, options.threads, from_gpu);
+    if (!host.pinned && !fresh && is_for_ring(options, bytes, from_gpu)) {
+        choice.ring = ring_shape(bytes, options.threads, from_gpu);
         return chunked(std::move(choice), "threads that are awake copy through pinned slots");
     }
     return host.pinned ? choose_of_pinned(std::move(choice), bytes, options.max_queued_bytes)

@@ -19,7 +19,7 @@ struct Choice {
     enum class Method { plain, chunked };
     Method method = Method::plain;
     CopyShape shape;
-    std::optional<CopyShape> awake;          // chunked: of an AwakeCopy, if one can be made
+    std::optional<CopyShape> ring;           // chunked: of a RingCopy, if one can be made
     std::string why;                         // one-line explanation
     const PolicyDecision* policy = nullptr;  // what decided; nullptr: the defaults
 };

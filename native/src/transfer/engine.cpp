@@ -100,6 +100,8 @@ bool Engine::run(const std::shared_ptr<Job>& job, Until until,
     return true;
 }
 
+void Engine::announce_submitted(Job& job) { transfer::announce_submitted(schedule_, job); }
+
 void Engine::cancel(const std::shared_ptr<Job>& job) {
     check_process();
     auto why = std::make_exception_ptr(Cancelled("the transfer was cancelled by its program"));

@@ -66,6 +66,8 @@ public:
     bool run(const std::shared_ptr<Job>& job, Until until,
              std::shared_ptr<const gpu::Event> after = nullptr, const Deadline& deadline = {});
 
+    // For a job that submits its work itself: all of it is submitted.
+    void announce_submitted(Job& job);
     // Ends a job early, whose result is Cancelled then: chunks that no thread has are not moved.
     // Does nothing if the job has ended, or if all of it is submitted and the host has nothing left
     // to do. Returns at once; the job ends when the chunks that threads have are complete.

@@ -14,7 +14,7 @@ namespace waywiser::transfer {
 
 // Used by one thread. Has no lock, and calls its parts without any held. It never waits for one
 // resource while it holds another: it takes staging memory without waiting, or sleeps without any.
-// Only fill() of an AwakeCopy waits for the GPU while it has staging memory, for a millisecond.
+// Only fill() of a RingCopy waits for the GPU while it has staging memory, for a millisecond.
 class Worker {
 public:
     // Of an engine, which must outlive the worker.

@@ -65,6 +65,33 @@ TEST_F(AwakeThreads, BringEveryByte) {
     }
 }
 
+// The staging memory holds a part of each copy at once: slots are used again and again.
+TEST_F(AwakeThreads, CopyThroughRingsThatAreSmallerThanTheCopy) {
+    fake::configure("h2d=20;d2h=20;latency=5");
+    for (const std::size_t pinned : {2 * kMiB, 4 * kMiB, 16 * kMiB}) {
+        for (const std::size_t threads : {1, 2, 5}) {
+            waywiser::Context context({.threads = threads,
+                                       .pinned_bytes = pinned,
+                                       .policy = "off",
+                                       .spin_seconds = 200e-6});
+            constexpr std::size_t kMost = 24 * kMiB + 4097;
+            const gpu::DeviceBuffer device(0, kMost);
+            const gpu::Stream stream(0);
+            unsigned round = 0;
+            for (const std::size_t bytes : {kMost, 8 * kMiB, 17 * kMiB + 3, 1 * kMiB + 1}) {
+                const auto source = test::sequence(bytes, ++round);
+                std::vector<std::byte> back(bytes, std::byte{0});
+                context.copy(device.data(), source.data(), bytes, stream.handle());
+                context.copy(back.data(), device.data(), bytes, stream.handle());
+                ASSERT_TRUE(test::same_bytes(back.data(), source.data(), bytes))
+                    << bytes << " bytes, " << pinned << " pinned, " << threads << " threads";
+            }
+            EXPECT_LE(context.usage().pinned_bytes, pinned);
+            EXPECT_EQ(context.usage().transfers, 0U);
+        }
+    }
+}
+
 // Each has memory of its own; the pinned memory is too little for all at once.
 TEST_F(AwakeThreads, BringTheBytesOfSeveralCallers) {
     waywiser::Context context(awake_options(200e-6));

@@ -1,0 +1,282 @@
+#include "transfer/ring_copy.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "host/streaming.hpp"
+#include "transfer/wait.hpp"
+
+namespace waywiser::transfer {
+namespace {
+
+// A thread that waits for the GPU spins; after that long some other copy is before it. Then the
+// thread leaves for a moment: its caller may have waited long enough, or the context is closed.
+constexpr Polling kArrival{.spin = std::chrono::milliseconds(1),
+                           .pause = std::chrono::nanoseconds(0),
+                           .sleep = std::chrono::microseconds(10)};
+constexpr double kStaySeconds = 1e-3;
+constexpr double kStayOfSleepers = 20e-6;  // threads that sleep between copies
+constexpr std::size_t kFewestSlots = 2;
+
+std::size_t ceiling(std::size_t bytes, std::size_t part) { return (bytes + part - 1) / part; }
+
+std::size_t threads_of(const CopyShape& shape) { return std::max<std::size_t>(shape.threads, 1); }
+
+}  // namespace
+
+std::shared_ptr<RingCopy> RingCopy::make(Engine& engine, const Endpoint& to, const Endpoint& from,
+                                         std::size_t bytes, const CopyShape& shape) {
+    const int device = std::max(to.gpu, from.gpu);
+    const GpuPlace* gpu = engine.machine().gpu(device);
+    const int node = gpu != nullptr ? gpu->numa : -1;
+    const std::size_t all = ceiling(bytes, shape.chunk);
+    const std::size_t most = engine.host_staging_budget(node, device) / 2;
+    std::size_t slots = std::min(all, shape.slots);
+    std::optional<Slot> memory;
+    for (; slots >= std::min(all, kFewestSlots); slots /= 2) {
+        const std::size_t wanted = std::min(bytes, slots * shape.chunk);
+        if (std::bit_ceil(wanted) <= most) memory = engine.host_staging(node, device, wanted);
+        if (memory) break;
+    }
+    if (!memory) return nullptr;
+    auto job = std::shared_ptr<RingCopy>(
+        new RingCopy(engine, to, from, bytes, shape, slots, std::move(*memory)));
+    job->node_ = node;
+    if (!job->to_gpu_) job->submit_first();
+    return job;
+}
+
+RingCopy::RingCopy(Engine& engine, const Endpoint& to, const Endpoint& from, std::size_t bytes,
+                   const CopyShape& shape, std::size_t slots, Slot memory)
+    : Job(bytes, ceiling(bytes, threads_of(shape)), ceiling(bytes, threads_of(shape))),
+      engine_(engine),
+      stay_seconds_(engine.options().spin_seconds > 0 ? kStaySeconds : kStayOfSleepers),
+      to_(to.data),
+      from_(from.data),
+      to_gpu_(to.kind == Endpoint::Kind::device),
+      device_(std::max(to.gpu, from.gpu)),
+      slot_bytes_(shape.chunk),
+      piece_bytes_(shape.least),
+      slots_(slots),
+      submissions_(ceiling(bytes, slot_bytes_)),
+      pieces_(ceiling(bytes, piece_bytes_)),
+      stream_(engine.streams().of({device_, to_gpu_ ? Direction::in : Direction::out})),
+      memory_(std::move(memory)),
+      progress_(slots),
+      ends_(slots) {
+    most_threads_ = threads_of(shape);
+    chunks_per_thread_ = 1;
+    routes_.emplace_back();  // CPUs do the work of the chunks
+    for (std::size_t i = 0; i < slots_; ++i) events_.push_back(engine.events().take(device_));
+}
+
+// What the caller has submitted may still run if the copy could not start.
+RingCopy::~RingCopy() {
+    if (!memory_) return;
+    settle();
+    RingCopy::clear();
+}
+
+std::size_t RingCopy::bytes_of(std::size_t slot) const {
+    return std::min(slot_bytes_, bytes() - slot * slot_bytes_);
+}
+
+std::size_t RingCopy::pieces_of(std::size_t slot) const {
+    return ceiling(bytes_of(slot), piece_bytes_);
+}
+
+std::byte* RingCopy::memory_of(std::size_t slot) const {
+    return memory_.data() + slot % slots_ * slot_bytes_;
+}
+
+void RingCopy::fill(Chunk& chunk) {
+    Left left = Left::nothing;
+    try {
+        left = to_gpu_ ? fill_slots(chunk) : drain_slots();
+    } catch (...) {
+        broken_ = true;
+        settle();
+        throw;
+    }
+    if (broken_) {
+        settle();  // this thread may have submitted after the one that failed
+        left = Left::nothing;
+    }
+    chunk.unfinished = left == Left::to_await;
+    chunk.ends_job = left == Left::to_end;
+    if (chunk.ends_job) add_moved(bytes());
+    chunk.bytes = 0;  // counted at once: other chunks may complete after the job has ended
+}
+
+bool RingCopy::take(std::size_t& piece) { return next_.compare_exchange_weak(piece, piece + 1); }
+
+RingCopy::Left RingCopy::fill_slots(const Chunk& chunk) {
+    for (std::size_t piece = next_; piece < pieces_ && !is_stopped(); piece = next_) {
+        const std::size_t at = piece * piece_bytes_;
+        const std::size_t slot = at / slot_bytes_;
+        if (slot >= slots_ && !await_arrival(slot - slots_ + 1)) return Left::to_await;
+        if (is_stopped() || !take(piece)) continue;
+        const std::size_t bytes = std::min(piece_bytes_, this->bytes() - at);
+        // The GPU reads caches of several CPUs more slowly than memory (measured on H100).
+        host::copy_streaming(memory_of(slot) + at % slot_bytes_, from_ + at, bytes);
+        if (progress_of(slot).fetch_add(bytes) + bytes == bytes_of(slot)) submit_ready();
+    }
+    return await_end(chunk);
+}
+
+// One thread waits until the GPU has copied the last slot. It returns first: its caller may not
+// want to wait for that.
+RingCopy::Left RingCopy::await_end(const Chunk& chunk) {
+    if (is_stopped() || is_ending_) return Left::nothing;
+    const Chunk* known = nullptr;
+    if (ender_.compare_exchange_strong(known, &chunk)) return Left::to_await;
+    if (known != &chunk) return Left::nothing;
+    if (!await_arrival(submissions_)) return Left::to_await;
+    if (is_stopped()) return Left::nothing;
+    is_ending_ = true;  // threads that join later find nothing to do
+    return Left::to_end;
+}
+
+// Drains pieces of slots that have arrived. After the last one no other thread uses the memory or
+// the events any more: each took its pieces before.
+RingCopy::Left RingCopy::drain_slots() {
+    submit_ready();
+    bool last = false;
+    for (std::size_t piece = next_; piece < pieces_ && !is_stopped(); piece = next_) {
+        const std::size_t at = piece * piece_bytes_;
+        const std::size_t slot = at / slot_bytes_;
+        if (!await_arrival(slot + 1)) return Left::to_await;
+        if (is_stopped() || !take(piece)) continue;
+        const std::size_t bytes = std::min(piece_bytes_, this->bytes() - at);
+        copy_to_fresh(to_ + at, memory_of(slot) + at % slot_bytes_, bytes, true);
+        const bool is_drained = progress_of(slot).fetch_add(1) + 1 == pieces_of(slot);
+        if (is_drained && submitted_ < submissions_) submit_ready();
+        last = drained_.fetch_add(1) + 1 == pieces_;
+    }
+    return last ? Left::to_end : Left::nothing;
+}
+
+// A thread that finds another one submitting goes on: that one looks again.
+void RingCopy::submit_ready() {
+    while (is_ready(submitted_) && !submitting_.exchange(true)) {
+        try {
+            while (is_ready(submitted_)) submit_next();
+        } catch (...) {
+            submitting_ = false;
+            throw;
+        }
+        submitting_ = false;
+    }
+}
+
+// Whether the GPU may copy the slot now: CPUs have filled it, or drained what was in it before.
+bool RingCopy::is_ready(std::size_t slot) {
+    if (slot >= submissions_ || is_stopped()) return false;
+    if (to_gpu_) {
+        // Until it has arrived, the progress of the slot is that of an earlier one.
+        return slot < arrived_ + slots_ && progress_of(slot) == bytes_of(slot);
+    }
+    return slot < slots_ || progress_of(slot) == pieces_of(slot - slots_);
+}
+
+// By one thread at a time. To a GPU, neighbours in the ring are copied by one call: it pauses
+// between calls.
+void RingCopy::submit_next() {
+    const std::size_t first = submitted_;
+    std::size_t end = first + 1;
+    if (to_gpu_) {
+        while (end % slots_ != 0 && is_ready(end)) ++end;
+    } else if (first >= slots_) {
+        progress_of(first) = 0;
+    }
+    submit(first, end);
+}
+
+void RingCopy::submit(std::size_t first, std::size_t end) {
+    const std::size_t at = first * slot_bytes_;
+    const std::size_t bytes = std::min(end * slot_bytes_, this->bytes()) - at;
+    const std::size_t call = calls_.load(std::memory_order_relaxed);
+    std::byte* const memory = memory_of(first);
+    gpu::copy_async(to_gpu_ ? to_ + at : memory, to_gpu_ ? memory : from_ + at, bytes, stream_);
+    const std::shared_ptr<gpu::Event>& event = events_[call % slots_];
+    event->record(stream_);
+    ends_[call % slots_] = end;
+    if (end == submissions_) {
+        last_event_ = event;
+        add_in_flight(last_event_);
+        engine_.announce_submitted(*this);
+    }
+    calls_.store(call + 1, std::memory_order_release);
+    submitted_.store(end, std::memory_order_release);
+}
+
+// By the caller, while other threads learn of the copy. What it throws is what the copy fails with.
+void RingCopy::submit_first() {
+    try {
+        submit(0, 1);
+    } catch (...) {
+        broken_ = true;
+        settle();
+        fail(std::current_exception());
+    }
+}
+
+bool RingCopy::await_arrival(std::size_t slots) {
+    const auto has_arrived = [&] {
+        if (is_stopped() || arrived_.load(std::memory_order_acquire) >= slots) return true;
+        query_oldest();
+        return false;  // it looks again
+    };
+    return poll(has_arrived, Deadline(stay_seconds_), kArrival);
+}
+
+// Threads that all ask the driver hold up the one that submits.
+void RingCopy::query_oldest() {
+    if (calls_.load(std::memory_order_acquire) <= ended_.load(std::memory_order_acquire) ||
+        querying_.load(std::memory_order_relaxed) || querying_.exchange(true)) {
+        return;
+    }
+    try {
+        // Only the thread that asks changes them.
+        const std::size_t oldest = ended_.load(std::memory_order_relaxed);
+        if (oldest < calls_.load(std::memory_order_acquire) && events_[oldest % slots_]->done()) {
+            const std::size_t end = ends_[oldest % slots_];
+            if (to_gpu_) {
+                for (std::size_t slot = arrived_; slot < end; ++slot) progress_of(slot) = 0;
+            }
+            ended_.store(oldest + 1, std::memory_order_release);
+            arrived_.store(end, std::memory_order_release);
+        }
+    } catch (...) {
+        querying_ = false;
+        throw;
+    }
+    querying_.store(false, std::memory_order_release);
+}
+
+// After a failure: waits until no GPU uses the memory of the ring.
+void RingCopy::settle() noexcept {
+    const Settled now = transfer::settle(stream_);
+    if (now == Settled::yes) return;
+    settled_ = now;
+    if (now == Settled::no) keep_in_use();
+}
+
+void RingCopy::finish() {
+    remove_in_flight(last_event_);
+    last_event_.reset();
+    events_.clear();
+}
+
+// No thread works on the copy any more, and no GPU, unless it has failed or was cancelled.
+void RingCopy::clear() noexcept {
+    if (failed() && settled_ == Settled::yes) settle();
+    if (settled_ != Settled::yes) memory_.abandon(settled_);
+    memory_.release();
+}
+
+}  // namespace waywiser::transfer
