@@ -347,25 +347,30 @@ TEST_F(Submit, PlansOwnTheirIndexes) {
 
 class Cancel : public Submit {
 protected:
-    // Starts one transfer of every kind that threads make, behind the closed gate.
+    // Starts one transfer of every kind that threads make, behind the closed gate. All are apart.
     std::vector<TransferHandle> start_all(Context& used) {
         std::vector<TransferHandle> all;
-        std::byte* const host = pageable.data();
-        all.push_back(used.copy_async(host, device.data(), kLayers * kArray, stream.handle()));
-        all.push_back(used.copy_async(device.data(), host, 5, stream.handle()));
-        all.push_back(used.submit(offload_all(host), stream.handle()));
-        all.push_back(used.read_async(file.number(), 0, device.data(), kMiB, stream.handle()));
-        all.push_back(used.write_async(file.number(), 0, device.data(), kMiB, stream.handle()));
+        all.push_back(
+            used.copy_async(pageable.data(), device.data(), kLayers * kArray, stream.handle()));
+        all.push_back(used.copy_async(other.data(), sent.data(), kMiB, stream.handle()));
+        all.push_back(used.submit(offload_all(offloaded.data()), stream.handle()));
+        all.push_back(
+            used.read_async(file.number(), 0, other.data() + kMiB, kMiB, stream.handle()));
+        all.push_back(used.write_async(file.number(), kMiB, device.data(), kMiB, stream.handle()));
         waywiser_transfer* snapshot = nullptr;
-        void* const to[] = {host};
+        void* const to[] = {taken.data()};
         const void* const from[] = {device.data()};
-        const std::size_t bytes[] = {2 * kMiB};
+        const std::size_t bytes[] = {taken.size()};
         EXPECT_EQ(waywiser_snapshot(used.get(), to, from, bytes, 1, stream.handle(), &snapshot),
                   WAYWISER_OK);
         all.emplace_back(snapshot);
         return all;
     }
 
+    gpu::DeviceBuffer other{0, 2 * kMiB};
+    const std::vector<std::byte> sent = random_bytes(kMiB, 8);
+    std::vector<std::byte> offloaded = std::vector<std::byte>(kLayers * kArray);
+    std::vector<std::byte> taken = std::vector<std::byte>(2 * kMiB);
     SubmitFile file;
 };
 
