@@ -95,9 +95,8 @@ std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t b
                             bool at_once) {
     const Endpoint& to = ready.to.end;
     const Endpoint& from = ready.from.end;
-    if (at_once && ready.choice.ring) {
-        auto job = RingCopy::make(engine, to, from, bytes, *ready.choice.ring);
-        if (job) return job;
+    if (ready.choice.ring && (at_once || engine.options().rings)) {
+        return RingCopy::make(engine, to, from, bytes, *ready.choice.ring, at_once);
     }
     return std::make_shared<ChunkedCopy>(engine, to, from, bytes, ready.choice.shape);
 }

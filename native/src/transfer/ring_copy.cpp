@@ -20,7 +20,6 @@ constexpr Polling kArrival{.spin = std::chrono::milliseconds(1),
                            .sleep = std::chrono::microseconds(10)};
 constexpr double kStaySeconds = 1e-3;
 constexpr double kStayOfSleepers = 20e-6;  // threads that sleep between copies
-constexpr std::size_t kFewestSlots = 2;
 
 std::size_t ceiling(std::size_t bytes, std::size_t part) { return (bytes + part - 1) / part; }
 
@@ -29,29 +28,14 @@ std::size_t threads_of(const CopyShape& shape) { return std::max<std::size_t>(sh
 }  // namespace
 
 std::shared_ptr<RingCopy> RingCopy::make(Engine& engine, const Endpoint& to, const Endpoint& from,
-                                         std::size_t bytes, const CopyShape& shape) {
-    const int device = std::max(to.gpu, from.gpu);
-    const GpuPlace* gpu = engine.machine().gpu(device);
-    const int node = gpu != nullptr ? gpu->numa : -1;
-    const std::size_t all = ceiling(bytes, shape.chunk);
-    const std::size_t most = engine.host_staging_budget(node, device) / 2;
-    std::size_t slots = std::min(all, shape.slots);
-    std::optional<Slot> memory;
-    for (; slots >= std::min(all, kFewestSlots); slots /= 2) {
-        const std::size_t wanted = std::min(bytes, slots * shape.chunk);
-        if (std::bit_ceil(wanted) <= most) memory = engine.host_staging(node, device, wanted);
-        if (memory) break;
-    }
-    if (!memory) return nullptr;
-    auto job = std::shared_ptr<RingCopy>(
-        new RingCopy(engine, to, from, bytes, shape, slots, std::move(*memory)));
-    job->node_ = node;
-    if (!job->to_gpu_) job->submit_first();
+                                         std::size_t bytes, const CopyShape& shape, bool at_once) {
+    auto job = std::shared_ptr<RingCopy>(new RingCopy(engine, to, from, bytes, shape));
+    if (at_once && job->open() && !job->to_gpu_) job->submit_first();
     return job;
 }
 
 RingCopy::RingCopy(Engine& engine, const Endpoint& to, const Endpoint& from, std::size_t bytes,
-                   const CopyShape& shape, std::size_t slots, Slot memory)
+                   const CopyShape& shape)
     : Job(bytes, ceiling(bytes, threads_of(shape)), ceiling(bytes, threads_of(shape))),
       engine_(engine),
       stay_seconds_(engine.options().spin_seconds > 0 ? kStaySeconds : kStayOfSleepers),
@@ -61,17 +45,45 @@ RingCopy::RingCopy(Engine& engine, const Endpoint& to, const Endpoint& from, std
       device_(std::max(to.gpu, from.gpu)),
       slot_bytes_(shape.chunk),
       piece_bytes_(shape.least),
-      slots_(slots),
       submissions_(ceiling(bytes, slot_bytes_)),
       pieces_(ceiling(bytes, piece_bytes_)),
       stream_(engine.streams().of({device_, to_gpu_ ? Direction::in : Direction::out})),
-      memory_(std::move(memory)),
-      progress_(slots),
-      ends_(slots) {
+      slots_(std::min(submissions_, std::max<std::size_t>(shape.slots, 1))) {
+    const GpuPlace* gpu = engine.machine().gpu(device_);
+    if (gpu != nullptr) node_ = gpu->numa;
     most_threads_ = threads_of(shape);
     chunks_per_thread_ = 1;
     routes_.emplace_back();  // CPUs do the work of the chunks
-    for (std::size_t i = 0; i < slots_; ++i) events_.push_back(engine.events().take(device_));
+}
+
+// Takes the memory of the ring; false if there is none now. A ring that others leave too little
+// memory for becomes smaller. A single slot may exceed what one transfer should have.
+bool RingCopy::open() {
+    if (is_open_) return true;
+    if (opening_.exchange(true)) return false;  // another thread does so
+    try {
+        const std::size_t most = engine_.host_staging_budget(node_, device_) / 2;
+        std::optional<Slot> memory;
+        for (std::size_t slots = slots_; slots > 0 && !memory; slots /= 2) {
+            const std::size_t wanted = std::min(bytes(), slots * slot_bytes_);
+            if (std::bit_ceil(wanted) > most && slots > 1) continue;
+            memory = engine_.host_staging(node_, device_, wanted);
+            slots_ = memory ? slots : slots_;
+        }
+        if (memory) {
+            std::vector<std::atomic<std::size_t>> progress(slots_);
+            progress_.swap(progress);
+            ends_.resize(slots_);
+            while (events_.size() < slots_) events_.push_back(engine_.events().take(device_));
+            memory_ = std::move(*memory);
+            is_open_ = true;
+        }
+    } catch (...) {
+        opening_ = false;
+        throw;
+    }
+    opening_ = false;
+    return is_open_;
 }
 
 // What the caller has submitted may still run if the copy could not start.
@@ -96,7 +108,7 @@ std::byte* RingCopy::memory_of(std::size_t slot) const {
 void RingCopy::fill(Chunk& chunk) {
     Left left = Left::nothing;
     try {
-        left = to_gpu_ ? fill_slots(chunk) : drain_slots();
+        left = !open() ? Left::to_await : to_gpu_ ? fill_slots(chunk) : drain_slots();
     } catch (...) {
         broken_ = true;
         settle();
@@ -106,7 +118,7 @@ void RingCopy::fill(Chunk& chunk) {
         settle();  // this thread may have submitted after the one that failed
         left = Left::nothing;
     }
-    chunk.unfinished = left == Left::to_await;
+    chunk.unfinished = left == Left::to_await && !is_stopped();
     chunk.ends_job = left == Left::to_end;
     if (chunk.ends_job) add_moved(bytes());
     chunk.bytes = 0;  // counted at once: other chunks may complete after the job has ended

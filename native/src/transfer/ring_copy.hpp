@@ -26,11 +26,11 @@ class RingCopy final : public Job {
 public:
     // One side is on a GPU, the other in pageable memory. By at most `shape.threads` threads. The
     // GPU copies `shape.chunk` bytes at once, a CPU `shape.least`, a part of them. The ring has
-    // `shape.slots` slots, or as many as fit into the staging memory that is free now without
-    // leaving too little for others; nullptr if that is not even two, or less than all bytes of
-    // such a copy. The engine must outlive the job. Throws gpu::Error.
+    // `shape.slots` slots, or as many as fit into the staging memory that is free when it starts:
+    // now if nothing is before it (`at_once`). What a stream holds back has none. The engine must
+    // outlive the job. Throws gpu::Error.
     static std::shared_ptr<RingCopy> make(Engine& engine, const Endpoint& to, const Endpoint& from,
-                                          std::size_t bytes, const CopyShape& shape);
+                                          std::size_t bytes, const CopyShape& shape, bool at_once);
 
     ~RingCopy() override;
     RingCopy(const RingCopy&) = delete;
@@ -44,13 +44,14 @@ public:
 
 private:
     RingCopy(Engine& engine, const Endpoint& to, const Endpoint& from, std::size_t bytes,
-             const CopyShape& shape, std::size_t slots, Slot memory);
+             const CopyShape& shape);
+    [[nodiscard]] bool open();
 
     // What a thread has found when it has no piece to copy.
     enum class Left {
         nothing,   // no piece is left, or the copy has failed
         to_end,    // the same, and this thread ends the job
-        to_await,  // the GPU has to copy first
+        to_await,  // the GPU has to copy first, or others have all staging memory
     };
 
     // Of the slot with this number, counted over the whole copy, and of the pieces in it.
@@ -87,10 +88,11 @@ private:
     const int device_;
     const std::size_t slot_bytes_;
     const std::size_t piece_bytes_;
-    const std::size_t slots_;                 // of the ring
     const std::size_t submissions_, pieces_;  // slots and pieces of the whole copy
     gpu::Stream& stream_;
-    Slot memory_;  // of all slots
+    // Constant when the ring is open.
+    std::size_t slots_;  // of the ring
+    Slot memory_;        // of all slots
     // Of each slot of the ring: bytes that are filled, to a GPU; pieces that are drained, from it.
     std::vector<std::atomic<std::size_t>> progress_;
     // Of each call of the runtime, of which at most one for each slot of the ring has not ended:
@@ -101,6 +103,8 @@ private:
 
     // Threads that wait look at some of these all the time. Each has a cache line of its own, so
     // that they do not slow down who changes the others.
+    alignas(64) std::atomic<bool> opening_{false};       // a thread takes the memory
+    alignas(64) std::atomic<bool> is_open_{false};       // the ring has its memory
     alignas(64) std::atomic<bool> submitting_{false};    // a thread submits slots
     alignas(64) std::atomic<std::size_t> submitted_{0};  // number of slots
     alignas(64) std::atomic<std::size_t> calls_{0};      // number of calls of the runtime
