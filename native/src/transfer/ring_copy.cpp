@@ -61,6 +61,10 @@ RingCopy::RingCopy(Engine& engine, const Endpoint& to, const Endpoint& from, std
 bool RingCopy::open() {
     if (is_open_) return true;
     if (opening_.exchange(true)) return false;  // another thread does so
+    if (is_open_) {                             // it has, meanwhile
+        opening_ = false;
+        return true;
+    }
     try {
         const std::size_t most = engine_.host_staging_budget(node_, device_) / 2;
         std::optional<Slot> memory;
