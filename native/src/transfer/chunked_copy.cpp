@@ -94,6 +94,12 @@ std::size_t first_byte(const Endpoint& to, const Endpoint& from, const CopyShape
 
 }  // namespace
 
+// What has to reach the disk, now or by a later call, is written there at once.
+Writing writing_of(const Endpoint& to, const CopyShape& shape) {
+    const bool direct = shape.direct_io && (shape.sync || is_direct(to.file));
+    return direct ? Writing::direct : Writing::cached;
+}
+
 ChunkedCopy::ChunkedCopy(Engine& engine, const Endpoint& to, const Endpoint& from,
                          std::size_t bytes, const CopyShape& shape)
     : Job(bytes, shape.chunk, least_chunk(to, from, shape), first_byte(to, from, shape)),
@@ -106,9 +112,7 @@ ChunkedCopy::ChunkedCopy(Engine& engine, const Endpoint& to, const Endpoint& fro
       truncate_(shape.truncate) {
     if (from.kind == Endpoint::Kind::file) source_file_.emplace(from.file);
     if (to.kind == Endpoint::Kind::file) {
-        // What has to reach the disk, now or by a later call, is written there at once.
-        const bool direct = shape.direct_io && (shape.sync || is_direct(to.file));
-        target_file_.emplace(to.file, direct ? Writing::direct : Writing::cached);
+        target_file_.emplace(to.file, writing_of(to, shape));
     }
     if (shape.threads != 0) most_threads_ = shape.threads;
     chunks_per_thread_ = std::max<std::size_t>(shape.slots, 1);

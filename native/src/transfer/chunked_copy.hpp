@@ -43,6 +43,9 @@ struct CopyShape {
     std::vector<int> relays;                     // other GPUs whose links carry chunks
 };
 
+// How a file at the end of a copy is written.
+Writing writing_of(const Endpoint& to, const CopyShape& shape);
+
 class ChunkedCopy final : public Job {
 public:
     // Enables peer access between the GPU and its relays, and skips relays without it. The engine

@@ -156,6 +156,7 @@ CopyShape ring_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
                            : std::clamp(std::bit_floor(bytes / kFilledPieces), kSmallestFilledPiece,
                                         kLargestPiece);
     shape.slots = std::min(bytes, kMostOfRing) / shape.chunk + 1;
+    shape.stream_slots = true;
     return shape;
 }
 

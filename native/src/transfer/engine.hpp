@@ -66,8 +66,11 @@ public:
     bool run(const std::shared_ptr<Job>& job, Until until,
              std::shared_ptr<const gpu::Event> after = nullptr, const Deadline& deadline = {});
 
-    // For a job that submits its work itself: all of it is submitted.
+    // For a job that submits its work itself: all of it is submitted; a GPU has completed
+    // something; the thread works on the host as long as the result lives.
     void announce_submitted(Job& job);
+    void note_progress() { schedule_.note_progress(); }
+    [[nodiscard]] Schedule::HostWork work_on_host() { return Schedule::HostWork(schedule_); }
     // Ends a job early, whose result is Cancelled then: chunks that no thread has are not moved.
     // Does nothing if the job has ended, or if all of it is submitted and the host has nothing left
     // to do. Returns at once; the job ends when the chunks that threads have are complete.

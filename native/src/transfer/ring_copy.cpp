@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <utility>
 
+#include "host/files.hpp"
 #include "host/streaming.hpp"
 #include "transfer/wait.hpp"
 
@@ -39,18 +41,25 @@ RingCopy::RingCopy(Engine& engine, const Endpoint& to, const Endpoint& from, std
     : Job(bytes, ceiling(bytes, threads_of(shape)), ceiling(bytes, threads_of(shape))),
       engine_(engine),
       stay_seconds_(engine.options().spin_seconds > 0 ? kStaySeconds : kStayOfSleepers),
-      to_(to.data),
-      from_(from.data),
+      to_(to),
+      from_(from),
+      stream_slots_(shape.stream_slots),
+      direct_io_(shape.direct_io),
+      sync_(shape.sync),
+      truncate_(shape.truncate),
       to_gpu_(to.kind == Endpoint::Kind::device),
       device_(std::max(to.gpu, from.gpu)),
+      skew_((to_gpu_ ? from : to).offset % host::kDiskBlock),
       slot_bytes_(shape.chunk),
       piece_bytes_(shape.least),
-      submissions_(ceiling(bytes, slot_bytes_)),
-      pieces_(ceiling(bytes, piece_bytes_)),
+      submissions_(ceiling(skew_ + bytes, slot_bytes_)),
+      pieces_(ceiling(skew_ + bytes, piece_bytes_)),
       stream_(engine.streams().of({device_, to_gpu_ ? Direction::in : Direction::out})),
       slots_(std::min(submissions_, std::max<std::size_t>(shape.slots, 1))) {
     const GpuPlace* gpu = engine.machine().gpu(device_);
     if (gpu != nullptr) node_ = gpu->numa;
+    if (from.kind == Endpoint::Kind::file) source_file_.emplace(from.file);
+    if (to.kind == Endpoint::Kind::file) target_file_.emplace(to.file, writing_of(to, shape));
     most_threads_ = threads_of(shape);
     chunks_per_thread_ = 1;
     routes_.emplace_back();  // CPUs do the work of the chunks
@@ -69,7 +78,7 @@ bool RingCopy::open() {
         const std::size_t most = engine_.host_staging_budget(node_, device_) / 2;
         std::optional<Slot> memory;
         for (std::size_t slots = slots_; slots > 0 && !memory; slots /= 2) {
-            const std::size_t wanted = std::min(bytes(), slots * slot_bytes_);
+            const std::size_t wanted = std::min(skew_ + bytes(), slots * slot_bytes_);
             if (std::bit_ceil(wanted) > most && slots > 1) continue;
             memory = engine_.host_staging(node_, device_, wanted);
             slots_ = memory ? slots : slots_;
@@ -97,16 +106,20 @@ RingCopy::~RingCopy() {
     RingCopy::clear();
 }
 
-std::size_t RingCopy::bytes_of(std::size_t slot) const {
-    return std::min(slot_bytes_, bytes() - slot * slot_bytes_);
+RingCopy::Part RingCopy::part(std::size_t number, std::size_t each) const {
+    const std::size_t begin = std::max(number * each, skew_) - skew_;
+    return {begin, std::min((number + 1) * each - skew_, bytes())};
+}
+
+std::size_t RingCopy::slot_of(std::size_t byte) const { return (skew_ + byte) / slot_bytes_; }
+
+std::byte* RingCopy::place_of(std::size_t byte) const {
+    return memory_.data() + (skew_ + byte) % (slots_ * slot_bytes_);
 }
 
 std::size_t RingCopy::pieces_of(std::size_t slot) const {
-    return ceiling(bytes_of(slot), piece_bytes_);
-}
-
-std::byte* RingCopy::memory_of(std::size_t slot) const {
-    return memory_.data() + slot % slots_ * slot_bytes_;
+    const std::size_t each = slot_bytes_ / piece_bytes_;
+    return std::min(each, pieces_ - slot * each);
 }
 
 void RingCopy::fill(Chunk& chunk) {
@@ -131,17 +144,41 @@ void RingCopy::fill(Chunk& chunk) {
 bool RingCopy::take(std::size_t& piece) { return next_.compare_exchange_weak(piece, piece + 1); }
 
 RingCopy::Left RingCopy::fill_slots(const Chunk& chunk) {
-    for (std::size_t piece = next_; piece < pieces_ && !is_stopped(); piece = next_) {
-        const std::size_t at = piece * piece_bytes_;
-        const std::size_t slot = at / slot_bytes_;
+    for (std::size_t number = next_; number < pieces_ && !is_stopped(); number = next_) {
+        const Part piece = part(number, piece_bytes_);
+        const std::size_t slot = slot_of(piece.begin);
         if (slot >= slots_ && !await_arrival(slot - slots_ + 1)) return Left::to_await;
-        if (is_stopped() || !take(piece)) continue;
-        const std::size_t bytes = std::min(piece_bytes_, this->bytes() - at);
-        // The GPU reads caches of several CPUs more slowly than memory (measured on H100).
-        host::copy_streaming(memory_of(slot) + at % slot_bytes_, from_ + at, bytes);
-        if (progress_of(slot).fetch_add(bytes) + bytes == bytes_of(slot)) submit_ready();
+        if (is_stopped() || !take(number)) continue;
+        fill_piece(piece);
+        if (progress_of(slot).fetch_add(1) + 1 == pieces_of(slot)) submit_ready();
     }
     return await_end(chunk);
+}
+
+// Fewer bytes are filled at the end of a file.
+void RingCopy::fill_piece(const Part& piece) {
+    const auto working = engine_.work_on_host();
+    std::byte* const into = place_of(piece.begin);
+    if (source_file_) {
+        if (piece.begin >= moved_or_expected()) return;
+        const std::size_t got =
+            source_file_->read(into, piece.bytes(), from_.offset + piece.begin, direct_io_);
+        if (got < piece.bytes()) ends_at(piece.begin + got);
+    } else if (stream_slots_) {
+        host::copy_streaming(into, from_.data + piece.begin, piece.bytes());
+    } else {
+        std::memcpy(into, from_.data + piece.begin, piece.bytes());
+    }
+}
+
+void RingCopy::drain_piece(const Part& piece) {
+    const auto working = engine_.work_on_host();
+    const std::byte* const from = place_of(piece.begin);
+    if (target_file_) {
+        target_file_->write(from, piece.bytes(), to_.offset + piece.begin);
+    } else {
+        copy_to_fresh(to_.data + piece.begin, from, piece.bytes(), true);
+    }
 }
 
 // One thread waits until the GPU has copied the last slot. It returns first: its caller may not
@@ -162,13 +199,12 @@ RingCopy::Left RingCopy::await_end(const Chunk& chunk) {
 RingCopy::Left RingCopy::drain_slots() {
     submit_ready();
     bool last = false;
-    for (std::size_t piece = next_; piece < pieces_ && !is_stopped(); piece = next_) {
-        const std::size_t at = piece * piece_bytes_;
-        const std::size_t slot = at / slot_bytes_;
+    for (std::size_t number = next_; number < pieces_ && !is_stopped(); number = next_) {
+        const Part piece = part(number, piece_bytes_);
+        const std::size_t slot = slot_of(piece.begin);
         if (!await_arrival(slot + 1)) return Left::to_await;
-        if (is_stopped() || !take(piece)) continue;
-        const std::size_t bytes = std::min(piece_bytes_, this->bytes() - at);
-        copy_to_fresh(to_ + at, memory_of(slot) + at % slot_bytes_, bytes, true);
+        if (is_stopped() || !take(number)) continue;
+        drain_piece(piece);
         const bool is_drained = progress_of(slot).fetch_add(1) + 1 == pieces_of(slot);
         if (is_drained && submitted_ < submissions_) submit_ready();
         last = drained_.fetch_add(1) + 1 == pieces_;
@@ -194,7 +230,7 @@ bool RingCopy::is_ready(std::size_t slot) {
     if (slot >= submissions_ || is_stopped()) return false;
     if (to_gpu_) {
         // Until it has arrived, the progress of the slot is that of an earlier one.
-        return slot < arrived_ + slots_ && progress_of(slot) == bytes_of(slot);
+        return slot < arrived_ + slots_ && progress_of(slot) == pieces_of(slot);
     }
     return slot < slots_ || progress_of(slot) == pieces_of(slot - slots_);
 }
@@ -213,11 +249,15 @@ void RingCopy::submit_next() {
 }
 
 void RingCopy::submit(std::size_t first, std::size_t end) {
-    const std::size_t at = first * slot_bytes_;
-    const std::size_t bytes = std::min(end * slot_bytes_, this->bytes()) - at;
+    const std::size_t at = part(first, slot_bytes_).begin;
+    // A file may have ended before.
+    const std::size_t all = std::min(part(end - 1, slot_bytes_).end, moved_or_expected());
     const std::size_t call = calls_.load(std::memory_order_relaxed);
-    std::byte* const memory = memory_of(first);
-    gpu::copy_async(to_gpu_ ? to_ + at : memory, to_gpu_ ? memory : from_ + at, bytes, stream_);
+    std::byte* const memory = place_of(at);
+    if (all > at) {
+        gpu::copy_async(to_gpu_ ? to_.data + at : memory, to_gpu_ ? memory : from_.data + at,
+                        all - at, stream_);
+    }
     const std::shared_ptr<gpu::Event>& event = events_[call % slots_];
     event->record(stream_);
     ends_[call % slots_] = end;
@@ -264,6 +304,7 @@ void RingCopy::query_oldest() {
             if (to_gpu_) {
                 for (std::size_t slot = arrived_; slot < end; ++slot) progress_of(slot) = 0;
             }
+            engine_.note_progress();
             ended_.store(oldest + 1, std::memory_order_release);
             arrived_.store(end, std::memory_order_release);
         }
@@ -286,6 +327,9 @@ void RingCopy::finish() {
     remove_in_flight(last_event_);
     last_event_.reset();
     events_.clear();
+    if (!target_file_) return;
+    if (truncate_) target_file_->truncate(to_.offset + bytes());
+    if (sync_) target_file_->sync();
 }
 
 // No thread works on the copy any more, and no GPU, unless it has failed or was cancelled.

@@ -1,4 +1,4 @@
-// A copy between pageable memory and a GPU through a ring of pinned slots.
+// A copy between pageable memory or a file and a GPU through a ring of pinned slots.
 //
 // Threads that take chunks from the schedule wait for each other at its lock and at the driver's:
 // that costs 10 to 30 us for each chunk (measured on H100). Here each thread joins the copy once,
@@ -11,10 +11,12 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "transfer/chunked_copy.hpp"
 #include "transfer/engine.hpp"
+#include "transfer/file_end.hpp"
 #include "transfer/job.hpp"
 #include "transfer/staging.hpp"
 #include "transfer/wait.hpp"
@@ -24,11 +26,11 @@ namespace waywiser::transfer {
 // Its chunks, one for each thread, only let threads join: fill() works on any piece that is left.
 class RingCopy final : public Job {
 public:
-    // One side is on a GPU, the other in pageable memory. By at most `shape.threads` threads. The
-    // GPU copies `shape.chunk` bytes at once, a CPU `shape.least`, a part of them. The ring has
-    // `shape.slots` slots, or as many as fit into the staging memory that is free when it starts:
-    // now if nothing is before it (`at_once`). What a stream holds back has none. The engine must
-    // outlive the job. Throws gpu::Error.
+    // One side is on a GPU, the other in pageable memory or in a file. By at most `shape.threads`
+    // threads. The GPU copies `shape.chunk` bytes at once, a CPU `shape.least`, a part of them;
+    // both are multiples of disk blocks. The ring has `shape.slots` slots, or as many as fit into
+    // the staging memory that is free when it starts: now if nothing is before it (`at_once`). What
+    // a stream holds back has none. The engine must outlive the job. Throws gpu::Error.
     static std::shared_ptr<RingCopy> make(Engine& engine, const Endpoint& to, const Endpoint& from,
                                           std::size_t bytes, const CopyShape& shape, bool at_once);
 
@@ -54,15 +56,24 @@ private:
         to_await,  // the GPU has to copy first, or others have all staging memory
     };
 
-    // Of the slot with this number, counted over the whole copy, and of the pieces in it.
-    [[nodiscard]] std::size_t bytes_of(std::size_t slot) const;
+    // Bytes of the copy, from the first to the one after the last.
+    struct Part {
+        std::size_t begin = 0, end = 0;
+        [[nodiscard]] std::size_t bytes() const { return end - begin; }
+    };
+    // Part `number` of those of `each` bytes. Their borders are those of blocks in a file.
+    [[nodiscard]] Part part(std::size_t number, std::size_t each) const;
+    // The slot of the byte, counted over the whole copy, and its place in the ring.
+    [[nodiscard]] std::size_t slot_of(std::size_t byte) const;
+    [[nodiscard]] std::byte* place_of(std::size_t byte) const;
     [[nodiscard]] std::size_t pieces_of(std::size_t slot) const;
-    [[nodiscard]] std::byte* memory_of(std::size_t slot) const;
     [[nodiscard]] std::atomic<std::size_t>& progress_of(std::size_t slot) {
         return progress_[slot % slots_];
     }
     // Takes the next piece; false if another thread has.
     bool take(std::size_t& piece);
+    void fill_piece(const Part& piece);
+    void drain_piece(const Part& piece);
     [[nodiscard]] Left fill_slots(const Chunk& chunk);
     [[nodiscard]] Left await_end(const Chunk& chunk);
     [[nodiscard]] Left drain_slots();
@@ -82,10 +93,12 @@ private:
 
     Engine& engine_;
     const double stay_seconds_;  // for which a thread waits for the GPU before it leaves
-    std::byte* const to_;
-    const std::byte* const from_;
+    const Endpoint to_, from_;
+    const bool stream_slots_, direct_io_, sync_, truncate_;
+    std::optional<FileEnd> source_file_, target_file_;
     const bool to_gpu_;
     const int device_;
+    const std::size_t skew_;  // of the first byte in the first slot
     const std::size_t slot_bytes_;
     const std::size_t piece_bytes_;
     const std::size_t submissions_, pieces_;  // slots and pieces of the whole copy

@@ -71,8 +71,9 @@ public:
     };
     // Whether a thread works on the host now.
     [[nodiscard]] bool works_on_host() const { return on_host_ != 0; }
-    // Changes whenever a chunk is taken, submitted or complete.
+    // Changes whenever a chunk is taken, submitted or complete, and when a job says so.
     [[nodiscard]] std::uint64_t progress() const { return progress_; }
+    void note_progress() { ++progress_; }
 
     // --- chunks
 
