@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("grimp")
 
-from structure_measures import cpp_code, imports, options, python_code, sample_trace
+from structure_measures import cpp_code, cpp_counts, imports, options, python_code, sample_trace
 from tree import ROOT
 
 STRUCTURE = ROOT / "scripts" / "structure"
@@ -126,6 +126,168 @@ def test_code_lines_of_cpp_are_no_comments_and_not_blank() -> None:
     assert cpp_code.code_lines(CPP) == 28
     assert cpp_code.code_lines("// text\n\n/* a\nb */\n") == 0
     assert cpp_code.code_lines('f("/* no comment");\ng("*/");\n') == 2
+
+
+TYPES = r"""// struct Comment {
+const char* text = "struct Text {";
+#define STRUCT struct Directive {
+class Forward;
+enum class Later : int;
+struct c_name { int a; };
+using Alias = std::vector<int>;
+union Either { int a; };
+
+template <class T, typename U = int>
+class Outer final : public Base<T>, std::enable_shared_from_this<Outer<T>> {
+    friend class Friend;
+    friend struct Forward;
+    enum class Kind : std::uint8_t { one, two };
+    enum Old { three };
+    struct Later;
+    struct alignas(64) Inner {
+        struct { int a; } unnamed;
+    };
+};
+template <>
+struct Outer<int> { int a; };
+
+struct Outer::Later
+{
+};
+
+class [[nodiscard]] Checked : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct stat status{};
+struct Made make(struct Given given) {
+    struct Local { int a; };
+    return {};
+}
+template <class Call>
+void call(Call call) {}
+"""
+
+
+def test_types_are_definitions_of_classes_structures_and_enumerations() -> None:
+    assert cpp_counts.types(TYPES) == [
+        ("struct", "c_name"),
+        ("class", "Outer"),
+        ("enum", "Kind"),
+        ("enum", "Old"),
+        ("struct", "Inner"),
+        ("struct", ""),
+        ("struct", "Outer::Later"),
+        ("class", "Checked"),
+        ("struct", "Local"),
+    ]
+    assert cpp_counts.types("") == []
+
+
+MUTEXES = r"""#include <mutex>
+// std::mutex comment;
+const char* text = "std::mutex text;";
+class SpinningMutex final : public std::mutex {};
+class Thing {
+    friend class SpinningMutex;
+    void wait(std::unique_lock<std::mutex>& lock, std::mutex& passed);
+    mutable std::mutex mutex_;  // guards the next
+    std::shared_mutex readers_, writers_;
+    host::SpinningMutex spinning_{};
+    std::recursive_mutex several_[2];
+    alignas(64) static inline std::timed_mutex timed_;
+};
+static std::mutex of_file;
+std::mutex& get() {
+    static std::mutex local;
+    const std::lock_guard<std::mutex> lock(local);
+    const std::scoped_lock both(local, of_file);
+    return local;
+}
+using Guard = std::mutex;
+"""
+
+
+def test_mutexes_are_variables_and_no_locks_of_one() -> None:
+    names = ["mutex_", "readers_", "writers_", "spinning_", "several_", "timed_"]
+    assert cpp_counts.mutexes(MUTEXES) == [*names, "of_file", "local"]
+
+
+WAITS = r"""
+bool poll(const Condition& condition) {
+    while (!condition()) {
+        if (late()) std::this_thread::sleep_for(kNap);
+        do {
+            host::relax();
+        } while (early());
+    }
+}
+void nap() { std::this_thread::yield(); }
+struct Job {
+    bool wait(std::unique_lock<std::mutex>& held, double seconds) {
+        return changed_.wait_for(held, seconds);
+    }
+    void wait() {
+        std::unique_lock lock(mutex_);
+        change->wait(lock, [&] { return ended(); });
+    }
+    void block(const Block& block) {
+        // changed_.wait(lock); std::this_thread::yield();
+        log("yield()");
+        stream.wait(block);
+        gpu::wait(stream, event);
+        gpu::relax_capture();
+        wait(lock_, 1);
+    }
+    void sleep_for(double seconds);
+};
+void caller(Job& job) {
+    for (;;) job.wait();
+}
+"""
+
+
+def test_waits_are_functions_that_sleep_or_wait_with_a_lock() -> None:
+    assert cpp_counts.waits(WAITS) == ["poll", "nap", "wait", "wait"]
+
+
+DECIDERS = r"""
+enum class ListMethod { copies, batch };
+struct Choice {
+    enum class Method { plain, chunked };
+    Method method = Method::plain;
+};
+ListMethod method_of(int a) {
+    return a > 0 ? ListMethod::batch : ListMethod::copies;
+}
+Choice chunked(Choice choice) {
+    choice.method = transfer::Choice::Method::chunked;
+    return choice;
+}
+ListChoice pipeline() { return {.method = ListMethod::batch}; }
+Choice pass() { return with(Choice::Method::plain); }
+
+bool is_plain(const Choice& choice) {
+    // return Choice::Method::plain;
+    log("Choice::Method::plain");
+    return choice.method == Choice::Method::plain || Choice::Method::chunked != choice.method;
+}
+void follow(ListMethod method) {
+    switch (method) {
+        case ListMethod::copies: return;
+        case ListMethod::batch: break;
+    }
+    const ListMethod same = method;
+    Choice::Method other;
+}
+std::size_t GroupPlan::bytes() { return GroupPlan::bytes_of(1) + GroupPlan::kMost; }
+Direction way() { return Direction::in; }
+Choice by_another() { return method_of(1); }
+"""
+
+
+def test_deciders_are_functions_that_give_a_method() -> None:
+    assert cpp_counts.deciders(DECIDERS) == ["method_of", "chunked", "pipeline", "pass"]
 
 
 def test_imports_in_functions_and_for_types_alone_count(tmp_path: Path) -> None:

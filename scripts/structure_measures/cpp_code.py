@@ -36,10 +36,15 @@ def code_lines(text: str) -> int:
     return sum(1 for line in code.splitlines() if line.strip())
 
 
+def bare_code(text: str) -> str:
+    """The code with blanks for comments, texts and directives, in the same lines."""
+    return DIRECTIVE.sub(_blank, COMMENTS_AND_TEXTS.sub(_blank, text))
+
+
 def functions(text: str) -> list[Function]:
     """All functions that have a body, from the first line of the declaration to the last bracket.
     What is within a function, such as a lambda, belongs to it."""
-    code = DIRECTIVE.sub(_blank, COMMENTS_AND_TEXTS.sub(_blank, text))
+    code = bare_code(text)
     found: list[Function] = []
     is_function: list[bool | None] = []  # of each open bracket; None for a scope
     start = 0
