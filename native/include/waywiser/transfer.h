@@ -79,6 +79,9 @@ typedef enum waywiser_status {
     WAYWISER_IN_USE = 11
 } waywiser_status;
 
+/* The name of a status, "WAYWISER_TIMEOUT" say; for another value a text that says so. A constant
+ * text, never NULL. */
+WAYWISER_API const char* waywiser_status_name(waywiser_status status);
 /* The message of the last call of this thread that failed; never NULL. The library owns the text,
  * which is valid until the thread's next call that fails. */
 WAYWISER_API const char* waywiser_last_error(void);

@@ -32,6 +32,8 @@ public:
     TransferError(waywiser_status status, const std::string& message, int error, std::size_t moved)
         : std::runtime_error(message), status_(status), errno_(error), moved_(moved) {}
     [[nodiscard]] waywiser_status status() const { return status_; }
+    // "WAYWISER_TIMEOUT", say.
+    [[nodiscard]] const char* status_name() const { return waywiser_status_name(status_); }
     // The errno value if a file operation failed, else 0.
     [[nodiscard]] int error_number() const { return errno_; }
     // Bytes that had arrived when the transfer failed.
