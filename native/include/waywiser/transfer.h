@@ -188,13 +188,27 @@ typedef struct waywiser_description {
 WAYWISER_API waywiser_status waywiser_describe(const void* data, size_t bytes,
                                                waywiser_description* description);
 
-/* Pinned memory of `bytes` at a NUMA node (-1: the node of the calling thread). Independent of any
- * context. The caller frees *data. If there is no GPU or pinning fails, the memory is pageable:
+/* Pinned memory of `bytes` at a NUMA node (-1: the node of the calling thread), which begins at a
+ * page. Independent of any context. The caller frees *data. If there is no GPU or pinning fails, the memory is pageable:
  * waywiser_describe() shows which. */
 WAYWISER_API waywiser_status waywiser_pinned_alloc(size_t bytes, int numa, void** data);
 /* Waits for the GPUs that may use the memory, then frees it. Does nothing for NULL. Transfers that
  * use it must have ended, or been submitted. */
 WAYWISER_API void waywiser_pinned_free(void* data);
+
+/* Page-locks memory that the program owns, for all GPUs and independent of any context: copies of it
+ * are copies of pinned memory from now on. The pages get contents if they had none. The memory stays
+ * the caller's, and must not be freed, resized or remapped before waywiser_unregister(). Fails with
+ * WAYWISER_INVALID if a part of it is registered, pinned otherwise, of a GPU or not mapped, for NULL
+ * and for 0 bytes; with WAYWISER_UNSUPPORTED without a GPU; with WAYWISER_OUT_OF_MEMORY if so much
+ * cannot be pinned. */
+WAYWISER_API waywiser_status waywiser_register(void* data, size_t bytes);
+/* Waits for the GPUs that may use the memory, then unlocks it. `data` is the address that was
+ * registered, else it fails with WAYWISER_INVALID. Transfers that use it must have ended, or been
+ * submitted. Fails with WAYWISER_GPU, and the memory stays registered, if it is unknown whether a
+ * GPU uses it: while a stream is captured, say. In a forked child it does nothing for registrations
+ * of the parent. */
+WAYWISER_API waywiser_status waywiser_unregister(void* data);
 
 /* --- transfers --------------------------------------------------------------------------- */
 

@@ -488,4 +488,47 @@ private:
     void* data_ = nullptr;
 };
 
+// Memory that the program owns, page-locked for all GPUs as long as this lives; see
+// waywiser_register(). The destructor waits for the GPUs that may use it; the memory must still
+// exist then.
+class PinnedRegistration {
+public:
+    PinnedRegistration(void* data, std::size_t bytes) : bytes_(bytes) {
+        detail::check_transfer(waywiser_register(data, bytes));
+        data_ = data;
+    }
+    template <class T, std::size_t Extent>
+        requires(!std::is_const_v<T>)
+    explicit PinnedRegistration(std::span<T, Extent> memory)
+        : PinnedRegistration(memory.data(), memory.size_bytes()) {}
+    ~PinnedRegistration() {
+        if (data_ != nullptr) waywiser_unregister(data_);
+    }
+    PinnedRegistration(PinnedRegistration&& other) noexcept
+        : bytes_(std::exchange(other.bytes_, 0)), data_(std::exchange(other.data_, nullptr)) {}
+    PinnedRegistration& operator=(PinnedRegistration&& other) noexcept {
+        if (this == &other) return *this;
+        bytes_ = std::exchange(other.bytes_, 0);
+        void* const before = std::exchange(data_, std::exchange(other.data_, nullptr));
+        if (before != nullptr) waywiser_unregister(before);
+        return *this;
+    }
+    PinnedRegistration(const PinnedRegistration&) = delete;
+    PinnedRegistration& operator=(const PinnedRegistration&) = delete;
+    // Unregisters the memory now. Unlike the destructor it throws if that fails, and the memory is
+    // registered then. Does nothing the second time.
+    void release() {
+        if (data_ == nullptr) return;
+        detail::check_transfer(waywiser_unregister(data_));
+        bytes_ = 0;
+        data_ = nullptr;
+    }
+    [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(data_); }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+private:
+    std::size_t bytes_;
+    void* data_ = nullptr;
+};
+
 }  // namespace waywiser

@@ -16,6 +16,7 @@
 #include "errors.hpp"
 #include "gil_release.hpp"
 #include "host_memory.hpp"
+#include "host_registration.hpp"
 #include "pending_transfers.hpp"
 #include "streams.hpp"
 
@@ -383,6 +384,7 @@ NB_MODULE(_transfer, m) {
     bind_handle(m);
     bind_context(m);
     bind_host_memory(m);
+    bind_host_registration(m);
     define_calls(DefineFunctions{m});
     m.def("machine_json", &machine_json);
     nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
