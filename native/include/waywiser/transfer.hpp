@@ -14,6 +14,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -191,7 +194,8 @@ struct BlockArray {
 
 // Threads and staging memory that transfers share. Thread safe. The destructor cancels transfers
 // that wait for their stream and waits for those that its threads have started. Copies of the GPU
-// runtime (pinned memory, lists, small copies) continue in their stream.
+// runtime (pinned memory, lists, small copies) continue in their stream. Calls on a context that
+// was moved from fail with WAYWISER_INVALID.
 class Context {
 public:
     explicit Context(const ContextOptions& options = {}) {
@@ -212,6 +216,14 @@ public:
         detail::check_transfer(waywiser_context_create(&plain, &context_));
     }
     ~Context() { waywiser_context_release(context_); }
+    Context(Context&& other) noexcept
+        : context_(std::exchange(other.context_, nullptr)) {}
+    // Ends the context that this was first.
+    Context& operator=(Context&& other) noexcept {
+        if (this == &other) return *this;
+        waywiser_context_release(std::exchange(context_, std::exchange(other.context_, nullptr)));
+        return *this;
+    }
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
 
@@ -224,8 +236,8 @@ public:
     // also if it is pinned. The handle is empty, unless that is not so after `timeout` seconds
     // (negative: without limit): then it is that of the copy, which goes on.
     // waywiser_last_ended() returns whether a GPU's side is free too.
-    TransferHandle copy_and_wait(void* to, const void* from, std::size_t bytes,
-                                 StreamRef stream = {}, double timeout = -1) {
+    [[nodiscard]] TransferHandle copy_and_wait(void* to, const void* from, std::size_t bytes,
+                                               StreamRef stream = {}, double timeout = -1) {
         return made([&](waywiser_transfer** left) {
             return waywiser_copy_and_wait(context_, to, from, bytes, stream.get(), timeout, left);
         });
@@ -243,9 +255,10 @@ public:
                     std::span<const std::size_t> sizes, StreamRef stream = {}) {
         detail::check_transfer(batch(to, from, sizes, stream, nullptr));
     }
-    TransferHandle copy_batch_and_wait(std::span<void* const> to, std::span<const void* const> from,
-                                       std::span<const std::size_t> sizes, StreamRef stream = {},
-                                       double timeout = -1) {
+    [[nodiscard]] TransferHandle copy_batch_and_wait(std::span<void* const> to,
+                                                     std::span<const void* const> from,
+                                                     std::span<const std::size_t> sizes,
+                                                     StreamRef stream = {}, double timeout = -1) {
         check_batch(to, from, sizes);
         return made([&](waywiser_transfer** left) {
             return waywiser_copy_batch_and_wait(context_, to.data(), from.data(), sizes.data(),
@@ -266,10 +279,12 @@ public:
                      std::span<const std::int64_t> from_index, StreamRef stream = {}) {
         detail::check_transfer(blocks(to, from, block, to_index, from_index, stream, nullptr));
     }
-    TransferHandle copy_blocks_and_wait(BlockArray<void> to, BlockArray<const void> from,
-                                        std::size_t block, std::span<const std::int64_t> to_index,
-                                        std::span<const std::int64_t> from_index,
-                                        StreamRef stream = {}, double timeout = -1) {
+    [[nodiscard]] TransferHandle copy_blocks_and_wait(BlockArray<void> to,
+                                                      BlockArray<const void> from,
+                                                      std::size_t block,
+                                                      std::span<const std::int64_t> to_index,
+                                                      std::span<const std::int64_t> from_index,
+                                                      StreamRef stream = {}, double timeout = -1) {
         check_blocks(to_index, from_index);
         return made([&](waywiser_transfer** left) {
             return waywiser_copy_blocks_and_wait(
@@ -313,8 +328,9 @@ public:
     // Like read(), which sets `moved`, but waits for the stream at most `timeout` seconds
     // (negative: without limit). Returns the transfer if it has not begun by then: it follows the
     // stream, the file and the memory stay in use, and `moved` is 0.
-    TransferHandle read_and_wait(int file, std::uint64_t offset, void* to, std::size_t bytes,
-                                 std::size_t& moved, StreamRef stream = {}, double timeout = -1) {
+    [[nodiscard]] TransferHandle read_and_wait(int file, std::uint64_t offset, void* to,
+                                               std::size_t bytes, std::size_t& moved,
+                                               StreamRef stream = {}, double timeout = -1) {
         waywiser_transfer* left = nullptr;
         const waywiser_status status = waywiser_read_and_wait(context_, file, offset, to, bytes,
                                                               stream.get(), timeout, &moved, &left);
@@ -339,9 +355,10 @@ public:
         return moved;
     }
     // As read_and_wait().
-    TransferHandle write_and_wait(int file, std::uint64_t offset, const void* from,
-                                  std::size_t bytes, std::size_t& moved, StreamRef stream = {},
-                                  double timeout = -1, WriteEnd end = {}) {
+    [[nodiscard]] TransferHandle write_and_wait(int file, std::uint64_t offset, const void* from,
+                                                std::size_t bytes, std::size_t& moved,
+                                                StreamRef stream = {}, double timeout = -1,
+                                                WriteEnd end = {}) {
         waywiser_transfer* left = nullptr;
         const waywiser_status status = waywiser_write_with_and_wait(
             context_, file, offset, from, bytes, end.flags(), stream.get(), timeout, &moved, &left);
@@ -478,6 +495,14 @@ public:
         detail::check_transfer(waywiser_pinned_alloc(bytes, numa, &data_));
     }
     ~PinnedBuffer() { waywiser_pinned_free(data_); }
+    PinnedBuffer(PinnedBuffer&& other) noexcept
+        : bytes_(std::exchange(other.bytes_, 0)), data_(std::exchange(other.data_, nullptr)) {}
+    PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+        if (this == &other) return *this;
+        bytes_ = std::exchange(other.bytes_, 0);
+        waywiser_pinned_free(std::exchange(data_, std::exchange(other.data_, nullptr)));
+        return *this;
+    }
     PinnedBuffer(const PinnedBuffer&) = delete;
     PinnedBuffer& operator=(const PinnedBuffer&) = delete;
     [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(data_); }
@@ -529,6 +554,47 @@ public:
 private:
     std::size_t bytes_;
     void* data_ = nullptr;
+};
+
+// Pinned memory for containers of std::pmr, each allocation as by PinnedBuffer: whole pages, and
+// slow to make and to free. Put a std::pmr::synchronized_pool_resource above it for small ones.
+// Thread safe. Throws std::bad_alloc.
+class PinnedResource : public std::pmr::memory_resource {
+public:
+    explicit PinnedResource(int numa = -1) : numa_(numa) {}
+
+private:
+    // waywiser_pinned_alloc() aligns to pages. A greater alignment begins behind the first page,
+    // and the word before it is the start of the allocation.
+    static constexpr std::size_t kPage = 4096;
+
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+        const std::size_t more = alignment <= kPage ? 0 : alignment + kPage;
+        void* start = nullptr;
+        if (bytes > SIZE_MAX - more ||
+            waywiser_pinned_alloc(bytes + more, numa_, &start) != WAYWISER_OK) {
+            throw std::bad_alloc();
+        }
+        if (more == 0) return start;
+        void* aligned = static_cast<std::byte*>(start) + kPage;
+        std::size_t space = bytes + alignment;
+        std::align(alignment, bytes, aligned, space);
+        static_cast<void**>(aligned)[-1] = start;
+        return aligned;
+    }
+    void do_deallocate(void* data, std::size_t /*bytes*/, std::size_t alignment) override {
+        waywiser_pinned_free(alignment <= kPage ? data : static_cast<void**>(data)[-1]);
+    }
+    // Whether one frees what the other allocates: nodes do not matter for that.
+    [[nodiscard]] bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+#if defined(__cpp_rtti)
+        return dynamic_cast<const PinnedResource*>(&other) != nullptr;
+#else
+        return this == &other;
+#endif
+    }
+
+    int numa_;
 };
 
 }  // namespace waywiser

@@ -248,9 +248,9 @@ TEST_F(WaitForHost, StatesWhetherTheGpuHasEnded) {
         gate.open();
         left.result();
     }
-    context.copy_and_wait(device.data(), pageable.data(), kMiB, stream.handle());
+    EXPECT_FALSE(context.copy_and_wait(device.data(), pageable.data(), kMiB, stream.handle()));
     EXPECT_EQ(waywiser_last_ended(), 1);
-    EXPECT_EQ(status_of([&] { context.copy_and_wait(nullptr, pageable.data(), kBytes); }),
+    EXPECT_EQ(status_of([&] { (void)context.copy_and_wait(nullptr, pageable.data(), kBytes); }),
               WAYWISER_INVALID);
     EXPECT_EQ(waywiser_last_ended(), 0);
 }
@@ -369,7 +369,7 @@ TEST_F(WaitForHost, ReadsNoFileWhileTheStreamIsCaptured) {
     const gpu::Graph graph(stream, [&] {
         std::size_t moved = 5;
         EXPECT_EQ(status_of([&] {
-                      context.read_and_wait(0, 0, device.data(), 1, moved, stream.handle());
+                      (void)context.read_and_wait(0, 0, device.data(), 1, moved, stream.handle());
                   }),
                   WAYWISER_UNSUPPORTED);
         EXPECT_EQ(moved, 0U);
