@@ -126,6 +126,23 @@ typedef struct waywiser_options {
      * uses a CPU meanwhile. Copies of 1 to 64 MiB between pageable memory and a GPU that follow are
      * faster. */
     double spin_seconds;
+    /* The CPUs and the NUMA nodes on which threads of the context run, of those that the calling
+     * thread may use; both: CPUs that are in both. NULL: all of them. WAYWISER_INVALID if none is
+     * left, or if there is no such node. The default of `threads` is their number. Staging memory
+     * on the host is at nodes that have one of the CPUs, as if the process were bound to them. A
+     * thread of the program that works on its own copy stays where it is. */
+    const int* cpus;
+    size_t cpu_count;
+    const int* numa_nodes;
+    size_t numa_node_count;
+    /* Receives each warning of the context instead of stderr, also with `quiet`: one line without a
+     * line feed, valid during the call. A thread of the context calls it, for one warning at a time,
+     * with no lock held. It may call the library, but not release the context, and must not throw.
+     * Warnings of waywiser_context_create() have been received when that returns. It is not called
+     * after waywiser_context_release() has returned, which waits for it. In exit(), warnings go to
+     * stderr unless `quiet` is set, and a call in progress goes on. */
+    void (*log)(void* data, const char* line);
+    void* log_data; /* the first argument of `log` */
 } waywiser_options;
 
 /* `options` may be NULL. The caller releases *context. */
@@ -155,7 +172,7 @@ WAYWISER_API waywiser_status waywiser_context_usage(waywiser_context* context,
 /* Writes the warnings of the context so far, one line each, to `text`, an array of `capacity`
  * characters, cut to them with the final NUL; `text` may be NULL if `capacity` is 0. *needed: size
  * of all of them with the final NUL; 1 if there are none. Each is also written to stderr once per
- * process, unless the option `quiet` is set. */
+ * process, unless an option `quiet` or `log` is set. */
 WAYWISER_API waywiser_status waywiser_context_warnings(waywiser_context* context, char* text,
                                                        size_t capacity, size_t* needed);
 

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <memory_resource>
 #include <new>
@@ -21,6 +22,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -173,6 +175,11 @@ struct ContextOptions {
     std::string policy{};  // NOLINT(readability-redundant-member-init): no warning if omitted
     bool quiet = false;
     double spin_seconds = 0;
+    std::vector<int> cpus{};        // NOLINT(readability-redundant-member-init): as above
+    std::vector<int> numa_nodes{};  // NOLINT(readability-redundant-member-init): as above
+    // Receives each warning instead of stderr, in a thread of the context. It may call the library,
+    // but not end the context. What it throws is dropped.
+    std::function<void(std::string_view line)> log{};  // NOLINT(readability-redundant-member-init)
 };
 
 // What a write does when the file has its bytes; see the flags WAYWISER_WRITE_… in transfer.h.
@@ -213,15 +220,25 @@ public:
         plain.policy = options.policy.c_str();
         plain.quiet = options.quiet ? 1 : 0;
         plain.spin_seconds = options.spin_seconds;
+        plain.cpus = options.cpus.data();
+        plain.cpu_count = options.cpus.size();
+        plain.numa_nodes = options.numa_nodes.data();
+        plain.numa_node_count = options.numa_nodes.size();
+        if (options.log) {
+            log_ = std::make_unique<Log>(options.log);
+            plain.log = &call_log;
+            plain.log_data = log_.get();
+        }
         detail::check_transfer(waywiser_context_create(&plain, &context_));
     }
     ~Context() { waywiser_context_release(context_); }
     Context(Context&& other) noexcept
-        : context_(std::exchange(other.context_, nullptr)) {}
+        : log_(std::move(other.log_)), context_(std::exchange(other.context_, nullptr)) {}
     // Ends the context that this was first.
     Context& operator=(Context&& other) noexcept {
         if (this == &other) return *this;
         waywiser_context_release(std::exchange(context_, std::exchange(other.context_, nullptr)));
+        log_ = std::move(other.log_);
         return *this;
     }
     Context(const Context&) = delete;
@@ -472,6 +489,15 @@ private:
                                     to_index.size(), stream.get(), transfer);
     }
 
+    using Log = std::function<void(std::string_view)>;
+    static void call_log(void* log, const char* line) {
+        try {
+            (*static_cast<const Log*>(log))(line);
+        } catch (...) {  // NOLINT(bugprone-empty-catch): the thread is the library's
+        }
+    }
+
+    std::unique_ptr<Log> log_;  // the address stays when the context is moved
     waywiser_context* context_ = nullptr;
 };
 
