@@ -206,8 +206,8 @@ WAYWISER_API waywiser_status waywiser_describe(const void* data, size_t bytes,
                                                waywiser_description* description);
 
 /* Pinned memory of `bytes` at a NUMA node (-1: the node of the calling thread), which begins at a
- * page. Independent of any context. The caller frees *data. If there is no GPU or pinning fails, the memory is pageable:
- * waywiser_describe() shows which. */
+ * page. Independent of any context. The caller frees *data. If there is no GPU or pinning fails, the
+ * memory is pageable: waywiser_describe() shows which. */
 WAYWISER_API waywiser_status waywiser_pinned_alloc(size_t bytes, int numa, void** data);
 /* Waits for the GPUs that may use the memory, then frees it. Does nothing for NULL. Transfers that
  * use it must have ended, or been submitted. */

@@ -1,8 +1,11 @@
 // The function of a program that receives the warnings of a context.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <mutex>
@@ -128,6 +131,34 @@ TEST_F(LogOfAContext, StaysWithTheContextThatIsMoved) {
     chosen = {};
     EXPECT_EQ(lines.all().size(), 1U);
     EXPECT_NE(second.warnings(), "");
+}
+
+// The function waits for what never comes.
+TEST_F(LogOfAContext, HoldsUpNoExit) {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        fake::configure("");
+        ContextOptions chosen{
+            .threads = 2, .pinned_bytes = 4 * kMiB, .policy = "off", .quiet = true};
+        static std::atomic<bool> called{false};
+        chosen.log = [](std::string_view) {
+            called = true;
+            for (;;) pause();
+        };
+        auto* const context = new Context(chosen);  // lives until exit()
+        const gpu::Stream stream(0);  // the threads of the fake's default streams are the parent's
+        const std::vector<std::byte> from(16 * kMiB);
+        const gpu::DeviceBuffer device(0, from.size());
+        fake::configure("oom_at=1+");
+        gpu::free_bytes(0);
+        context->copy(device.data(), from.data(), from.size(), stream.handle());
+        while (!called) std::this_thread::yield();
+        std::exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST_F(LogOfAContext, MayThrow) {
