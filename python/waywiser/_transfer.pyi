@@ -62,6 +62,8 @@ class Context:
         list_multiprocessors: int | None = None,
         spin_seconds: float | None = None,
         policy: bytes = b"",
+        cpus: Sequence[int] = (),
+        numa_nodes: Sequence[int] = (),
     ) -> None: ...
     def _report_warnings(self) -> None: ...
     def close(self) -> None: ...
@@ -149,6 +151,27 @@ class HostMemory:
     @property
     def nbytes(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class PinnedRegistration:
+    """The memory of a host array, page-locked as long as this lives; see `register`."""
+
+    def __init__(self, array: Any) -> None: ...
+    def close(self) -> None:
+        """Waits for the GPUs that may use the memory, unlocks it and releases the array.
+
+        Does nothing the second time. Raises `GpuError` if it is unknown whether a GPU uses the
+        memory, because a stream is captured, say; it stays page-locked then.
+        """
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are page-locked; 0 after `close`."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        type: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
 
 def copy(dst: Any, src: Any, *, stream: Any = None) -> None:
     """Copies ``src`` to ``dst``, ordered in the stream.

@@ -207,7 +207,7 @@ def test_closed_streams_harm_nothing(closed: str) -> None:
     assert "--dry-run" in done.stdout
 
 
-@pytest.mark.parametrize("words", ["survey --help", "--version", "--cmake-dir"])
+@pytest.mark.parametrize("words", ["survey --help", "--version", "--cmake-dir", "--pkg-config-dir"])
 def test_a_closed_standard_output_cannot_be_written(words: str) -> None:
     done = waywiser_in_shell(f"{words} >&-")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

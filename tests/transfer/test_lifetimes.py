@@ -675,7 +675,8 @@ import ctypes, fake_gpu, gc, weakref
 for thing in (there.buffer, stream, gate):  # to free them waits for the GPU
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 host, there = np.zeros({STAGED}, np.uint8), GpuArray({STAGED})
-context = transfer.Context(threads=2, spin_seconds=1e-3)
+lines = []
+context = transfer.Context(threads=2, spin_seconds=1e-3, log=lines.append)
 fake_gpu.configure("devices=1;hang=copy@1")
 def interrupt():
     time.sleep(0.3)
@@ -694,6 +695,7 @@ except transfer.TransferTimeout:
     print("goes on")
 watched = weakref.ref(there.buffer)
 context.close()
+print("warned" if "must not be freed" in lines[-1] else lines)
 try:
     handle.result()
 except transfer.TransferInUse as error:
@@ -704,7 +706,7 @@ print("kept" if watched() is not None else "freed")
 """,
             fake_transfer_environment,
         )
-        expected = ["interrupted", "goes on", "in use", "kept"]
+        expected = ["interrupted", "goes on", "warned", "in use", "kept"]
         assert answer.stdout.splitlines() == expected, answer.stderr
         assert answer.returncode == 0
 

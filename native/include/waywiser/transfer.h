@@ -79,6 +79,9 @@ typedef enum waywiser_status {
     WAYWISER_IN_USE = 11
 } waywiser_status;
 
+/* The name of a status, "WAYWISER_TIMEOUT" say; for another value a text that says so. A constant
+ * text, never NULL. */
+WAYWISER_API const char* waywiser_status_name(waywiser_status status);
 /* The message of the last call of this thread that failed; never NULL. The library owns the text,
  * which is valid until the thread's next call that fails. */
 WAYWISER_API const char* waywiser_last_error(void);
@@ -123,6 +126,23 @@ typedef struct waywiser_options {
      * uses a CPU meanwhile. Copies of 1 to 64 MiB between pageable memory and a GPU that follow are
      * faster. */
     double spin_seconds;
+    /* The CPUs and the NUMA nodes on which threads of the context run, of those that the calling
+     * thread may use; both: CPUs that are in both. NULL: all of them. WAYWISER_INVALID if none is
+     * left, or if there is no such node. The default of `threads` is their number. Staging memory
+     * on the host is at nodes that have one of the CPUs, as if the process were bound to them. A
+     * thread of the program that works on its own copy stays where it is. */
+    const int* cpus;
+    size_t cpu_count;
+    const int* numa_nodes;
+    size_t numa_node_count;
+    /* Receives each warning of the context instead of stderr, also with `quiet`: one line without a
+     * line feed, valid during the call. A thread of the context calls it, for one warning at a time,
+     * with no lock held. It may call the library, but not release the context, and must not throw.
+     * Warnings of waywiser_context_create() have been received when that returns. It is not called
+     * after waywiser_context_release() has returned, which waits for it. In exit(), warnings go to
+     * stderr unless `quiet` is set, and a call in progress goes on. */
+    void (*log)(void* data, const char* line);
+    void* log_data; /* the first argument of `log` */
 } waywiser_options;
 
 /* `options` may be NULL. The caller releases *context. */
@@ -152,7 +172,7 @@ WAYWISER_API waywiser_status waywiser_context_usage(waywiser_context* context,
 /* Writes the warnings of the context so far, one line each, to `text`, an array of `capacity`
  * characters, cut to them with the final NUL; `text` may be NULL if `capacity` is 0. *needed: size
  * of all of them with the final NUL; 1 if there are none. Each is also written to stderr once per
- * process, unless the option `quiet` is set. */
+ * process, unless an option `quiet` or `log` is set. */
 WAYWISER_API waywiser_status waywiser_context_warnings(waywiser_context* context, char* text,
                                                        size_t capacity, size_t* needed);
 
@@ -186,13 +206,27 @@ typedef struct waywiser_description {
 WAYWISER_API waywiser_status waywiser_describe(const void* data, size_t bytes,
                                                waywiser_description* description);
 
-/* Pinned memory of `bytes` at a NUMA node (-1: the node of the calling thread). Independent of any
- * context. The caller frees *data. If there is no GPU or pinning fails, the memory is pageable:
- * waywiser_describe() shows which. */
+/* Pinned memory of `bytes` at a NUMA node (-1: the node of the calling thread), which begins at a
+ * page. Independent of any context. The caller frees *data. If there is no GPU or pinning fails, the
+ * memory is pageable: waywiser_describe() shows which. */
 WAYWISER_API waywiser_status waywiser_pinned_alloc(size_t bytes, int numa, void** data);
 /* Waits for the GPUs that may use the memory, then frees it. Does nothing for NULL. Transfers that
  * use it must have ended, or been submitted. */
 WAYWISER_API void waywiser_pinned_free(void* data);
+
+/* Page-locks memory that the program owns, for all GPUs and independent of any context: copies of it
+ * are copies of pinned memory from now on. The pages get contents if they had none. The memory stays
+ * the caller's, and must not be freed, resized or remapped before waywiser_unregister(). Fails with
+ * WAYWISER_INVALID if a part of it is registered, pinned otherwise, of a GPU or not mapped, for NULL
+ * and for 0 bytes; with WAYWISER_UNSUPPORTED without a GPU; with WAYWISER_OUT_OF_MEMORY if so much
+ * cannot be pinned. */
+WAYWISER_API waywiser_status waywiser_register(void* data, size_t bytes);
+/* Waits for the GPUs that may use the memory, then unlocks it. `data` is the address that was
+ * registered, else it fails with WAYWISER_INVALID. Transfers that use it must have ended, or been
+ * submitted. Fails with WAYWISER_GPU, and the memory stays registered, if it is unknown whether a
+ * GPU uses it: while a stream is captured, say. In a forked child it does nothing for registrations
+ * of the parent. */
+WAYWISER_API waywiser_status waywiser_unregister(void* data);
 
 /* --- transfers --------------------------------------------------------------------------- */
 

@@ -14,11 +14,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <memory_resource>
+#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -33,6 +37,8 @@ public:
     TransferError(waywiser_status status, const std::string& message, int error, std::size_t moved)
         : std::runtime_error(message), status_(status), errno_(error), moved_(moved) {}
     [[nodiscard]] waywiser_status status() const { return status_; }
+    // "WAYWISER_TIMEOUT", say.
+    [[nodiscard]] const char* status_name() const { return waywiser_status_name(status_); }
     // The errno value if a file operation failed, else 0.
     [[nodiscard]] int error_number() const { return errno_; }
     // Bytes that had arrived when the transfer failed.
@@ -206,6 +212,11 @@ struct ContextOptions {
     std::string policy{};  // NOLINT(readability-redundant-member-init): no warning if omitted
     bool quiet = false;
     double spin_seconds = 0;
+    std::vector<int> cpus{};        // NOLINT(readability-redundant-member-init): as above
+    std::vector<int> numa_nodes{};  // NOLINT(readability-redundant-member-init): as above
+    // Receives each warning instead of stderr, in a thread of the context. It may call the library,
+    // but not end the context. What it throws is dropped.
+    std::function<void(std::string_view line)> log{};  // NOLINT(readability-redundant-member-init)
 };
 
 // What a write does when the file has its bytes; see the flags WAYWISER_WRITE_… in transfer.h.
@@ -316,7 +327,8 @@ private:
 
 // Threads and staging memory that transfers share. Thread safe. The destructor cancels transfers
 // that wait for their stream and waits for those that its threads have started. Copies of the GPU
-// runtime (pinned memory, lists, small copies) continue in their stream.
+// runtime (pinned memory, lists, small copies) continue in their stream. Calls on a context that
+// was moved from fail with WAYWISER_INVALID.
 class Context {
 public:
     explicit Context(const ContextOptions& options = {}) {
@@ -334,9 +346,27 @@ public:
         plain.policy = options.policy.c_str();
         plain.quiet = options.quiet ? 1 : 0;
         plain.spin_seconds = options.spin_seconds;
+        plain.cpus = options.cpus.data();
+        plain.cpu_count = options.cpus.size();
+        plain.numa_nodes = options.numa_nodes.data();
+        plain.numa_node_count = options.numa_nodes.size();
+        if (options.log) {
+            log_ = std::make_unique<Log>(options.log);
+            plain.log = &call_log;
+            plain.log_data = log_.get();
+        }
         detail::check_transfer(waywiser_context_create(&plain, &context_));
     }
     ~Context() { waywiser_context_release(context_); }
+    Context(Context&& other) noexcept
+        : log_(std::move(other.log_)), context_(std::exchange(other.context_, nullptr)) {}
+    // Ends the context that this was first.
+    Context& operator=(Context&& other) noexcept {
+        if (this == &other) return *this;
+        waywiser_context_release(std::exchange(context_, std::exchange(other.context_, nullptr)));
+        log_ = std::move(other.log_);
+        return *this;
+    }
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
 
@@ -355,9 +385,10 @@ public:
     }
     // The same, but returns like copy_and_wait(), and sets what the caller passes: whether a GPU's
     // side is free too, and the bytes of files that were moved.
-    TransferHandle submit_and_wait(std::span<const Operation> operations, StreamRef stream = {},
-                                   double timeout = -1, bool* ended = nullptr,
-                                   std::size_t* moved = nullptr) {
+    [[nodiscard]] TransferHandle submit_and_wait(std::span<const Operation> operations,
+                                                 StreamRef stream = {}, double timeout = -1,
+                                                 bool* ended = nullptr,
+                                                 std::size_t* moved = nullptr) {
         return made_and_ended(ended, [&](int* flag, waywiser_transfer** left) {
             return waywiser_submit_and_wait(context_, operations.data(), operations.size(),
                                             stream.get(), timeout, flag, moved, left);
@@ -380,9 +411,9 @@ public:
     // also if it is pinned. The handle is empty, unless that is not so after `timeout` seconds
     // (negative: without limit): then it is that of the copy, which goes on. *ended, if given:
     // whether a GPU's side is free too.
-    TransferHandle copy_and_wait(void* to, const void* from, std::size_t bytes,
-                                 StreamRef stream = {}, double timeout = -1,
-                                 bool* ended = nullptr) {
+    [[nodiscard]] TransferHandle copy_and_wait(void* to, const void* from, std::size_t bytes,
+                                               StreamRef stream = {}, double timeout = -1,
+                                               bool* ended = nullptr) {
         return made_and_ended(ended, [&](int* flag, waywiser_transfer** left) {
             return waywiser_copy_and_wait(context_, to, from, bytes, stream.get(), timeout, flag,
                                           left);
@@ -401,9 +432,11 @@ public:
                     std::span<const std::size_t> sizes, StreamRef stream = {}) {
         detail::check_transfer(batch(to, from, sizes, stream, nullptr));
     }
-    TransferHandle copy_batch_and_wait(std::span<void* const> to, std::span<const void* const> from,
-                                       std::span<const std::size_t> sizes, StreamRef stream = {},
-                                       double timeout = -1, bool* ended = nullptr) {
+    [[nodiscard]] TransferHandle copy_batch_and_wait(std::span<void* const> to,
+                                                     std::span<const void* const> from,
+                                                     std::span<const std::size_t> sizes,
+                                                     StreamRef stream = {}, double timeout = -1,
+                                                     bool* ended = nullptr) {
         check_batch(to, from, sizes);
         return made_and_ended(ended, [&](int* flag, waywiser_transfer** left) {
             return waywiser_copy_batch_and_wait(context_, to.data(), from.data(), sizes.data(),
@@ -424,11 +457,10 @@ public:
                      std::span<const std::int64_t> from_index, StreamRef stream = {}) {
         detail::check_transfer(blocks(to, from, block, to_index, from_index, stream, nullptr));
     }
-    TransferHandle copy_blocks_and_wait(BlockArray<void> to, BlockArray<const void> from,
-                                        std::size_t block, std::span<const std::int64_t> to_index,
-                                        std::span<const std::int64_t> from_index,
-                                        StreamRef stream = {}, double timeout = -1,
-                                        bool* ended = nullptr) {
+    [[nodiscard]] TransferHandle copy_blocks_and_wait(
+        BlockArray<void> to, BlockArray<const void> from, std::size_t block,
+        std::span<const std::int64_t> to_index, std::span<const std::int64_t> from_index,
+        StreamRef stream = {}, double timeout = -1, bool* ended = nullptr) {
         check_blocks(to_index, from_index);
         return made_and_ended(ended, [&](int* flag, waywiser_transfer** left) {
             return waywiser_copy_blocks_and_wait(context_, to.data, to.stride, to.count, from.data,
@@ -473,9 +505,10 @@ public:
     // Like read(), which sets `moved`, but waits for the stream at most `timeout` seconds
     // (negative: without limit). Returns the transfer if it has not begun by then: it follows the
     // stream, the file and the memory stay in use, and `moved` is 0.
-    TransferHandle read_and_wait(int file, std::uint64_t offset, void* to, std::size_t bytes,
-                                 std::size_t& moved, StreamRef stream = {}, double timeout = -1,
-                                 bool* ended = nullptr) {
+    [[nodiscard]] TransferHandle read_and_wait(int file, std::uint64_t offset, void* to,
+                                               std::size_t bytes, std::size_t& moved,
+                                               StreamRef stream = {}, double timeout = -1,
+                                               bool* ended = nullptr) {
         waywiser_transfer* left = nullptr;
         int flag = 0;
         const waywiser_status status = waywiser_read_and_wait(
@@ -502,9 +535,10 @@ public:
         return moved;
     }
     // As read_and_wait().
-    TransferHandle write_and_wait(int file, std::uint64_t offset, const void* from,
-                                  std::size_t bytes, std::size_t& moved, StreamRef stream = {},
-                                  double timeout = -1, WriteEnd end = {}, bool* ended = nullptr) {
+    [[nodiscard]] TransferHandle write_and_wait(int file, std::uint64_t offset, const void* from,
+                                                std::size_t bytes, std::size_t& moved,
+                                                StreamRef stream = {}, double timeout = -1,
+                                                WriteEnd end = {}, bool* ended = nullptr) {
         waywiser_transfer* left = nullptr;
         int flag = 0;
         const waywiser_status status =
@@ -629,6 +663,15 @@ private:
                                     to_index.size(), stream.get(), transfer);
     }
 
+    using Log = std::function<void(std::string_view)>;
+    static void call_log(void* log, const char* line) {
+        try {
+            (*static_cast<const Log*>(log))(line);
+        } catch (...) {  // NOLINT(bugprone-empty-catch): the thread is the library's
+        }
+    }
+
+    std::unique_ptr<Log> log_;  // the address stays when the context is moved
     waywiser_context* context_ = nullptr;
 };
 
@@ -652,6 +695,14 @@ public:
         detail::check_transfer(waywiser_pinned_alloc(bytes, numa, &data_));
     }
     ~PinnedBuffer() { waywiser_pinned_free(data_); }
+    PinnedBuffer(PinnedBuffer&& other) noexcept
+        : bytes_(std::exchange(other.bytes_, 0)), data_(std::exchange(other.data_, nullptr)) {}
+    PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+        if (this == &other) return *this;
+        bytes_ = std::exchange(other.bytes_, 0);
+        waywiser_pinned_free(std::exchange(data_, std::exchange(other.data_, nullptr)));
+        return *this;
+    }
     PinnedBuffer(const PinnedBuffer&) = delete;
     PinnedBuffer& operator=(const PinnedBuffer&) = delete;
     [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(data_); }
@@ -660,6 +711,90 @@ public:
 private:
     std::size_t bytes_;
     void* data_ = nullptr;
+};
+
+// Memory that the program owns, page-locked for all GPUs as long as this lives; see
+// waywiser_register(). The destructor waits for the GPUs that may use it; the memory must still
+// exist then.
+class PinnedRegistration {
+public:
+    PinnedRegistration(void* data, std::size_t bytes) : bytes_(bytes) {
+        detail::check_transfer(waywiser_register(data, bytes));
+        data_ = data;
+    }
+    template <class T, std::size_t Extent>
+        requires(!std::is_const_v<T>)
+    explicit PinnedRegistration(std::span<T, Extent> memory)
+        : PinnedRegistration(memory.data(), memory.size_bytes()) {}
+    ~PinnedRegistration() {
+        if (data_ != nullptr) waywiser_unregister(data_);
+    }
+    PinnedRegistration(PinnedRegistration&& other) noexcept
+        : bytes_(std::exchange(other.bytes_, 0)), data_(std::exchange(other.data_, nullptr)) {}
+    PinnedRegistration& operator=(PinnedRegistration&& other) noexcept {
+        if (this == &other) return *this;
+        bytes_ = std::exchange(other.bytes_, 0);
+        void* const before = std::exchange(data_, std::exchange(other.data_, nullptr));
+        if (before != nullptr) waywiser_unregister(before);
+        return *this;
+    }
+    PinnedRegistration(const PinnedRegistration&) = delete;
+    PinnedRegistration& operator=(const PinnedRegistration&) = delete;
+    // Unregisters the memory now. Unlike the destructor it throws if that fails, and the memory is
+    // registered then. Does nothing the second time.
+    void release() {
+        if (data_ == nullptr) return;
+        detail::check_transfer(waywiser_unregister(data_));
+        bytes_ = 0;
+        data_ = nullptr;
+    }
+    [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(data_); }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+private:
+    std::size_t bytes_;
+    void* data_ = nullptr;
+};
+
+// Pinned memory for containers of std::pmr, each allocation as by PinnedBuffer: whole pages, and
+// slow to make and to free. Put a std::pmr::synchronized_pool_resource above it for small ones.
+// Thread safe. Throws std::bad_alloc.
+class PinnedResource : public std::pmr::memory_resource {
+public:
+    explicit PinnedResource(int numa = -1) : numa_(numa) {}
+
+private:
+    // waywiser_pinned_alloc() aligns to pages. A greater alignment begins behind the first page,
+    // and the word before it is the start of the allocation.
+    static constexpr std::size_t kPage = 4096;
+
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+        const std::size_t more = alignment <= kPage ? 0 : alignment + kPage;
+        void* start = nullptr;
+        if (bytes > SIZE_MAX - more ||
+            waywiser_pinned_alloc(bytes + more, numa_, &start) != WAYWISER_OK) {
+            throw std::bad_alloc();
+        }
+        if (more == 0) return start;
+        void* aligned = static_cast<std::byte*>(start) + kPage;
+        std::size_t space = bytes + alignment;
+        std::align(alignment, bytes, aligned, space);
+        static_cast<void**>(aligned)[-1] = start;
+        return aligned;
+    }
+    void do_deallocate(void* data, std::size_t /*bytes*/, std::size_t alignment) override {
+        waywiser_pinned_free(alignment <= kPage ? data : static_cast<void**>(data)[-1]);
+    }
+    // Whether one frees what the other allocates: nodes do not matter for that.
+    [[nodiscard]] bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+#if defined(__cpp_rtti)
+        return dynamic_cast<const PinnedResource*>(&other) != nullptr;
+#else
+        return this == &other;
+#endif
+    }
+
+    int numa_;
 };
 
 }  // namespace waywiser

@@ -2,11 +2,13 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "errors.hpp"
 #include "gil_release.hpp"
@@ -48,6 +50,10 @@ waywiser_options options_of(const Options& options) {
     plain.list_multiprocessors = options.list_multiprocessors;
     plain.spin_seconds = options.spin_seconds;
     plain.policy = options.policy.c_str();
+    plain.cpus = options.cpus.data();
+    plain.cpu_count = options.cpus.size();
+    plain.numa_nodes = options.numa_nodes.data();
+    plain.numa_node_count = options.numa_nodes.size();
     plain.quiet = 1;  // report_warnings() reports them
     return plain;
 }
@@ -57,11 +63,19 @@ waywiser_options options_of(const Options& options) {
 void count_forks() { pthread_atfork(nullptr, nullptr, after_fork); }
 
 waywiser_status ContextState::create(const Options& options, std::shared_ptr<ContextState>& made) {
-    const waywiser_options plain = options_of(options);
+    auto received = std::make_unique<Received>();
+    waywiser_options plain = options_of(options);
+    // A thread of the library calls it, which must not take the GIL.
+    plain.log = [](void* data, const char* line) {
+        auto& own = *static_cast<Received*>(data);
+        const std::lock_guard lock(own.mutex);
+        own.lines.emplace_back(line);
+    };
+    plain.log_data = received.get();
     waywiser_context* context = nullptr;
     const waywiser_status status = waywiser_context_create(&plain, &context);
     if (status != WAYWISER_OK) return status;
-    made.reset(new ContextState(context));
+    made.reset(new ContextState(context, std::move(received)));
     if (waywiser_require_gpu(context) != WAYWISER_OK) made->no_gpu_ = waywiser_last_error();
     const std::lock_guard lock(registry().mutex);
     std::erase_if(registry().contexts, [](const auto& known) { return known.expired(); });
@@ -124,7 +138,12 @@ std::vector<std::string> ContextState::new_warnings() {
     looked_ = true;
     {
         const std::shared_lock lock(mutex_, std::try_to_lock);
-        if (!lock.owns_lock() || context_ == nullptr) return {};
+        if (!lock.owns_lock()) return {};
+        if (context_ == nullptr) {
+            if (std::exchange(looked_closed_, true)) return {};
+            const std::lock_guard received(received_->mutex);
+            return received_->lines;
+        }
         std::size_t needed = 0;
         const waywiser_status status = waywiser_context_warnings(context_, nullptr, 0, &needed);
         if (status != WAYWISER_OK || needed == reported_) return {};
@@ -133,9 +152,28 @@ std::vector<std::string> ContextState::new_warnings() {
     return warnings();
 }
 
-void report_warnings(ContextState& state, Py_ssize_t level) {
+std::vector<std::string> ContextState::for_log(const std::vector<std::string>& warnings) {
+    const std::size_t from = std::min(std::exchange(logged_, warnings.size()), warnings.size());
+    return {warnings.begin() + static_cast<std::ptrdiff_t>(from), warnings.end()};
+}
+
+void report_warnings(ContextState& state, Py_ssize_t level, nb::handle context) {
     static auto& reported = *new std::set<std::string>();  // guarded by the GIL
-    for (const std::string& text : state.new_warnings()) {
+    const std::vector<std::string> warnings = state.new_warnings();
+    if (warnings.empty()) return;
+    const nb::object log = context.is_valid() ? attribute(context, "_log") : nb::object();
+    if (log.is_valid() && !log.is_none()) {
+        for (const std::string& text : state.for_log(warnings)) {
+            try {
+                log(text_of(text));
+            } catch (nb::python_error& error) {
+                error.restore();
+                PyErr_WriteUnraisable(log.ptr());
+            }
+        }
+        return;
+    }
+    for (const std::string& text : warnings) {
         if (!reported.insert(text).second) continue;
         if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), level) != 0) throw nb::python_error();
     }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "operand.hpp"
@@ -35,6 +36,8 @@ struct Options {
     std::size_t list_multiprocessors = 0;
     double spin_seconds = 0;
     std::string policy;
+    std::vector<int> cpus;
+    std::vector<int> numa_nodes;
 };
 
 class ContextState {
@@ -61,8 +64,10 @@ public:
     // The warnings of the library's context so far. Never waits. Needs the GIL.
     [[nodiscard]] std::vector<std::string> warnings();
     // The same, but only if there are more than at the last call of this. Takes no lock until the
-    // library was called.
+    // library was called. After close(): also those of closing it.
     [[nodiscard]] std::vector<std::string> new_warnings();
+    // Those of them that a log has not got yet, which has them then.
+    [[nodiscard]] std::vector<std::string> for_log(const std::vector<std::string>& warnings);
 
     // Keeps the context open for one call. Create and use it without the GIL.
     class Use {
@@ -82,25 +87,36 @@ public:
     };
 
 private:
-    explicit ContextState(waywiser_context* context) : context_(context), process_(fork_count()) {}
+    // The lines that the library's context has given to its log.
+    struct Received {
+        std::mutex mutex;
+        std::vector<std::string> lines;
+    };
+
+    ContextState(waywiser_context* context, std::unique_ptr<Received> received)
+        : context_(context), received_(std::move(received)), process_(fork_count()) {}
 
     void release(std::unique_lock<std::shared_timed_mutex> lock);
 
     std::shared_timed_mutex mutex_;
     waywiser_context* context_;
+    const std::unique_ptr<Received> received_;
     unsigned process_;
     std::atomic<bool> has_calls_{false};  // calls of the library, which may find what to warn of
     bool looked_ = false;                 // for the warnings of its creation; by the GIL
-    std::size_t reported_ = 1;  // size of the text of the warnings at the last look; by the GIL
-    std::string no_gpu_;        // why the library can use no GPU; empty if it can
+    std::size_t reported_ = 1;    // size of the text of the warnings at the last look; by the GIL
+    std::size_t logged_ = 0;      // warnings that a log of the program has; by the GIL
+    bool looked_closed_ = false;  // for the warnings of closing it; by the GIL
+    std::string no_gpu_;          // why the library can use no GPU; empty if it can
 };
 
 [[noreturn]] void raise_closed();
 
 // Reports new warnings of the context as UserWarning, each once per process, at the line of the
-// innermost Python function or of its `level - 1`-th caller. Needs the GIL. Throws what the program
-// makes of a warning.
-void report_warnings(ContextState& state, Py_ssize_t level = 1);
+// innermost Python function or of its `level - 1`-th caller. If the Python object `context` has a
+// log, that gets them instead, all of them, and what it raises is only reported. Needs the GIL.
+// Throws what the program makes of a warning.
+void report_warnings(ContextState& state, Py_ssize_t level = 1, nanobind::handle context = {});
 
 // The default context of the module's functions, created at the first call. Needs the GIL.
 const std::shared_ptr<ContextState>& default_context();

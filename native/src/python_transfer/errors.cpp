@@ -53,15 +53,14 @@ Failure failure_of(waywiser_status status) {
     return Failure::internal;
 }
 
-// Messages may contain bytes that are not UTF-8, from names in other encodings.
+}  // namespace
+
 nb::object text_of(const std::string& bytes) {
     PyObject* const text = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()),
                                                 "backslashreplace");
     if (text == nullptr) throw nb::python_error();
     return nb::steal(text);
 }
-
-}  // namespace
 
 CallScope::CallScope(const char* name) : before_(call_under_way) { call_under_way = name; }
 CallScope::~CallScope() { call_under_way = before_; }
@@ -77,7 +76,7 @@ std::string given(nb::handle object) {
     return "of type " + name_of_type(object);
 }
 
-void raise(Failure kind, const Message& message, std::size_t moved, int error) {
+void raise(Failure kind, const Message& message, std::size_t moved, int error, const char* status) {
     const nb::object type =
         nb::module_::import_("waywiser.transfer.errors").attr(class_of(kind, error));
     nb::dict fields;
@@ -86,7 +85,11 @@ void raise(Failure kind, const Message& message, std::size_t moved, int error) {
     fields["moved"] = moved;
     if (kind == Failure::file) fields["number"] = error;
     const nb::object made = type(text_of(message.what), **fields);
-    if (kind == Failure::gpu_lost) made.attr("lost") = true;
+    if (kind == Failure::gpu_lost) {
+        made.attr("lost") = true;
+        made.attr("status") = waywiser_status_name(WAYWISER_GPU_LOST);
+    }
+    if (status != nullptr) made.attr("status") = status;
     PyErr_SetObject(type.ptr(), made.ptr());
     throw nb::python_error();
 }
@@ -97,7 +100,9 @@ void raise_status(waywiser_status status, std::size_t moved) {
 
 void raise_status(waywiser_status status, const std::string& message, std::size_t moved, int error,
                   const std::string& file_call) {
-    if (status != WAYWISER_IO) raise(failure_of(status), {.what = message}, moved);
+    if (status != WAYWISER_IO) {
+        raise(failure_of(status), {.what = message}, moved, 0, waywiser_status_name(status));
+    }
     if (error == EBADF && !file_call.empty()) {  // the number that failed is of a duplicate
         raise(Failure::file,
               {.what = "the file is not open for this",

@@ -42,6 +42,8 @@ private:
 std::string name_of_type(nanobind::handle object);
 // "of type list", or "None": what was given for an argument.
 std::string given(nanobind::handle object);
+// As str. Bytes that are not UTF-8, from names in other encodings, are written as \xNN.
+nanobind::object text_of(const std::string& bytes);
 
 // One line: what happened, where, and the remedy. An empty `where` is the call under way.
 struct Message {
@@ -51,7 +53,9 @@ struct Message {
 };
 
 // Needs the GIL, like all functions below. `error` is an errno value.
-[[noreturn]] void raise(Failure kind, const Message& message, std::size_t moved = 0, int error = 0);
+// `status`: the name of the status in C, if the library returned one.
+[[noreturn]] void raise(Failure kind, const Message& message, std::size_t moved = 0, int error = 0,
+                        const char* status = nullptr);
 // The failure that a call of the library returned. Call it in the thread that made the call.
 [[noreturn]] void raise_status(waywiser_status status, std::size_t moved = 0);
 // `file_call`: the file and what was done with it, for calls on files.

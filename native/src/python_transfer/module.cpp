@@ -16,6 +16,7 @@
 #include "errors.hpp"
 #include "gil_release.hpp"
 #include "host_memory.hpp"
+#include "host_registration.hpp"
 #include "pending_transfers.hpp"
 #include "streams.hpp"
 
@@ -51,11 +52,13 @@ struct PyContext {
             const GilRelease unlocked;
             status = ContextState::create(options, state);
         }
-        if (status == WAYWISER_INVALID) {  // of all options, only relays can be invalid
+        if (status == WAYWISER_INVALID) {
+            const bool has_cpus = !options.cpus.empty() || !options.numa_nodes.empty();
             raise(Failure::invalid_transfer,
                   {.what = waywiser_last_error(),
                    .where = "Context",
-                   .remedy = "pass relays=[...] with numbers of machine()[\"gpus\"]"});
+                   .remedy = has_cpus ? ""  // the message has one
+                                      : "pass relays=[...] with numbers of machine()[\"gpus\"]"});
         }
         check(status);
     }
@@ -69,6 +72,8 @@ struct PyContext {
         }
         prune_all();
     }
+    // Reports what has come up since the last call.
+    void report(Py_ssize_t level = 1) { report_warnings(*state, level, nb::find(this)); }
 };
 
 using Object = nb::handle;
@@ -171,14 +176,14 @@ Result returned(Result result) {
 }
 
 // Makes a call, and reports the warnings that have come up since the last one.
-template <class Call, class... Arguments>
-auto reporting(const Context& context, Call call, Arguments... arguments) {
+template <class Report, class Call, class... Arguments>
+auto reporting(const Context& context, const Report& report, Call call, Arguments... arguments) {
     if constexpr (std::is_void_v<decltype(call(context, arguments...))>) {
         call(context, arguments...);
-        report_warnings(*context);
+        report();
     } else {
         auto result = returned(call(context, arguments...));
-        report_warnings(*context);
+        report();
         return result;
     }
 }
@@ -223,7 +228,7 @@ struct DefineMethods {
             name,
             [call, where = call_of(name)](PyContext& self, Arguments... arguments) {
                 const CallScope here(where.c_str());
-                return reporting(self.state, call, arguments...);
+                return reporting(self.state, [&] { self.report(); }, call, arguments...);
             },
             extra...);
         reject_other_arguments(scope, name, "", extra...);
@@ -240,7 +245,7 @@ struct DefineFunctions {
             [call, where = call_of(name)](Arguments... arguments) {
                 const CallScope here(where.c_str());
                 const Context& context = default_context();
-                return reporting(context, call, arguments...);
+                return reporting(context, [&] { report_warnings(*context); }, call, arguments...);
             },
             extra...);
         Signature signature = signature_of(name, extra...);
@@ -329,7 +334,8 @@ void bind_context(nb::module_& m) {
            std::optional<std::size_t> pinned_bytes, std::vector<int> relays,
            std::optional<std::size_t> relay_bytes, std::optional<std::size_t> max_queued_bytes,
            bool plain, bool peer_access, std::optional<std::size_t> list_multiprocessors,
-           std::optional<double> spin_seconds, const nb::bytes& policy) {
+           std::optional<double> spin_seconds, const nb::bytes& policy, std::vector<int> cpus,
+           std::vector<int> numa_nodes) {
             new (self) PyContext({.threads = threads.value_or(0),
                                   .pinned_bytes = pinned_bytes.value_or(0),
                                   .relays = std::move(relays),
@@ -339,19 +345,26 @@ void bind_context(nb::module_& m) {
                                   .peer_access = peer_access,
                                   .list_multiprocessors = list_multiprocessors.value_or(0),
                                   .spin_seconds = spin_seconds.value_or(0),
-                                  .policy = policy.c_str()});
+                                  .policy = policy.c_str(),
+                                  .cpus = std::move(cpus),
+                                  .numa_nodes = std::move(numa_nodes)});
         },
         nb::kw_only(), "threads"_a = nb::none(), "pinned_bytes"_a = nb::none(),
         "relays"_a = std::vector<int>(), "relay_bytes"_a = nb::none(),
         "max_queued_bytes"_a = nb::none(), "plain"_a = false, "peer_access"_a = true,
         "list_multiprocessors"_a = nb::none(), "spin_seconds"_a = nb::none(),
-        "policy"_a = nb::bytes(""));
-    context.def("_report_warnings", [](PyContext& self) { report_warnings(*self.state, 2); });
-    context.def("close", &PyContext::close);
+        "policy"_a = nb::bytes(""), "cpus"_a = std::vector<int>(),
+        "numa_nodes"_a = std::vector<int>());
+    const auto close = [](PyContext& self) {
+        self.close();
+        self.report();
+    };
+    context.def("_report_warnings", [](PyContext& self) { self.report(2); });
+    context.def("close", close);
     context.def("__enter__", [](Object self) { return self; });
     context.def(
-        "__exit__", [](PyContext& self, Object, Object, Object) { self.close(); }, "type"_a.none(),
-        "value"_a.none(), "traceback"_a.none());
+        "__exit__", [close](PyContext& self, Object, Object, Object) { close(self); },
+        "type"_a.none(), "value"_a.none(), "traceback"_a.none());
     define_calls(DefineMethods{context});
 }
 
@@ -383,6 +396,7 @@ NB_MODULE(_transfer, m) {
     bind_handle(m);
     bind_context(m);
     bind_host_memory(m);
+    bind_host_registration(m);
     define_calls(DefineFunctions{m});
     m.def("machine_json", &machine_json);
     nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {

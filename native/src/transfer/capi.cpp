@@ -18,6 +18,7 @@
 #include "transfer/capi_lists.hpp"
 #include "transfer/copy.hpp"
 #include "transfer/copy_method.hpp"
+#include "transfer/cpu_choice.hpp"
 #include "transfer/describe.hpp"
 #include "transfer/discover.hpp"
 #include "transfer/engine.hpp"
@@ -34,7 +35,6 @@
 
 using namespace waywiser;  // the whole file uses it
 using namespace waywiser::capi;
-using transfer::CallerStream;
 using transfer::Engine;
 
 namespace {
@@ -70,7 +70,9 @@ transfer::EngineOptions engine_options(const waywiser_options& known) {
         .spin_seconds = known.spin_seconds,
         .plain = known.plain != 0,
         .peer_access = known.no_peer_access == 0,
-        .report_warnings = known.quiet == 0};
+        .report_warnings = known.quiet == 0,
+        .log = {.call = known.log, .data = known.log_data},
+        .cpus = {}};
     add_environment(options);
     if (!(known.spin_seconds >= 0 && known.spin_seconds <= kMostSpinSeconds)) {
         throw transfer::InvalidCopy("spin_seconds is " + std::to_string(known.spin_seconds) +
@@ -81,6 +83,18 @@ transfer::EngineOptions engine_options(const waywiser_options& known) {
     }
     options.relays.assign(known.relays, known.relays + known.relay_count);
     return options;
+}
+
+transfer::CpuChoice cpu_choice(const waywiser_options& known) {
+    if (known.cpu_count > 0) {
+        need_argument(known.cpus, "options.cpus", "the numbers of cpu_count CPUs");
+    }
+    if (known.numa_node_count > 0) {
+        need_argument(known.numa_nodes, "options.numa_nodes",
+                      "the numbers of numa_node_count NUMA nodes");
+    }
+    return {.cpus = {known.cpus, known.cpus + known.cpu_count},
+            .numa_nodes = {known.numa_nodes, known.numa_nodes + known.numa_node_count}};
 }
 
 Machine discovered() {
@@ -135,8 +149,12 @@ waywiser_status waywiser_context_create(const waywiser_options* options,
             found =
                 transfer::policy_of_process(known.policy == nullptr ? "" : known.policy, machine);
         }
+        const transfer::CpuChoice cpus = cpu_choice(known);
+        chosen.cpus = transfer::restrict_cpus(machine, cpus);
+        chosen.own_cpus = !cpus.cpus.empty();
         auto made = std::make_unique<waywiser_context>();
         made->engine = Engine::make(std::move(machine), std::move(chosen), found);
+        made->engine->log().wait();
         *context = made.release();
     });
 }
@@ -146,6 +164,7 @@ void waywiser_context_release(waywiser_context* context) {
     if (context == nullptr || context->engine->forked()) return;
     const gpu::CallerState keep;
     context->engine->stop();
+    context->engine->log().end();
     delete context;
 }
 

@@ -4,37 +4,21 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <csignal>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "gpu/gpu.hpp"
 #include "host/affinity.hpp"
+#include "transfer/signals_blocked.hpp"
 
 namespace waywiser::transfer {
-namespace {
-
-// Blocks signals, which are for the program's own threads, in threads that are started here.
-class SignalsBlocked {
-public:
-    SignalsBlocked() {
-        sigset_t all{};
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-private:
-    sigset_t before_{};
-};
-
-}  // namespace
-
-CopyThreads::CopyThreads(const Machine& machine, std::size_t most,
+CopyThreads::CopyThreads(const Machine& machine, std::vector<int> cpus, std::size_t most,
                          std::function<void(int node)> work)
-    : machine_(machine), most_(most), work_(std::move(work)) {}
+    : cpus_(std::move(cpus)), most_(most), work_(std::move(work)) {
+    std::ranges::copy_if(machine.numa, std::back_inserter(nodes_),
+                         [](const NumaNode& node) { return !node.cpus.empty(); });
+}
 
 void CopyThreads::run(std::size_t index) {
     pthread_setname_np(pthread_self(), "waywiser-copy");
@@ -42,10 +26,12 @@ void CopyThreads::run(std::size_t index) {
     gpu::relax_capture();
     int own = -1;
     // The thread that starts it may be bound to a single CPU.
-    if (!machine_.numa.empty()) {
-        const NumaNode& node = machine_.numa[index % machine_.numa.size()];
+    if (!nodes_.empty()) {
+        const NumaNode& node = nodes_[index % nodes_.size()];
         const bool bound = host::run_on(node.cpus);
-        if (bound && machine_.numa.size() > 1) own = node.index;
+        if (bound && nodes_.size() > 1) own = node.index;
+    } else {
+        host::run_on(cpus_);
     }
     work_(own);
     const std::lock_guard lock(mutex_);

@@ -15,13 +15,15 @@
 namespace waywiser::transfer {
 
 // Thread safe. Its lock guards the threads and is held while they are created; nothing else is
-// locked then. The machine must outlive it. Call join() before the destructor, or detach(), after
-// which it must never be destroyed.
+// locked then. Call join() before the destructor, or detach(), after which it must never be
+// destroyed.
 class CopyThreads {
 public:
-    // At most `most` threads, spread over the NUMA nodes. Each calls `work` with the node to whose
-    // CPUs it is bound, or -1.
-    CopyThreads(const Machine& machine, std::size_t most, std::function<void(int node)> work);
+    // At most `most` threads, spread over the NUMA nodes that have CPUs. Without such nodes they
+    // run on `cpus`, if there are any. Each calls `work` with the node to whose CPUs it is bound,
+    // or -1.
+    CopyThreads(const Machine& machine, std::vector<int> cpus, std::size_t most,
+                std::function<void(int node)> work);
     CopyThreads(const CopyThreads&) = delete;
     CopyThreads& operator=(const CopyThreads&) = delete;
 
@@ -34,13 +36,16 @@ public:
     static constexpr std::chrono::milliseconds kJoinStep{10};
     // Gives up the threads that are left.
     void detach();
+    // The number of nodes over which they are spread.
+    [[nodiscard]] std::size_t nodes() const { return nodes_.size(); }
     // Takes no lock; 0 after join() has begun.
     [[nodiscard]] std::size_t size() const { return size_; }
 
 private:
     void run(std::size_t index);
 
-    const Machine& machine_;
+    std::vector<NumaNode> nodes_;  // constant
+    const std::vector<int> cpus_;
     const std::size_t most_;
     const std::function<void(int)> work_;
     std::atomic<std::size_t> size_{0};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "gpu/gpu.hpp"
@@ -56,6 +57,18 @@ std::vector<int> parse_cpu_list(const std::string& text) {
         for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
     }
     return cpus;
+}
+
+std::string cpu_list(const std::vector<int>& numbers) {
+    std::string out;
+    for (auto first = numbers.begin(); first != numbers.end();) {
+        auto last = first;
+        while (std::next(last) != numbers.end() && *std::next(last) == *last + 1) ++last;
+        out += (out.empty() ? "" : ",") + std::to_string(*first);
+        if (last != first) out += '-' + std::to_string(*last);
+        first = std::next(last);
+    }
+    return out.empty() ? "none" : out;
 }
 
 std::vector<NumaNode> numa_nodes(const fs::path& system) {

@@ -18,6 +18,8 @@ int numa_of_pci(const std::string& address,
                 const std::filesystem::path& devices = "/sys/bus/pci/devices");
 // Parses the kernel's format of CPU lists: "0-3,8".
 std::vector<int> parse_cpu_list(const std::string& text);
+// Numbers in ascending order in that format; "none" without any.
+std::string cpu_list(const std::vector<int>& numbers);
 
 // Creates no context on any GPU. Without a usable GPU the machine has none.
 Machine discover_machine();

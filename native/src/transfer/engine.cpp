@@ -38,22 +38,26 @@ std::shared_ptr<Engine> Engine::make(Machine machine, EngineOptions options,
 Engine::Engine(Machine machine, EngineOptions options, const FoundPolicy& found)
     : machine_(std::move(machine)),
       options_(completed(std::move(options))),
-      warnings_(options_.report_warnings),
+      warnings_(options_.report_warnings, options_.log, options_.cpus),
       peers_(machine_, options_.peer_access),
       staging_(machine_, options_, warnings_, [this] { schedule_.wake_all(); }),
       lists_(list_table_bytes(options_), staging_, events_,
              [this](const std::string& why) { staging_.report_unpinned(why); }),
       // A calling thread works too.
-      threads_(machine_, std::max<std::size_t>(options_.threads, 2) - 1,
+      threads_(machine_, options_.cpus, std::max<std::size_t>(options_.threads, 2) - 1,
                [this](int node) { Worker(parts_).work(node); }),
-      schedule_(threads_, options_.threads, machine_.numa.size(), options_.spin_seconds),
+      schedule_(threads_, options_.threads, threads_.nodes(), options_.spin_seconds),
       submission_(events_, streams_, options_.max_queued_bytes),
       batches_(schedule_, events_, streams_, staging_),
       parts_{.schedule = schedule_,
              .staging = staging_,
              .submission = submission_,
              .batches = batches_},
-      stop_at_exit_([this] { stop(); }) {
+      stop_at_exit_([this] {
+          if (forked()) return;
+          warnings_.log().leave();  // what its function uses may not exist any more
+          stop();
+      }) {
     plain_below_ = plain_below_with_gpu_ = least_chunked(options_);
     if (!found.warning.empty()) warnings_.add(found.warning);
     if (found.policy && !options_.plain) use_policy(found);

@@ -123,6 +123,8 @@ public:
     [[nodiscard]] std::vector<std::string> warnings() const { return warnings_.all(); }
     // The number of their characters, with one more for each. Takes no lock.
     [[nodiscard]] std::size_t warning_bytes() const { return warnings_.bytes(); }
+    // The thread in which a function of the program gets them.
+    [[nodiscard]] LogThread& log() { return warnings_.log(); }
 
     // Throws ForkedProcess in a child of the process that made the engine.
     void check_process() const { owner_.check(); }

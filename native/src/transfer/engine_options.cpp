@@ -17,7 +17,8 @@ constexpr std::size_t kLeastOfLists = std::size_t{128} << 10;
 }  // namespace
 
 EngineOptions completed(EngineOptions options) {
-    const std::size_t most = thread_limit();
+    const std::size_t most =
+        options.cpus.empty() ? thread_limit() : thread_limit(options.cpus.size(), options.own_cpus);
     options.threads = options.threads == 0 ? most : std::min(options.threads, most);
     options.pinned_bytes = pinned_limit(
         options.pinned_bytes != 0 ? options.pinned_bytes : options.threads * kPinnedPerThread);

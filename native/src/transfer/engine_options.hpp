@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "transfer/log_thread.hpp"
 #include "transfer/wait.hpp"
 
 namespace waywiser::transfer {
@@ -24,6 +25,9 @@ struct EngineOptions {
     bool plain = false;            // only plain copies of the runtime
     bool peer_access = true;       // may enable peer access between the GPUs of a copy
     bool report_warnings = false;  // writes each warning to stderr, once per process
+    LogFunction log;               // gets the warnings instead
+    std::vector<int> cpus;         // of its threads; empty: those that the machine's nodes have
+    bool own_cpus = false;         // other ranks of the node have others
     // stop() gives up transfers if no GPU completes anything for so long.
     double unresponsive_seconds = kUnresponsiveSeconds;
 };

@@ -116,13 +116,15 @@ std::size_t local_ranks() {
     return 1;
 }
 
-std::size_t thread_limit() {
-    const std::size_t allowed = std::max<std::size_t>(host::allowed_cpus().size(), 1);
+std::size_t thread_limit() { return thread_limit(host::allowed_cpus().size(), false); }
+
+std::size_t thread_limit(std::size_t cpus, bool own) {
+    const std::size_t allowed = std::max<std::size_t>(cpus, 1);
     const auto online = static_cast<std::size_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
     const std::size_t ranks = local_ranks();
     // A launcher that bound this rank to some of the CPUs has already divided them.
-    const bool bound = allowed * ranks <= online;
-    std::size_t most = bound ? allowed : allowed / ranks;
+    const bool divided = own || allowed * ranks <= online;
+    std::size_t most = divided ? allowed : allowed / ranks;
     // A quota applies to all ranks in the cgroup.
     if (const auto cgroup = own_cgroup()) {
         if (const auto quota = cpu_quota(*cgroup)) most = std::min(most, *quota / ranks);

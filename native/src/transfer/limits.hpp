@@ -34,6 +34,8 @@ std::size_t local_ranks();
 // Maximum number of copying threads of this process, limited by its affinity and cgroup quota.
 // Ranks share a quota, and CPUs that several of them may use.
 std::size_t thread_limit();
+// The same for threads that run on so many CPUs, which no other rank uses if they are its `own`.
+std::size_t thread_limit(std::size_t cpus, bool own);
 
 // Bytes that can be used before the system would have to kill a process: what it reports as
 // available, limited by cgroups.

@@ -1,12 +1,12 @@
 #include "transfer/pinned_memory.hpp"
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,11 +18,10 @@
 #include "host/pages.hpp"
 #include "transfer/discover.hpp"
 #include "transfer/limits.hpp"
+#include "transfer/page_locking.hpp"
 
 namespace waywiser::transfer {
 namespace {
-
-constexpr std::size_t kPiece = std::size_t{256} << 20;
 
 struct PinnedMemory {
     PinnedMemory(std::size_t bytes, const NumaNode& node)
@@ -34,7 +33,7 @@ struct PinnedMemory {
     std::uint64_t released = 0;  // sequence number of its release; 0: the program still has it
 };
 
-// Never destroyed: arrays may be freed while the process ends.
+// Never destroyed: arrays may be freed while the process ends. Its lock is free in a child.
 struct All {
     std::mutex mutex;
     std::map<void*, std::unique_ptr<PinnedMemory>> memory;
@@ -42,7 +41,12 @@ struct All {
 };
 
 All& all() {
-    static All& known = *new All();
+    static All& known = *[] {
+        static auto* const made = new All();
+        pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); },
+                       [] { made->mutex.unlock(); });
+        return made;
+    }();
     return known;
 }
 
@@ -67,42 +71,14 @@ NumaNode node_for(int numa) {
     return here == nodes.end() ? nodes.front() : *here;
 }
 
-int pinning_device() {
-    const std::vector<int> active = gpu::active_devices();
-    return active.empty() ? 0 : active.front();
-}
-
-void pin(PinnedMemory& memory, std::size_t bytes) {
-    const int device = pinning_device();
-    try {
-        memory.registrations.emplace_back(memory.pages.data(), bytes, device);
-        return;
-    } catch (const gpu::Error& error) {
-        if (error.kind() == gpu::Failure::sticky || bytes <= kPiece) throw;
-    }
-    for (std::size_t at = 0; at < bytes; at += kPiece) {
-        memory.registrations.emplace_back(memory.pages.data() + at, std::min(kPiece, bytes - at),
-                                          device);
-    }
-    std::fprintf(stderr,
-                 "waywiser: %zu MiB of pinned memory are in %zu registrations of at most %zu MiB, "
-                 "since a larger one failed: other libraries may not copy across their borders\n",
-                 bytes >> 20, memory.registrations.size(), kPiece >> 20);
-}
-
-// Waits until no GPU uses memory that was pinned. False if that cannot be determined now, because a
-// stream is captured, say. A lost context uses nothing any more.
+// False if that cannot be determined now.
 bool gpus_have_finished() noexcept {
-    const gpu::CallerState keep;
-    bool finished = true;
-    for (const int device : gpu::active_devices()) {
-        try {
-            gpu::synchronize_device(device);
-        } catch (const gpu::Error& error) {
-            finished = finished && error.kind() == gpu::Failure::sticky;
-        }
+    try {
+        wait_for_gpus();
+        return true;
+    } catch (...) {
+        return false;
     }
-    return finished;
 }
 
 // Frees memory that programs have released, if no GPU uses it any more; else a later call does.
@@ -137,7 +113,7 @@ void* pinned_allocate(std::size_t bytes, int numa) {
     // The pages are touched: without enough memory the system would kill a process instead.
     if (bytes > available_memory()) throw std::bad_alloc();
     auto made = std::make_unique<PinnedMemory>(bytes, node_for(numa));
-    if (gpu::device_count() > 0) pin(*made, bytes);
+    if (gpu::device_count() > 0) made->registrations = lock_pages(made->pages.data(), bytes);
     void* const data = made->pages.data();
     const std::lock_guard lock(all().mutex);
     all().memory.emplace(data, std::move(made));

@@ -35,6 +35,7 @@ StagingPools::StagingPools(const Machine& machine, const EngineOptions& options,
     : machine_(machine),
       warnings_(warnings),
       changed_(std::move(changed)),
+      cpus_(options.cpus),
       host_bytes_((options.pinned_bytes - list_table_bytes(options)) / usable_nodes(machine)),
       device_bytes_(options.relay_bytes) {}
 
@@ -63,7 +64,7 @@ NumaNode StagingPools::usable_node(int node) const {
             std::ranges::find_if(machine_.numa, [](const NumaNode& n) { return !n.cpus.empty(); });
         known = any == machine_.numa.end() ? nullptr : &*any;
     }
-    return known == nullptr ? NumaNode{0, host::allowed_cpus()} : *known;
+    return known == nullptr ? NumaNode{0, cpus_.empty() ? host::allowed_cpus() : cpus_} : *known;
 }
 
 std::size_t StagingPools::host_slot_bytes() const {

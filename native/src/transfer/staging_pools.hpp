@@ -64,6 +64,7 @@ private:
     const Machine& machine_;
     Warnings& warnings_;
     const std::function<void()> changed_;
+    const std::vector<int> cpus_;     // of the engine's threads; empty: any
     const std::size_t host_bytes_;    // at each node
     const std::size_t device_bytes_;  // on each device
     std::atomic<bool> unpinned_{false};

@@ -16,7 +16,7 @@ void Warnings::add(const std::string& message) {
         texts_.push_back(message);
         bytes_ += message.size() + 1;
     }
-    if (report_) report_once(message);
+    if (!log_.add(message) && report_) report_once(message);
 }
 
 std::vector<std::string> Warnings::all() const {

@@ -635,7 +635,7 @@ TEST_F(Calls, WaitForACopyOfAThreadWithoutADevice) {
     test::copy_bytes(device.data(), content.data(), kMiB);
     test::fill_bytes(host.data(), 0, kMiB);
     fake::set_current_device(-1);
-    context.copy_and_wait(host.data(), device.data(), kMiB);
+    EXPECT_FALSE(context.copy_and_wait(host.data(), device.data(), kMiB));
     EXPECT_TRUE(test::same_bytes(host.data(), content.data(), kMiB));
 }
 

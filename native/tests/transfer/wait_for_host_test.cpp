@@ -256,7 +256,8 @@ TEST_F(WaitForHost, StatesWhetherTheGpuHasEnded) {
         left.result();
     }
     bool has_ended = false;
-    context.copy_and_wait(device.data(), pageable.data(), kMiB, stream.handle(), -1, &has_ended);
+    EXPECT_FALSE(context.copy_and_wait(device.data(), pageable.data(), kMiB, stream.handle(), -1,
+                                       &has_ended));
     EXPECT_TRUE(has_ended);
     int flag = 1;
     waywiser_transfer* left = nullptr;
@@ -382,7 +383,7 @@ TEST_F(WaitForHost, ReadsNoFileWhileTheStreamIsCaptured) {
     const gpu::Graph graph(stream, [&] {
         std::size_t moved = 5;
         EXPECT_EQ(status_of([&] {
-                      context.read_and_wait(0, 0, device.data(), 1, moved, stream.handle());
+                      (void)context.read_and_wait(0, 0, device.data(), 1, moved, stream.handle());
                   }),
                   WAYWISER_UNSUPPORTED);
         EXPECT_EQ(moved, 0U);

@@ -34,11 +34,11 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command ``waywiser``; always raises `SystemExit`."""
     try:
-        from waywiser.cli import cmake, streams
+        from waywiser.cli import build_folders, streams
 
         streams.prepare()
         words = sys.argv[1:] if arguments is None else arguments
-        if list(words) == [cmake.OPTION] and (folder := cmake.folder()):
+        if len(words) == 1 and (folder := build_folders.folder(words[0])):
             # Builds ask this while they are configured: they do not wait for the verbs to load.
             code = _print_line(folder)
         else:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from waywiser import __version__
-from waywiser.cli import cmake
+from waywiser.cli import build_folders
 from waywiser.cli.command_help import HELP_OPTIONS, Waywiser
 from waywiser.cli.option_parameters import option_of
 from waywiser.measure.option import Option, options_of
@@ -117,7 +117,13 @@ def _native_text() -> str:
 
 def _cmake_dir(requested: bool) -> None:
     if requested:
-        typer.echo(cmake.require_folder())
+        typer.echo(build_folders.require_folder(build_folders.CMAKE))
+        raise typer.Exit
+
+
+def _pkg_config_dir(requested: bool) -> None:
+    if requested:
+        typer.echo(build_folders.require_folder(build_folders.PKG_CONFIG))
         raise typer.Exit
 
 
@@ -132,10 +138,19 @@ def _waywiser(
     cmake_dir: Annotated[
         bool,
         typer.Option(
-            cmake.OPTION,
+            build_folders.CMAKE,
             callback=_cmake_dir,
             is_eager=True,
             help="Print the folder for CMake's waywiser_DIR and exit.",
+        ),
+    ] = False,
+    pkg_config_dir: Annotated[
+        bool,
+        typer.Option(
+            build_folders.PKG_CONFIG,
+            callback=_pkg_config_dir,
+            is_eager=True,
+            help="Print the folder for PKG_CONFIG_PATH, with waywiser-transfer.pc, and exit.",
         ),
     ] = False,
 ) -> None:

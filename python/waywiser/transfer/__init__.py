@@ -18,7 +18,7 @@ torch, cupy and numpy are used if the program has imported them; this package im
 return numpy arrays.
 """
 
-from waywiser.transfer.arrays import pinned_empty, to_host
+from waywiser.transfer.arrays import pinned_empty, register, to_host
 from waywiser.transfer.context import Context, machine
 from waywiser.transfer.errors import (
     ForkedContextError,
@@ -42,6 +42,7 @@ __all__ = [
     "GpuError",
     "InvalidOperand",
     "InvalidTransfer",
+    "PinnedRegistration",
     "TransferCancelled",
     "TransferError",
     "TransferFileError",
@@ -63,6 +64,7 @@ __all__ = [
     "pinned_empty",
     "read",
     "read_async",
+    "register",
     "snapshot_batch",
     "to_host",
     "usage",
@@ -86,4 +88,5 @@ copy_method = native.copy_method
 explain = native.explain
 usage = native.usage
 warnings = native.warnings
+PinnedRegistration = native.PinnedRegistration
 TransferHandle = native.TransferHandle

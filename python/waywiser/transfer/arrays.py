@@ -19,7 +19,7 @@ from waywiser.transfer.module import native
 from waywiser.transfer.torch_version import REMEDY, too_old
 
 if TYPE_CHECKING:
-    from waywiser._transfer import HostMemory
+    from waywiser._transfer import HostMemory, PinnedRegistration
 
 _InvalidOperand = partial(InvalidOperand, where="pinned_empty")
 _InvalidTransfer = partial(InvalidTransfer, where="pinned_empty")
@@ -70,6 +70,25 @@ def pinned_empty(shape: int | Sequence[int], dtype: Any = float, *, numa: int | 
     if _is_torch(dtype, "dtype"):
         return _torch_array(sizes, dtype, allocate)
     return _numpy_array(sizes, dtype, allocate)
+
+
+def register(array: Any) -> PinnedRegistration:
+    """Page-locks the memory of a host array for all GPUs: copies of it are pinned copies then.
+
+    For memory that the program has already: a cache of a framework, an ``mmap``, shared memory. The
+    array has no gaps, and the memory belongs to it: of a view, register the whole array. Its pages
+    get contents if they had none. The result keeps the array, and is a context manager:
+
+        with transfer.register(cache):
+            transfer.copy(on_gpu, cache)
+
+    ``close()``, the end of the ``with`` block or the end of the object waits for the GPUs that may
+    use the memory, and unlocks it. It belongs to no context, and does nothing in a forked child.
+
+    Raises `InvalidTransfer` if a part of the memory is registered or pinned otherwise,
+    `UnsupportedTransfer` without a GPU, and `TransferMemoryError` if so much cannot be pinned.
+    """
+    return native.PinnedRegistration(array)
 
 
 def _is_torch(thing: Any, kind: str) -> bool:

@@ -6,7 +6,7 @@ import json
 import operator
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,9 @@ _InvalidTransfer = partial(InvalidTransfer, where="Context")
 
 MOST_GPUS = 255
 """The largest number that a GPU has in the C interface."""
+
+MOST_PLACES = 8191
+"""The largest number that a CPU or a NUMA node has on Linux."""
 
 MOST_AWAKE_SECONDS = 1
 """The longest time in seconds for which threads may spin after a copy."""
@@ -45,6 +48,13 @@ class Context(native.Context):
       pageable memory and a GPU that follow each other are faster then.
     - ``policy``: the file of a policy, or "off"; None: the one of ``WAYWISER_POLICY`` or of the
       configuration folders (docs/policy.md).
+    - ``cpus``, ``numa_nodes``: numbers of CPUs and of NUMA nodes on which the copying threads run;
+      both: CPUs that are in both. Of these, those that the calling thread may use. Staging memory
+      on the host is at nodes that have one of the CPUs.
+    - ``log``: a function that gets each warning of this context as a text of one line, instead of a
+      UserWarning: ``log=logging.getLogger("copies").warning``, say. It is called in the thread that
+      calls the context, at the end of the call in or before which the warning came up, and of
+      `close`. What it raises is reported as unraisable, and the call goes on.
 
     Nothing is allocated before the first copy that needs it. `close`, or the end of a ``with``
     block, cancels transfers whose threads wait for the stream and waits for those that have
@@ -67,7 +77,16 @@ class Context(native.Context):
         list_multiprocessors: int | None = None,
         spin_seconds: float | None = None,
         policy: str | os.PathLike[str] | None = None,
+        cpus: Sequence[int] = (),
+        numa_nodes: Sequence[int] = (),
+        log: Callable[[str], object] | None = None,
     ) -> None:
+        if log is not None and not callable(log):
+            raise _InvalidOperand(
+                f"log is {log!r}, which cannot be called",
+                remedy='pass a function of one text: log=logging.getLogger("copies").warning, say',
+            )
+        self._log = log
         super().__init__(
             threads=_limit("threads", threads),
             pinned_bytes=_limit("pinned_bytes", pinned_bytes),
@@ -79,6 +98,8 @@ class Context(native.Context):
             list_multiprocessors=_limit("list_multiprocessors", list_multiprocessors),
             spin_seconds=_seconds("spin_seconds", spin_seconds),
             policy=_path("policy", policy),
+            cpus=_places("cpus", cpus),
+            numa_nodes=_places("numa_nodes", numa_nodes),
         )
         self._report_warnings()
 
@@ -164,6 +185,24 @@ def _gpus(name: str, values: Any) -> list[int]:
             raise _InvalidTransfer(
                 f"{name} has the entry {number}, which is not the number of a GPU",
                 remedy='pass numbers of machine()["gpus"]',
+            )
+    return numbers
+
+
+def _places(name: str, values: Any) -> list[int]:
+    """Numbers of CPUs or of nodes, which the library checks further."""
+    if values is None:
+        return []
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise _InvalidOperand(
+            f"{name} is {values!r}, not a sequence of numbers", remedy=f"pass {name}=[0, 1], say"
+        )
+    numbers = [_number(f"an entry of {name}", value) for value in values]
+    for number in numbers:
+        if not 0 <= number <= MOST_PLACES:
+            raise _InvalidTransfer(
+                f"{name} has the entry {number}, which is out of range",
+                remedy='pass numbers of machine()["numa"]',
             )
     return numbers
 
