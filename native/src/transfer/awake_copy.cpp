@@ -57,6 +57,7 @@ AwakeCopy::AwakeCopy(Engine& engine, const Endpoint& to, const Endpoint& from, s
       slot_(std::move(slot)),
       progress_(submissions_) {
     most_threads_ = threads_of(shape);
+    method_ = WAYWISER_METHOD_AWAKE;
     // To a GPU, the chunk of the thread that has filled the last piece is in flight until the GPU
     // has read all of them. CPUs do the work of the other chunks.
     routes_.push_back(to_gpu_ ? Route{.device = device_, .direction = Direction::in} : Route{});

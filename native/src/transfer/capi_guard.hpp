@@ -68,6 +68,8 @@ constexpr const char* kTransferPlace = "the address of a waywiser_transfer*";
 std::size_t first_size(const waywiser_options&);
 std::size_t first_size(const waywiser_usage&);
 std::size_t first_size(const waywiser_description&);
+std::size_t first_size(const waywiser_stats&);
+std::size_t first_size(const waywiser_method_stats&);
 
 // Throws InvalidCopy if a struct cannot have that many bytes. `name` is its name in messages.
 void check_size(std::size_t given, std::size_t first, const char* name);

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "transfer/byte_text.hpp"
 #include "transfer/copy.hpp"
 #include "transfer/describe.hpp"
 #include "transfer/direct_list.hpp"
 #include "transfer/ordering.hpp"
+#include "transfer/profiler.hpp"
 #include "transfer/staged_list.hpp"
 
 namespace waywiser::transfer {
@@ -323,6 +326,11 @@ HostUse host_use(Engine& engine, const std::vector<PieceGroup>& groups) {
     return all;
 }
 
+// For a profiler.
+std::string text_of_call(const CopyList& list) {
+    return "waywiser copy " + text_of_list(list.bytes(), list.count());
+}
+
 }  // namespace
 
 std::vector<GroupPlan> plan_list(Engine& engine, CopyList list) {
@@ -346,6 +354,7 @@ void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
     engine.check_process();
     if (list.count() == 0) return;
     const gpu::CallerState keep;
+    const ProfilerRange profiled([&] { return text_of_call(list); });
     std::vector<PieceGroup> groups = grouped(std::move(list));
     GroupMover(engine, groups, stream_of(groups, stream)).run({});
 }
@@ -355,6 +364,7 @@ WaitResult copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList li
     engine->check_process();
     if (list.count() == 0) return {};
     const gpu::CallerState keep;
+    const ProfilerRange profiled([&] { return text_of_call(list); });
     const std::size_t bytes = list.bytes();
     std::vector<PieceGroup> groups = grouped(std::move(list));
     const int gpu = gpu_of(groups);
@@ -384,6 +394,7 @@ Completion copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
     engine->check_process();
     if (list.count() == 0) return Completion(0);
     const gpu::CallerState keep;
+    const ProfilerRange profiled([&] { return text_of_call(list); });
     if (!engine->machine().gpus.empty() && !stream.none && gpu::capturing(stream.handle)) {
         throw NotSupported("the stream is being captured: record the copies with copy_batch()");
     }

@@ -39,8 +39,10 @@ std::optional<gpu::Event> after_unless_idle(const Ordering& order);
 
 [[noreturn]] void reject_capture();
 
-// Copies by runtime calls on the caller's stream, split at the ends of registrations.
-void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Ordering& order);
+// Copies by runtime calls on the caller's stream, split at the ends of registrations, and counts it
+// unless it is only recorded.
+void plain_copy(Engine& engine, const Side& to, const Side& from, std::size_t bytes,
+                const Ordering& order);
 
 // Runs a job that starts after an event (nullopt: at once) with the calling thread, and orders the
 // caller's stream after it. False if that takes longer than the deadline: the job goes on.

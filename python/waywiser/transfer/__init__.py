@@ -64,6 +64,7 @@ __all__ = [
     "read",
     "read_async",
     "snapshot_batch",
+    "stats",
     "to_host",
     "usage",
     "warnings",
@@ -84,6 +85,7 @@ write_async = native.write_async
 snapshot_batch = native.snapshot_batch
 copy_method = native.copy_method
 explain = native.explain
+stats = native.stats
 usage = native.usage
 warnings = native.warnings
 TransferHandle = native.TransferHandle
