@@ -143,6 +143,7 @@ class Context:
     ) -> str: ...
     def copy_method(self, dst: Any, src: Any) -> Literal["none", "plain", "chunked", "list"]: ...
     def usage(self) -> dict[str, int]: ...
+    def stats(self) -> dict[str, Any]: ...
     def warnings(self) -> list[str]: ...
 
 class HostMemory:
@@ -294,6 +295,21 @@ def usage() -> dict[str, int]:
     """What the default context uses now and may use at most: ``threads``, ``most_threads``,
     ``pinned_bytes``, ``most_pinned_bytes``, ``transfers``, ``gpu_bytes`` (staging memory on the GPU
     that has most), ``most_gpu_bytes`` (on each) and ``streams``."""
+
+def stats() -> dict[str, Any]:
+    """What the default context has moved since it was made: ``transfers``, ``bytes``, ``failures``
+    and ``cancellations`` of all methods, and in ``methods`` those of each method by its name, with
+    its ``seconds``.
+
+    By calls of the GPU runtime (``plain``, ``list_copies``, ``list_batch``, ``list_kernel``,
+    ``list_pipeline``, ``snapshot``), the seconds are those of the host in these calls, and
+    transfers count when they are submitted. By threads of the library (``chunked``, ``ring``,
+    ``relayed``, ``list_staged``, ``snapshot_staged``) and of files (``read``, ``write``), they go
+    from the moment when a transfer could start to its end.
+
+    Also ``staging_waits`` and ``staging_wait_seconds``: how often and how long threads had nothing
+    to do because no staging memory was free; ``wake_ups`` of threads that slept, and
+    ``peak_pinned_bytes``, the most that ``pinned_bytes`` of `usage` has been."""
 
 def warnings() -> list[str]:
     """The warnings of the default context so far: a policy that is not used, memory that could not

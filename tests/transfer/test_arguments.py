@@ -13,7 +13,7 @@ from waywiser import transfer
 HERE, THERE = np.zeros(4, np.uint8), np.ones(4, np.uint8)
 CALLS = [
     "copy", "copy_async", "copy_batch", "copy_batch_async", "copy_blocks", "copy_blocks_async",
-    "read", "read_async", "write", "write_async", "explain", "usage",
+    "read", "read_async", "write", "write_async", "explain", "stats", "usage",
 ]  # fmt: skip
 
 

@@ -105,8 +105,8 @@ typedef struct waywiser_options {
     size_t pinned_bytes; /* maximum of pinned staging; 0: 16 MiB per thread, capped by limits */
     const int* relays;   /* numbers of GPUs whose links may help copies of other GPUs */
     size_t relay_count;  /* entries of `relays` */
-    /* Maximum of staging memory on each GPU, for relays and lists; 0: 64 MiB. A relay whose chunk is
-     * larger has one of them. */
+    /* Maximum of staging memory on each GPU, for relays and lists; 0: 64 MiB. A relay whose chunk
+     * is larger has one of them. */
     size_t relay_bytes;
     /* Maximum of bytes queued at once on a GPU's copy engine per direction; 0: no limit. */
     size_t max_queued_bytes;
@@ -152,10 +152,11 @@ WAYWISER_API waywiser_status waywiser_context_create(const waywiser_options* opt
  * the threads; exit() does the same. If none of them progresses on a GPU for 5 seconds, the
  * transfers fail with WAYWISER_IN_USE, and the context keeps their staging memory, streams and
  * threads for ever. So it does if lists in the program's streams have not ended 5 seconds later. A
- * call of the GPU runtime that does not return, also in exit(), is not ended. Copies made by the GPU runtime (pinned memory, lists, small copies) are already in
- * the stream and continue: synchronise it before their memory is freed. Does nothing in a forked
- * child, and for NULL. Handles of its transfers stay valid, and are released on their own. Memory
- * of waywiser_pinned_alloc outlives the context. */
+ * call of the GPU runtime that does not return, also in exit(), is not ended. Copies made by the
+ * GPU runtime (pinned memory, lists, small copies) are already in the stream and continue:
+ * synchronise it before their memory is freed. Does nothing in a forked child, and for NULL.
+ * Handles of its transfers stay valid, and are released on their own. Memory of
+ * waywiser_pinned_alloc outlives the context. */
 WAYWISER_API void waywiser_context_release(waywiser_context* context);
 /* What the context uses now and may use at most. Other threads may change it meanwhile. */
 typedef struct waywiser_usage {
@@ -359,9 +360,9 @@ WAYWISER_API waywiser_status waywiser_copy_blocks_and_wait(
 
 /* Copies `count` pieces of one GPU's memory to the host beside the stream: the copies start after
  * the work that is in the stream at the call, and later work in it does not wait for them. It must
- * not change a source before waywiser_transfer_wait_source_read() has ordered it. Into pinned memory
- * everything is submitted at once. Into pageable memory threads submit the copies when the stream
- * has come this far, as fast as the staging memory allows. */
+ * not change a source before waywiser_transfer_wait_source_read() has ordered it. Into pinned
+ * memory everything is submitted at once. Into pageable memory threads submit the copies when the
+ * stream has come this far, as fast as the staging memory allows. */
 WAYWISER_API waywiser_status waywiser_snapshot(waywiser_context* context, void* const* to,
                                                const void* const* from, const size_t* sizes,
                                                size_t count, void* stream,
@@ -516,12 +517,30 @@ WAYWISER_API waywiser_status waywiser_set_tracer(const waywiser_tracer* tracer);
 WAYWISER_API waywiser_status waywiser_explain(waywiser_context* context, const void* to,
                                               const void* from, size_t bytes, char* text,
                                               size_t capacity);
-/* How one range is copied. Later versions may have more of these. */
+/* By what bytes are moved. waywiser_copy_method() returns one of the first three: to it, a copy by
+ * threads that spin or with relays is chunked too. Later versions may have more of these at the
+ * end.
+ */
 typedef enum waywiser_method {
-    WAYWISER_METHOD_NONE = 0,   /* there is nothing to copy */
-    WAYWISER_METHOD_PLAIN = 1,  /* by calls of the GPU runtime, or by the calling thread alone */
-    WAYWISER_METHOD_CHUNKED = 2 /* by threads of the library, in chunks */
+    WAYWISER_METHOD_NONE = 0,    /* there is nothing to copy */
+    WAYWISER_METHOD_PLAIN = 1,   /* by calls of the GPU runtime, or by the calling thread alone */
+    WAYWISER_METHOD_CHUNKED = 2, /* by threads of the library, in chunks */
+    WAYWISER_METHOD_RING = 3,    /* by threads that spin after a copy (spin_seconds) */
+    WAYWISER_METHOD_RELAYED = 4, /* in chunks, some over the links of other GPUs (relays) */
+    /* Lists in the caller's stream: by a copy of the GPU runtime for each piece, by its batched
+     * copies, by a kernel, or by a kernel and copies through staging memory of the GPU. */
+    WAYWISER_METHOD_LIST_COPIES = 5,
+    WAYWISER_METHOD_LIST_BATCH = 6,
+    WAYWISER_METHOD_LIST_KERNEL = 7,
+    WAYWISER_METHOD_LIST_PIPELINE = 8,
+    WAYWISER_METHOD_LIST_STAGED = 9,      /* lists by threads of the library */
+    WAYWISER_METHOD_SNAPSHOT = 10,        /* snapshots by copies of the GPU runtime */
+    WAYWISER_METHOD_SNAPSHOT_STAGED = 11, /* snapshots by threads of the library */
+    WAYWISER_METHOD_READ = 12,            /* from a file */
+    WAYWISER_METHOD_WRITE = 13            /* to a file */
 } waywiser_method;
+/* The name of a method, "list_kernel", a constant text; NULL if this library has no such method. */
+WAYWISER_API const char* waywiser_method_name(waywiser_method method);
 /* Says how waywiser_copy() would copy, as waywiser_explain() does in words. Copies nothing. */
 WAYWISER_API waywiser_status waywiser_copy_method(waywiser_context* context, const void* to,
                                                   const void* from, size_t bytes,
@@ -540,6 +559,41 @@ WAYWISER_API waywiser_status waywiser_explain_blocks(
     waywiser_context* context, void* to, size_t to_stride, size_t to_blocks, const void* from,
     size_t from_stride, size_t from_blocks, size_t block, const int64_t* to_index,
     const int64_t* from_index, size_t count, char* text, size_t capacity, size_t* needed);
+/* What one method has moved since the context was created. The fields only grow. Transfers that run
+ * meanwhile may be in some of them already. Copies that are only recorded in a graph are not
+ * counted, nor are calls that fail before a method has started. */
+typedef struct waywiser_method_stats {
+    size_t size; /* set to sizeof(waywiser_method_stats) */
+    /* By calls of the GPU runtime (PLAIN, LIST_COPIES to LIST_PIPELINE, SNAPSHOT): that were
+     * submitted. By threads of the library, and of files: that have ended. Also those that have
+     * failed or were cancelled. A list counts once for each method that moves some of it, and for
+     * each piece if the pieces are copied one by one. */
+    uint64_t transfers;
+    uint64_t bytes; /* that were submitted or have arrived, also before a failure */
+    /* Sum over the transfers. By calls of the GPU runtime: the host's time in these calls, which
+     * can return before the bytes have arrived. Else from the moment when the transfer could start,
+     * after the work in its stream, to its end. */
+    double seconds;
+    uint64_t failures;      /* transfers that have failed */
+    uint64_t cancellations; /* transfers that were cancelled before their end */
+} waywiser_method_stats;
+/* Fails with WAYWISER_INVALID for a method that has no name, and for WAYWISER_METHOD_NONE. */
+WAYWISER_API waywiser_status waywiser_context_method_stats(waywiser_context* context,
+                                                           waywiser_method method,
+                                                           waywiser_method_stats* stats);
+/* The same of all methods together, and of what they wait for. */
+typedef struct waywiser_stats {
+    size_t size; /* set to sizeof(waywiser_stats) */
+    uint64_t transfers, bytes, failures, cancellations;
+    /* How often, and in all how long, a thread had a chunk to move, and no staging memory for it
+     * nor anything else to do. Threads that wait at the same time count each. */
+    uint64_t staging_waits;
+    double staging_wait_seconds;
+    uint64_t wake_ups;        /* how often a thread that slept has looked for work again */
+    size_t peak_pinned_bytes; /* the most that waywiser_usage.pinned_bytes has been */
+} waywiser_stats;
+WAYWISER_API waywiser_status waywiser_context_stats(waywiser_context* context,
+                                                    waywiser_stats* stats);
 /* Writes the discovered machine as JSON to `text`, an array of `capacity` characters, cut to them
  * with the final NUL; `text` may be NULL if `capacity` is 0. *needed: size of the whole text
  * including its NUL. */

@@ -609,6 +609,21 @@ public:
         detail::check_transfer(waywiser_context_usage(context_, &usage));
         return usage;
     }
+    // What the context has moved by all methods since it was made, and what its threads have waited
+    // for.
+    [[nodiscard]] waywiser_stats stats() const {
+        waywiser_stats stats{};
+        stats.size = sizeof stats;
+        detail::check_transfer(waywiser_context_stats(context_, &stats));
+        return stats;
+    }
+    // What it has moved by one method.
+    [[nodiscard]] waywiser_method_stats stats(waywiser_method method) const {
+        waywiser_method_stats stats{};
+        stats.size = sizeof stats;
+        detail::check_transfer(waywiser_context_method_stats(context_, method, &stats));
+        return stats;
+    }
     // All warnings so far, one line each.
     [[nodiscard]] std::string warnings() const {
         return detail::whole_text([&](char* text, std::size_t capacity, std::size_t* needed) {

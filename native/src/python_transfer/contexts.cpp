@@ -112,6 +112,18 @@ void ContextState::check_reaches(const Operand& operand) const {
            .remedy = "pass host arrays, or make the GPU usable by this process"});
 }
 
+void ContextState::add_copies_on_host(waywiser_stats& stats) const {
+    stats.transfers += on_host_.transfers;
+    stats.bytes += on_host_.bytes;
+}
+
+void ContextState::add_copies_on_host(waywiser_method_stats& plain) const {
+    constexpr double kNanoseconds = 1e9;
+    plain.transfers += on_host_.transfers;
+    plain.bytes += on_host_.bytes;
+    plain.seconds += static_cast<double>(on_host_.nanoseconds) / kNanoseconds;
+}
+
 bool ContextState::is_open() {
     const std::shared_lock lock(mutex_, std::try_to_lock);
     return lock.owns_lock() && context_ != nullptr;

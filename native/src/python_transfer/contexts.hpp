@@ -4,6 +4,9 @@
 #include <nanobind/nanobind.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -61,6 +64,21 @@ public:
     // Whether it is certain that the context is not closed. Never waits. Needs the GIL.
     [[nodiscard]] bool is_open();
 
+    // Copies host memory without the library, and counts that as the library would.
+    template <class Copy>
+    void copy_on_host(std::size_t bytes, const Copy& copy) {
+        const auto begun = std::chrono::steady_clock::now();
+        copy();
+        const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begun;
+        on_host_.transfers.fetch_add(1, std::memory_order_relaxed);
+        on_host_.bytes.fetch_add(bytes, std::memory_order_relaxed);
+        on_host_.nanoseconds.fetch_add(static_cast<std::uint64_t>(taken.count()),
+                                       std::memory_order_relaxed);
+    }
+    // Adds these copies to those of the library.
+    void add_copies_on_host(waywiser_stats& stats) const;
+    void add_copies_on_host(waywiser_method_stats& plain) const;
+
     // The warnings of the library's context so far. Never waits. Needs the GIL.
     [[nodiscard]] std::vector<std::string> warnings();
     // The same, but only if there are more than at the last call of this. Takes no lock until the
@@ -98,6 +116,10 @@ private:
 
     void release(std::unique_lock<std::shared_timed_mutex> lock);
 
+    struct CopiesOnHost {
+        std::atomic<std::uint64_t> transfers{0}, bytes{0}, nanoseconds{0};
+    };
+
     std::shared_timed_mutex mutex_;
     waywiser_context* context_;
     const std::unique_ptr<Received> received_;
@@ -107,7 +129,8 @@ private:
     std::size_t reported_ = 1;    // size of the text of the warnings at the last look; by the GIL
     std::size_t logged_ = 0;      // warnings that a log of the program has; by the GIL
     bool looked_closed_ = false;  // for the warnings of closing it; by the GIL
-    std::string no_gpu_;          // why the library can use no GPU; empty if it can
+    CopiesOnHost on_host_;
+    std::string no_gpu_;  // why the library can use no GPU; empty if it can
 };
 
 [[noreturn]] void raise_closed();

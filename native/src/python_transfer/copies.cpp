@@ -374,6 +374,48 @@ nb::dict usage(const Context& context) {
     return all;
 }
 
+nb::dict stats(const Context& context) {
+    context->check_process();
+    waywiser_stats found{};
+    found.size = sizeof found;
+    std::vector<waywiser_method_stats> of_methods;
+    check_use(use(*context, [&](waywiser_context* c) {
+        for (int method = 1; waywiser_method_name(static_cast<waywiser_method>(method)) != nullptr;
+             ++method) {
+            waywiser_method_stats& own = of_methods.emplace_back();
+            own.size = sizeof own;
+            const waywiser_status status =
+                waywiser_context_method_stats(c, static_cast<waywiser_method>(method), &own);
+            if (status != WAYWISER_OK) return status;
+        }
+        return waywiser_context_stats(c, &found);
+    }));
+    context->add_copies_on_host(found);
+    context->add_copies_on_host(of_methods.front());
+    nb::dict methods;
+    for (std::size_t i = 0; i < of_methods.size(); ++i) {
+        const waywiser_method_stats& own = of_methods[i];
+        nb::dict one;
+        one["transfers"] = own.transfers;
+        one["bytes"] = own.bytes;
+        one["seconds"] = own.seconds;
+        one["failures"] = own.failures;
+        one["cancellations"] = own.cancellations;
+        methods[waywiser_method_name(static_cast<waywiser_method>(i + 1))] = one;
+    }
+    nb::dict all;
+    all["transfers"] = found.transfers;
+    all["bytes"] = found.bytes;
+    all["failures"] = found.failures;
+    all["cancellations"] = found.cancellations;
+    all["staging_waits"] = found.staging_waits;
+    all["staging_wait_seconds"] = found.staging_wait_seconds;
+    all["wake_ups"] = found.wake_ups;
+    all["peak_pinned_bytes"] = found.peak_pinned_bytes;
+    all["methods"] = methods;
+    return all;
+}
+
 std::vector<std::string> warnings(const Context& context) {
     context->check_process();
     return context->warnings();

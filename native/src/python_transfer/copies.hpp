@@ -51,6 +51,7 @@ std::string explain(const Context& context, nanobind::handle to, nanobind::handl
 // How one copy would be made: "none", "plain", "chunked" or "list".
 std::string copy_method(const Context& context, nanobind::handle to, nanobind::handle from);
 nanobind::dict usage(const Context& context);
+nanobind::dict stats(const Context& context);
 std::vector<std::string> warnings(const Context& context);
 
 }  // namespace waywiser::python

@@ -162,6 +162,13 @@ void define_calls(const Define& define) {
            "pinned_bytes,\n"
            "most_pinned_bytes, transfers, gpu_bytes (staging memory on the GPU that has most),\n"
            "most_gpu_bytes (on each) and streams.");
+    define(
+        "stats", &stats,
+        "Returns what the context has moved since it was made: transfers, bytes, failures and\n"
+        "cancellations, and in methods the same of each method, with seconds; staging_waits and\n"
+        "staging_wait_seconds, for which threads waited for staging memory, wake_ups of threads,"
+        "\n"
+        "and peak_pinned_bytes.");
     define("warnings", &warnings,
            "Returns the warnings of the context so far: a policy that is not used, memory that "
            "could\n"

@@ -76,9 +76,11 @@ void run_on_host(ContextState& context, const Submission& copy) {
     if (!copy.listed()) return copy_on_host(context, copy.to, copy.from, copy.bytes);
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     check_use(use_on_host(context, [&] {
-        for (std::size_t i = 0; i < copy.list.count(); ++i) {
-            std::memcpy(copy.list.to[i], copy.list.from[i], copy.list.sizes[i]);
-        }
+        context.copy_on_host(copy.bytes, [&] {
+            for (std::size_t i = 0; i < copy.list.count(); ++i) {
+                std::memcpy(copy.list.to[i], copy.list.from[i], copy.list.sizes[i]);
+            }
+        });
     }));
 }
 
@@ -200,11 +202,9 @@ void raise_other_captured() {
 
 void copy_on_host(ContextState& context, void* to, const void* from, std::size_t bytes) {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (bytes <= kWithGil && context.is_open()) {
-        std::memcpy(to, from, bytes);
-        return;
-    }
-    check_use(use_on_host(context, [&] { std::memcpy(to, from, bytes); }));
+    const auto copy = [&] { context.copy_on_host(bytes, [&] { std::memcpy(to, from, bytes); }); };
+    if (bytes <= kWithGil && context.is_open()) return copy();
+    check_use(use_on_host(context, copy));
 }
 
 std::string explain_copy(ContextState& context, const Submission& copy) {

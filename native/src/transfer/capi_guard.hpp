@@ -71,6 +71,8 @@ std::size_t first_size(const waywiser_description&);
 std::size_t first_size(const waywiser_operation&);
 std::size_t first_size(const waywiser_transfer_info&);
 std::size_t first_size(const waywiser_tracer&);
+std::size_t first_size(const waywiser_stats&);
+std::size_t first_size(const waywiser_method_stats&);
 
 // Throws InvalidCopy if a struct cannot have that many bytes. `name` is its name in messages.
 void check_size(std::size_t given, std::size_t first, const char* name);

@@ -124,7 +124,16 @@ ChunkedCopy::ChunkedCopy(Engine& engine, const Endpoint& to, const Endpoint& fro
     if (to.kind == Endpoint::Kind::host && !to.pinned) prefer_huge_pages(to.data, bytes);
     add_routes(engine, shape);
     two_links_ = to.kind == Endpoint::Kind::device && from.kind == Endpoint::Kind::device;
+    method_ = counted_method();
     gathers_ = slotted() && !two_links_ && routes_.front().device >= 0 && gpu::has_batch();
+}
+
+waywiser_method ChunkedCopy::counted_method() const {
+    if (to_.kind == Endpoint::Kind::file) return WAYWISER_METHOD_WRITE;
+    if (from_.kind == Endpoint::Kind::file) return WAYWISER_METHOD_READ;
+    const bool is_relayed =
+        std::ranges::any_of(routes_, [](const Route& one) { return one.bounce_bytes > 0; });
+    return is_relayed ? WAYWISER_METHOD_RELAYED : WAYWISER_METHOD_CHUNKED;
 }
 
 // Whether chunks pass through pinned staging.

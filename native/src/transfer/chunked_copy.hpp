@@ -62,6 +62,7 @@ public:
 
 private:
     [[nodiscard]] bool slotted() const;
+    [[nodiscard]] waywiser_method counted_method() const;
     void add_routes(Engine& engine, const CopyShape& shape);
     void copy_to_host(std::byte* to, const std::byte* from, std::size_t bytes) const;
 

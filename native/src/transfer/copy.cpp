@@ -2,10 +2,13 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "transfer/byte_text.hpp"
 #include "transfer/copy_method.hpp"
 #include "transfer/ordering.hpp"
+#include "transfer/profiler.hpp"
 #include "transfer/ring_copy.hpp"
 #include "transfer/side.hpp"
 
@@ -17,6 +20,9 @@ constexpr double kPollStreamSeconds = 500e-6;
 constexpr Polling kSmallCopy{.spin = std::chrono::milliseconds(1),
                              .pause = std::chrono::nanoseconds(0),
                              .sleep = std::chrono::microseconds(10)};
+
+// For a profiler.
+std::string text_of_call(std::size_t bytes) { return "waywiser copy " + text_of_bytes(bytes); }
 
 struct Sides {
     Side to, from;
@@ -49,10 +55,18 @@ bool is_idle(const CallerStream& stream) {
     return gpu::is_idle(stream.handle);
 }
 
+bool try_plainly(Engine& engine, void* to, const void* from, std::size_t bytes,
+                 const CallerStream& stream) {
+    const ProfilerRange profiled([&] { return text_of_call(bytes) + " plain"; });
+    return engine.statistics().count_call(WAYWISER_METHOD_PLAIN, bytes, [&] {
+        return gpu::try_copy_on(to, from, bytes, stream.handle);
+    });
+}
+
 // A fast path for small copies, without queries that cannot change the method. Returns false,
 // without copying, if it does not apply. With a deadline it only applies on an idle stream: the
 // runtime makes a caller with pageable memory wait for the stream.
-bool copy_small(const Engine& engine, void* to, const void* from, std::size_t bytes,
+bool copy_small(Engine& engine, void* to, const void* from, std::size_t bytes,
                 const CallerStream& stream, const Deadline& deadline, std::optional<Sides>& known) {
     const std::size_t polite = engine.options().max_queued_bytes;
     return bytes < kPlainBelow && (polite == 0 || bytes <= polite) && !stream.none &&
@@ -60,7 +74,7 @@ bool copy_small(const Engine& engine, void* to, const void* from, std::size_t by
            !gpu::capturing(stream.handle) && to != nullptr && from != nullptr &&
            !overlap(to, from, bytes) && is_small(engine, to, from, bytes, known) &&
            (!deadline.is_limited() || is_idle(stream)) &&
-           gpu::try_copy_on(to, from, bytes, stream.handle);
+           try_plainly(engine, to, from, bytes, stream);
 }
 
 struct Prepared {
@@ -89,6 +103,15 @@ Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes,
     return ready;
 }
 
+// For a profiler: "waywiser copy 64 MiB H2D chunked".
+std::string text_of_call(const Prepared& ready, std::size_t bytes) {
+    const auto letter = [](const Side& side) { return side.end.gpu >= 0 ? "D" : "H"; };
+    return text_of_call(bytes) + ' ' + letter(ready.from) + '2' + letter(ready.to) +
+           (ready.choice.method == Choice::Method::plain ? " plain"
+            : ready.choice.ring                          ? " ring"
+                                                         : " chunked");
+}
+
 // `at_once`: nothing is before it. Only then staging memory may be taken: what a stream holds back
 // must not keep others from it.
 std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t bytes,
@@ -115,7 +138,7 @@ CallerStream stream_of_copy(const CallerStream& stream, void* to, const void* fr
 std::optional<Completion> run(Engine& engine, const Prepared& ready, std::size_t bytes,
                               const Ordering& order, const Deadline& deadline = {}) {
     if (ready.choice.method == Choice::Method::plain) {
-        plain_copy(ready.to, ready.from, bytes, order);
+        plain_copy(engine, ready.to, ready.from, bytes, order);
         return std::nullopt;
     }
     std::shared_ptr<gpu::Event> event = event_unless_idle(order);
@@ -125,13 +148,13 @@ std::optional<Completion> run(Engine& engine, const Prepared& ready, std::size_t
 }
 
 // By the runtime, with an event after it.
-Completion start_plain(const Prepared& ready, std::size_t bytes) {
+Completion start_plain(Engine& engine, const Prepared& ready, std::size_t bytes) {
     if (!ready.order.stream) {
-        plain_copy(ready.to, ready.from, bytes, ready.order);
+        plain_copy(engine, ready.to, ready.from, bytes, ready.order);
         return Completion(bytes);
     }
     std::shared_ptr<gpu::Event> event = ready.order.events->take(ready.order.stream->device());
-    plain_copy(ready.to, ready.from, bytes, ready.order);
+    plain_copy(engine, ready.to, ready.from, bytes, ready.order);
     try {
         event->record(*ready.order.stream);
     } catch (const gpu::Error&) {
@@ -145,7 +168,7 @@ Completion start(const std::shared_ptr<Engine>& engine, const Prepared& ready, s
     const bool blocks = !ready.order.stream || !gpu_reaches(ready.to) || !gpu_reaches(ready.from);
     if (ready.choice.method == Choice::Method::plain &&
         (!blocks || engine->options().plain || managed)) {
-        return start_plain(ready, bytes);
+        return start_plain(*engine, ready, bytes);
     }
     // A plain copy of pageable memory would block the caller: a thread does it instead.
     std::shared_ptr<gpu::Event> event =
@@ -200,6 +223,7 @@ WaitResult copy_small_and_wait(const std::shared_ptr<Engine>& engine, void* to, 
     const gpu::CallerState keep;
     if (!is_fast) {
         const Prepared ready = prepare(*engine, to, from, bytes, stream, known);
+        const ProfilerRange profiled([&] { return text_of_call(ready, bytes); });
         if (ready.choice.method == Choice::Method::chunked || deadline.is_limited()) {
             WaitResult waited = make_and_wait(engine, ready, bytes, deadline);
             // Also on the GPU, as the others.
@@ -212,7 +236,7 @@ WaitResult copy_small_and_wait(const std::shared_ptr<Engine>& engine, void* to, 
                 rethrow_when_settled(ready.order);
             }
         }
-        plain_copy(ready.to, ready.from, bytes, ready.order);
+        plain_copy(*engine, ready.to, ready.from, bytes, ready.order);
         if (ready.order.capturing) return {.left = std::nullopt, .ended = false};  // only recorded
     }
     const CallerStream used = is_fast ? stream : stream_of_copy(stream, to, from, bytes);
@@ -246,6 +270,7 @@ void copy(Engine& engine, void* to, const void* from, std::size_t bytes,
     if (bytes == 0 || copy_small(engine, to, from, bytes, stream, {}, known)) return;
     const gpu::CallerState keep;
     const Prepared ready = prepare(engine, to, from, bytes, stream, known);
+    const ProfilerRange profiled([&] { return text_of_call(ready, bytes); });
     run(engine, ready, bytes, ready.order);
 }
 
@@ -258,6 +283,7 @@ WaitResult copy_and_wait(const std::shared_ptr<Engine>& engine, void* to, const 
     }
     const gpu::CallerState keep;
     const Prepared ready = prepare(*engine, to, from, bytes, stream);
+    const ProfilerRange profiled([&] { return text_of_call(ready, bytes); });
     return make_and_wait(engine, ready, bytes, deadline);
 }
 
@@ -267,6 +293,7 @@ Completion copy_async(const std::shared_ptr<Engine>& engine, void* to, const voi
     if (bytes == 0) return Completion(0);
     const gpu::CallerState keep;
     const Prepared ready = prepare(*engine, to, from, bytes, stream);
+    const ProfilerRange profiled([&] { return text_of_call(ready, bytes); });
     if (ready.order.capturing) {
         throw NotSupported("the stream is being captured: record the copy with copy()");
     }

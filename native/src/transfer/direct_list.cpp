@@ -1,9 +1,15 @@
 #include "transfer/direct_list.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <string>
 
+#include "transfer/byte_text.hpp"
 #include "transfer/list_kernel.hpp"
 #include "transfer/list_pipeline.hpp"
+#include "transfer/profiler.hpp"
+#include "transfer/statistics.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -214,9 +220,66 @@ bool move_by_pipeline(ListStaging& lists, const ListPart& part, ListTraits trait
     return true;
 }
 
+waywiser_method counted_as(ListMethod method) {
+    switch (method) {
+        case ListMethod::copies: return WAYWISER_METHOD_LIST_COPIES;
+        case ListMethod::batch: return WAYWISER_METHOD_LIST_BATCH;
+        case ListMethod::kernel: return WAYWISER_METHOD_LIST_KERNEL;
+        case ListMethod::pipeline: break;
+    }
+    return WAYWISER_METHOD_LIST_PIPELINE;
+}
+
+// Counts the parts of a list: one transfer for each method, in the destructor.
+class PartCounts {
+public:
+    explicit PartCounts(Statistics& statistics) : statistics_(statistics) {}
+    ~PartCounts() {
+        for (std::size_t i = 0; i < counts_.size(); ++i) {
+            const Count& own = counts_[i];
+            if (own.bytes == 0 && own.end == Statistics::End::done) continue;
+            statistics_.count(counted_as(static_cast<ListMethod>(i)), own.bytes, own.taken,
+                              own.end);
+        }
+    }
+    PartCounts(const PartCounts&) = delete;
+    PartCounts& operator=(const PartCounts&) = delete;
+
+    // Calls `move`, which returns whether it has moved the part, and returns the same.
+    template <class Move>
+    bool move_part(ListMethod method, std::size_t bytes, const Move& move) {
+        Count& own = counts_.at(static_cast<std::size_t>(method));
+        const ProfilerRange profiled([&] {
+            return "waywiser " + text_of_bytes(bytes) + ' ' + name_of_method(counted_as(method));
+        });
+        const Statistics::Clock::time_point begun = Statistics::Clock::now();
+        try {
+            if (!move()) return false;
+        } catch (...) {
+            own.taken += Statistics::Clock::now() - begun;
+            own.end = Statistics::End::failed;
+            throw;
+        }
+        own.taken += Statistics::Clock::now() - begun;
+        own.bytes += bytes;
+        return true;
+    }
+
+private:
+    struct Count {
+        std::size_t bytes = 0;
+        std::chrono::nanoseconds taken{0};
+        Statistics::End end = Statistics::End::done;
+    };
+
+    Statistics& statistics_;
+    std::array<Count, 4> counts_;  // by ListMethod
+};
+
 // How a list is moved in parts.
 struct ListMove {
     Engine& engine;
+    PartCounts counts;
     PieceGroup& group;
     const gpu::Stream& queue;
     const CallerStream& stream;
@@ -328,16 +391,25 @@ bool move_part(ListMove& move, const ListPart& part) {
     ListChoice choice = choose(move.engine, traits, limits, move.kernel_reaches);
     if (move.pipeline.loads()) choice = pipeline_of(traits, limits, move.loaded_by);
     if (choice.method == ListMethod::pipeline) {
-        if (move_by_pipeline(lists, part, traits, choice, move.pipeline)) return true;
+        const auto by_pipeline = [&] {
+            return move_by_pipeline(lists, part, traits, choice, move.pipeline);
+        };
+        if (move.counts.move_part(choice.method, traits.bytes, by_pipeline)) return true;
         move.pipeline.unload();
         limits.of_pipeline = 0;
         choice = choose(move.engine, traits, limits, move.kernel_reaches);
     }
     if (choice.method == ListMethod::kernel) {
-        if (move_by_kernel(lists, part, traits, choice.blocks, move.queue)) return false;
+        const auto by_kernel = [&] {
+            return move_by_kernel(lists, part, traits, choice.blocks, move.queue);
+        };
+        if (move.counts.move_part(choice.method, traits.bytes, by_kernel)) return false;
         choice.method = method_of_engine();
     }
-    move_by_engine(move, part, choice.method);
+    move.counts.move_part(choice.method, traits.bytes, [&] {
+        move_by_engine(move, part, choice.method);
+        return true;
+    });
     return false;
 }
 
@@ -505,13 +577,23 @@ void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
     if (order.capturing || engine.options().plain) {
         std::vector<Piece> buffer;
         list.check();
-        return move_by_copies(list.part(0, list.count(), buffer), queue);
+        const auto move = [&] {
+            move_by_copies(list.part(0, list.count(), buffer), queue);
+            return true;
+        };
+        if (order.capturing) {
+            move();  // only recorded
+        } else {
+            engine.statistics().count_call(WAYWISER_METHOD_LIST_COPIES, list.bytes(), move);
+        }
+        return;
     }
     // Behind other work there is time to check all of it.
     if (!list.checked && !queue.done()) list.check();
     bool in_use = false;
     try {
         ListMove move{.engine = engine,
+                      .counts = PartCounts(engine.statistics()),
                       .group = group,
                       .queue = queue,
                       .stream = stream,

@@ -64,8 +64,9 @@ std::string cpu_list(const std::vector<int>& numbers) {
     for (auto first = numbers.begin(); first != numbers.end();) {
         auto last = first;
         while (std::next(last) != numbers.end() && *std::next(last) == *last + 1) ++last;
-        out += (out.empty() ? "" : ",") + std::to_string(*first);
-        if (last != first) out += '-' + std::to_string(*last);
+        if (!out.empty()) out += ',';
+        out += std::to_string(*first);
+        if (last != first) out.append(1, '-').append(std::to_string(*last));
         first = std::next(last);
     }
     return out.empty() ? "none" : out;

@@ -9,6 +9,7 @@
 #include "transfer/job_end.hpp"
 #include "transfer/policy.hpp"
 #include "transfer/policy_file.hpp"
+#include "transfer/profiler.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -40,7 +41,7 @@ Engine::Engine(Machine machine, EngineOptions options, const FoundPolicy& found)
       options_(completed(std::move(options))),
       warnings_(options_.report_warnings, options_.log, options_.cpus),
       peers_(machine_, options_.peer_access),
-      staging_(machine_, options_, warnings_, [this] { schedule_.wake_all(); }),
+      staging_(machine_, options_, warnings_, statistics_, [this] { schedule_.wake_all(); }),
       lists_(list_table_bytes(options_), staging_, events_,
              [this](const std::string& why) { staging_.report_unpinned(why); }),
       // A calling thread works too.
@@ -52,12 +53,14 @@ Engine::Engine(Machine machine, EngineOptions options, const FoundPolicy& found)
       parts_{.schedule = schedule_,
              .staging = staging_,
              .submission = submission_,
-             .batches = batches_},
+             .batches = batches_,
+             .statistics = statistics_},
       stop_at_exit_([this] {
           if (forked()) return;
           warnings_.log().leave();  // what its function uses may not exist any more
           stop();
       }) {
+    find_profiler();
     plain_below_ = plain_below_with_gpu_ = least_chunked(options_);
     if (!found.warning.empty()) warnings_.add(found.warning);
     if (found.policy && !options_.plain) use_policy(found);
@@ -91,6 +94,7 @@ std::optional<Slot> Engine::device_staging(int device, std::size_t bytes) {
 void Engine::start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after) {
     check_process();
     threads_.spawn(std::max<std::size_t>(job->chunks(), 1));
+    job->count_in(statistics_);
     job->open(std::move(after));
     if (!schedule_.add(job)) complete(schedule_, *job);
 }

@@ -6,6 +6,7 @@
 //   Worker            the work of one thread
 //   StagingPools      pinned slots and slots on GPUs; ListStaging: tables of lists
 //   EventPool, CopyStreams, PeerAccess
+//   Statistics        counts what was moved
 //   ChunkSubmission   puts a chunk into a stream, within the limits of PoliteQueues
 //   BatchSubmission   puts several chunks into a stream by one call
 //   job_end.hpp       ends a job
@@ -15,6 +16,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -35,6 +37,7 @@
 #include "transfer/process_state.hpp"
 #include "transfer/schedule.hpp"
 #include "transfer/staging_pools.hpp"
+#include "transfer/statistics.hpp"
 #include "transfer/wait.hpp"
 #include "transfer/warnings.hpp"
 #include "transfer/worker.hpp"
@@ -97,6 +100,9 @@ public:
     [[nodiscard]] std::size_t host_staging_budget(int node, int device) {
         return staging_.host(node, device).budget();
     }
+    // What has been moved since the engine was made.
+    [[nodiscard]] Statistics& statistics() { return statistics_; }
+    [[nodiscard]] const Statistics& statistics() const { return statistics_; }
     // For jobs that submit their work themselves.
     [[nodiscard]] const EventPool& events() const { return events_; }
     [[nodiscard]] CopyStreams& streams() { return streams_; }
@@ -119,6 +125,8 @@ public:
     [[nodiscard]] std::size_t device_bytes() const { return staging_.device_bytes(); }
     [[nodiscard]] std::size_t streams_in_use() const { return streams_.size() + lists_.streams(); }
     [[nodiscard]] std::size_t jobs() const { return schedule_.jobs(); }
+    // How often a thread that slept has looked for work again.
+    [[nodiscard]] std::uint64_t wake_ups() const { return schedule_.wake_ups(); }
     // All warnings so far, without duplicates, in the order of their occurrence.
     [[nodiscard]] std::vector<std::string> warnings() const { return warnings_.all(); }
     // The number of their characters, with one more for each. Takes no lock.
@@ -142,6 +150,7 @@ private:
     const EngineOptions options_;
     const OwnerProcess owner_;
     Warnings warnings_;
+    Statistics statistics_;
     PeerAccess peers_;
     EventPool events_;
     CopyStreams streams_;

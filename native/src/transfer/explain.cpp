@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gpu/gpu.hpp"
+#include "transfer/byte_text.hpp"
 #include "transfer/copy_method.hpp"
 #include "transfer/direct_list.hpp"
 #include "transfer/list_copy.hpp"
@@ -21,16 +22,6 @@ std::string text_of_seconds(double seconds) {
     std::array<char, 32> text{};
     std::snprintf(text.data(), text.size(), "%.3g %s", seconds * (is_short ? 1e6 : 1e3),
                   is_short ? "us" : "ms");
-    return text.data();
-}
-
-std::string text_of_bytes(std::uint64_t bytes) {
-    constexpr std::array<const char*, 4> kUnits = {"B", "KiB", "MiB", "GiB"};
-    std::size_t unit = 0;
-    auto value = static_cast<double>(bytes);
-    for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.4g %s", value, kUnits[unit]);
     return text.data();
 }
 

@@ -6,9 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "transfer/byte_text.hpp"
 #include "transfer/calling_thread.hpp"
 #include "transfer/copy_method.hpp"
 #include "transfer/ordering.hpp"
+#include "transfer/profiler.hpp"
 #include "transfer/ring_copy.hpp"
 #include "transfer/side.hpp"
 
@@ -127,11 +129,18 @@ bool read_cached(Engine& engine, const FileCall& call, const FileRange& range, v
     FileEnd file(range.file);
     if (!file.has_cached_block(bytes, range.offset)) return false;
     try {
+        const Statistics::Clock::time_point begun = Statistics::Clock::now();
         moved = file.read(memory.end.data, bytes, range.offset, false);
+        engine.statistics().count(WAYWISER_METHOD_READ, moved, Statistics::Clock::now() - begun);
         return true;
     } catch (const FileError&) {
         return false;
     }
+}
+
+// For a profiler.
+std::string text_of_call(const FileCall& call, std::size_t bytes) {
+    return (call.reads ? "waywiser read " : "waywiser write ") + text_of_bytes(bytes);
 }
 
 // What is left to do for a write of no bytes.
@@ -148,6 +157,7 @@ void move_file(Engine& engine, const FileCall& call, const FileRange& range, voi
     moved = 0;
     if (bytes == 0) return end_empty(call, range);
     const gpu::CallerState keep;
+    const ProfilerRange profiled([&] { return text_of_call(call, bytes); });
     if (read_cached(engine, call, range, data, bytes, stream, moved)) return;
     run_file(engine, prepare_file(engine, call, range, data, bytes, stream), moved);
 }
@@ -163,6 +173,7 @@ WaitResult move_file_and_wait(const std::shared_ptr<Engine>& engine, const FileC
         return {};
     }
     const gpu::CallerState keep;
+    const ProfilerRange profiled([&] { return text_of_call(call, bytes); });
     if (read_cached(*engine, call, range, data, bytes, stream, moved)) return {};
     const FileCopy copy = prepare_file(*engine, call, range, data, bytes, stream);
     return wait_for_host(
@@ -184,6 +195,7 @@ Completion move_file_async(const std::shared_ptr<Engine>& engine, const FileCall
         return Completion(0);
     }
     const gpu::CallerState keep;
+    const ProfilerRange profiled([&] { return text_of_call(call, bytes); });
     return start_file(engine, prepare_file(*engine, call, range, data, bytes, stream));
 }
 

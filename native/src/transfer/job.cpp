@@ -7,6 +7,21 @@
 #include <utility>
 
 namespace waywiser::transfer {
+namespace {
+
+// How a job with that failure has ended.
+Statistics::End end_of(const std::exception_ptr& failure) {
+    if (!failure) return Statistics::End::done;
+    try {
+        std::rethrow_exception(failure);
+    } catch (const Cancelled&) {
+        return Statistics::End::cancelled;
+    } catch (...) {
+        return Statistics::End::failed;
+    }
+}
+
+}  // namespace
 
 void write_notification(int descriptor) noexcept {
     const std::uint64_t one = 1;
@@ -29,6 +44,15 @@ std::size_t Job::moved() const {
     return failure_ ? complete : std::min(complete, end_.load());
 }
 
+void Job::count() const {
+    if (statistics_ == nullptr || method_ == WAYWISER_METHOD_NONE) return;
+    const bool has_begun = begun_ != Statistics::Clock::time_point{};
+    const auto taken = has_begun ? Statistics::Clock::now() - begun_ : std::chrono::nanoseconds(0);
+    const std::size_t complete = moved_.load(std::memory_order_relaxed);
+    statistics_->count(method_, failure_ ? complete : std::min(complete, end_.load()), taken,
+                       end_of(failure_));
+}
+
 bool Job::notifications_written() const {
     const std::lock_guard lock(mutex_);  // held while they are written
     return true;
@@ -40,6 +64,7 @@ void Job::end() {
     std::vector<std::shared_ptr<Notification>> notified;
     {
         const std::lock_guard lock(mutex_);
+        if (!ended()) count();
         submitted_ = true;
         notified.swap(notified_);
         if (!notified.empty()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -22,6 +23,7 @@
 #include "transfer/batch.hpp"
 #include "transfer/chunk.hpp"
 #include "transfer/chunk_supply.hpp"
+#include "transfer/statistics.hpp"
 #include "transfer/wait.hpp"
 
 namespace waywiser::transfer {
@@ -103,6 +105,9 @@ public:
     [[nodiscard]] bool fills() const { return fills_; }
     [[nodiscard]] bool gathers() const { return gathers_; }
     [[nodiscard]] bool two_links() const { return two_links_; }
+    [[nodiscard]] waywiser_method method() const { return method_; }
+    // Before it starts: the method as which it is counted; WAYWISER_METHOD_NONE: not at all.
+    void count_as(waywiser_method method) { method_ = method; }
 
     // --- for callers; thread safe
 
@@ -135,10 +140,13 @@ public:
     // --- for the engine
 
     enum class Until { submitted, done };
+    // Called once, before open(): where the job is counted when it has ended.
+    void count_in(Statistics& statistics) { statistics_ = &statistics; }
     // Called once, before the job is shared between threads. It starts when `start` has happened
     // (nullptr: at once).
     void open(std::shared_ptr<const gpu::Event> start);
-    // Only with the lock of the Schedule held.
+    // The job starts now. Only with the lock of the Schedule held, as the next two.
+    void begin() { begun_ = Statistics::Clock::now(); }
     [[nodiscard]] ChunkSupply& supply() { return supply_; }
     [[nodiscard]] const ChunkSupply& supply() const { return supply_; }
     // Of a route of a job that gathers.
@@ -176,6 +184,7 @@ protected:
     bool fills_ = false;                 // CPUs fill chunks for a link
     bool gathers_ = false;               // ready chunks are submitted together
     bool two_links_ = false;             // each chunk crosses two links in turn
+    waywiser_method method_ = WAYWISER_METHOD_NONE;
     // Sets an earlier end than expected, if a file is shorter. Called by fill().
     void ends_at(std::size_t bytes);
     // Nothing counts as moved, after a failure that was found after all chunks.
@@ -196,13 +205,17 @@ private:
     [[nodiscard]] bool ended() const { return state_.load() != State::running; }
     // With the mutex held: all chunks are submitted, and nothing has failed.
     [[nodiscard]] bool all_submitted() const { return submitted_ && !failure_; }
+    // With the mutex held.
+    void count() const;
 
     const std::size_t bytes_;
     const std::size_t chunk_;
     const std::size_t least_;
     const std::size_t first_;
 
-    ChunkSupply supply_{*this};         // guarded by the engine's Schedule
+    Statistics* statistics_ = nullptr;
+    Statistics::Clock::time_point begun_;  // with the supply guarded by the engine's Schedule
+    ChunkSupply supply_{*this};
     std::deque<RouteBatches> batches_;  // of each route, if the job gathers; they have their locks
 
     mutable std::mutex mutex_;  // guards the following; nothing else is locked with it held

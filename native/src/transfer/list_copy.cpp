@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "transfer/byte_text.hpp"
 #include "transfer/copy.hpp"
 #include "transfer/describe.hpp"
 #include "transfer/direct_list.hpp"
 #include "transfer/ordering.hpp"
+#include "transfer/profiler.hpp"
 #include "transfer/staged_list.hpp"
 
 namespace waywiser::transfer {
@@ -327,6 +330,11 @@ HostUse host_use(Engine& engine, const std::vector<PieceGroup>& groups) {
     return all;
 }
 
+// For a profiler.
+std::string text_of_call(const CopyList& list) {
+    return "waywiser copy " + text_of_list(list.bytes(), list.count());
+}
+
 }  // namespace
 
 std::vector<GroupPlan> plan_list(Engine& engine, CopyList list) {
@@ -350,6 +358,7 @@ void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
     engine.check_process();
     if (list.count() == 0) return;
     const gpu::CallerState keep;
+    const ProfilerRange profiled([&] { return text_of_call(list); });
     std::vector<PieceGroup> groups = grouped(std::move(list));
     copy_list(engine, groups, stream);
 }
@@ -365,6 +374,7 @@ WaitResult copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList li
     engine->check_process();
     if (list.count() == 0) return {};
     const gpu::CallerState keep;
+    const ProfilerRange profiled([&] { return text_of_call(list); });
     std::vector<PieceGroup> groups = grouped(std::move(list));
     return copy_list_and_wait(engine, groups, stream, deadline);
 }
@@ -403,6 +413,7 @@ Completion copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
     engine->check_process();
     if (list.count() == 0) return Completion(0);
     const gpu::CallerState keep;
+    const ProfilerRange profiled([&] { return text_of_call(list); });
     std::vector<PieceGroup> groups = grouped(std::move(list));
     return copy_list_async(engine, groups, stream);
 }

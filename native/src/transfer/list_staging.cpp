@@ -62,7 +62,8 @@ std::optional<Table> ListStaging::take(int device, std::size_t bytes) {
             pinned_ = std::make_unique<Slots>(
                 pinned_budget_, kListSlabBytes,
                 [this, device](std::size_t size) {
-                    return pinned_slab(size, pools_.usable_node(-1), device, warn_);
+                    return pools_.counted(pinned_slab(size, pools_.usable_node(-1), device, warn_),
+                                          size);
                 },
                 [] {});
         }

@@ -18,6 +18,30 @@ constexpr Polling kIdle{.spin = std::chrono::milliseconds(1),
                         .pause = std::chrono::nanoseconds(0),
                         .sleep = std::chrono::microseconds(10)};
 
+// See plain_copy().
+void copy_plainly(const Side& to, const Side& from, std::size_t bytes, const Ordering& order) {
+    if (!order.stream) {
+        std::memcpy(to.end.data, from.end.data, bytes);
+        return;
+    }
+    if (to.uniform && from.uniform) {
+        gpu::copy_async(to.end.data, from.end.data, bytes, *order.stream);
+        return;
+    }
+    std::size_t at = 0;
+    try {
+        for (const Segment& out : segments(to.end.data, bytes)) {
+            for (const Segment& in : segments(from.end.data + at, out.bytes)) {
+                gpu::copy_async(to.end.data + at, in.data, in.bytes, *order.stream);
+                at += in.bytes;
+            }
+        }
+    } catch (const gpu::Error&) {
+        if (at > 0) rethrow_when_settled(*order.stream);  // the pieces before
+        throw;
+    }
+}
+
 }  // namespace
 
 Ordering ordering(const Engine& engine, const CallerStream& stream, int operand) {
@@ -99,27 +123,13 @@ void reject_capture() {
         "recorded; copy before the capture, or pin the memory (pinned_empty)");
 }
 
-void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Ordering& order) {
-    if (!order.stream) {
-        std::memcpy(to.end.data, from.end.data, bytes);
-        return;
-    }
-    if (to.uniform && from.uniform) {
-        gpu::copy_async(to.end.data, from.end.data, bytes, *order.stream);
-        return;
-    }
-    std::size_t at = 0;
-    try {
-        for (const Segment& out : segments(to.end.data, bytes)) {
-            for (const Segment& in : segments(from.end.data + at, out.bytes)) {
-                gpu::copy_async(to.end.data + at, in.data, in.bytes, *order.stream);
-                at += in.bytes;
-            }
-        }
-    } catch (const gpu::Error&) {
-        if (at > 0) rethrow_when_settled(*order.stream);  // the pieces before
-        throw;
-    }
+void plain_copy(Engine& engine, const Side& to, const Side& from, std::size_t bytes,
+                const Ordering& order) {
+    if (order.capturing) return copy_plainly(to, from, bytes, order);
+    engine.statistics().count_call(WAYWISER_METHOD_PLAIN, bytes, [&] {
+        copy_plainly(to, from, bytes, order);
+        return true;
+    });
 }
 
 bool run_after(Engine& engine, const std::shared_ptr<Job>& job, const Ordering& order,

@@ -40,8 +40,10 @@ std::shared_ptr<gpu::Event> event_unless_idle(const Ordering& order);
 
 [[noreturn]] void reject_capture();
 
-// Copies by runtime calls on the caller's stream, split at the ends of registrations.
-void plain_copy(const Side& to, const Side& from, std::size_t bytes, const Ordering& order);
+// Copies by runtime calls on the caller's stream, split at the ends of registrations, and counts it
+// unless it is only recorded.
+void plain_copy(Engine& engine, const Side& to, const Side& from, std::size_t bytes,
+                const Ordering& order);
 
 // An event after what is in the stream.
 std::shared_ptr<gpu::Event> recorded(const Ordering& order);

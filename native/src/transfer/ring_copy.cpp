@@ -62,6 +62,9 @@ RingCopy::RingCopy(Engine& engine, const Endpoint& to, const Endpoint& from, std
     if (to.kind == Endpoint::Kind::file) target_file_.emplace(to.file, writing_of(to, shape));
     most_threads_ = threads_of(shape);
     chunks_per_thread_ = 1;
+    method_ = source_file_   ? WAYWISER_METHOD_READ
+              : target_file_ ? WAYWISER_METHOD_WRITE
+                             : WAYWISER_METHOD_RING;
     routes_.emplace_back();  // CPUs do the work of the chunks
 }
 

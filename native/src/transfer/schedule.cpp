@@ -33,9 +33,9 @@ bool Schedule::add(const std::shared_ptr<Job>& job) {
         jobs_.push_back(job);
         if (job->supply().waits()) {
             waiting_.push_back(job);
-        } else if (job->supply().exhausted()) {
-            return !job->supply().begin_completion();
         } else {
+            job->begin();
+            if (job->supply().exhausted()) return !job->supply().begin_completion();
             ready_.push_back(job);
         }
     }
@@ -54,6 +54,7 @@ std::vector<std::shared_ptr<Job>> Schedule::poll_starts() {
             } catch (...) {
                 job->fail(std::current_exception());
             }
+            job->begin();
             if (job->supply().exhausted()) {
                 if (job->supply().begin_completion()) ending.push_back(job);
             } else {
@@ -291,6 +292,7 @@ void Schedule::sleep(const WorkerState& self, std::uint64_t generation, const Jo
     } else {
         change.wait(lock);  // NOLINT(bugprone-spuriously-wake-up-functions)
     }
+    ++wake_ups_;
     if (!self.caller) {
         --sleeping_;
         if (woken_ > 0) --woken_;

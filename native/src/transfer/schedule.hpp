@@ -71,6 +71,8 @@ public:
     };
     // Whether a thread works on the host now.
     [[nodiscard]] bool works_on_host() const { return on_host_ != 0; }
+    // How often a thread that slept has looked for work again.
+    [[nodiscard]] std::uint64_t wake_ups() const { return wake_ups_; }
     // Changes whenever a chunk is taken, submitted or complete, and when a job says so.
     [[nodiscard]] std::uint64_t progress() const { return progress_; }
     void note_progress() { ++progress_; }
@@ -159,6 +161,7 @@ private:
     bool polling_ = false;  // a thread polls the start events
     std::atomic<std::size_t> on_host_{0};
     std::atomic<std::uint64_t> progress_{0};
+    std::atomic<std::uint64_t> wake_ups_{0};
 };
 
 }  // namespace waywiser::transfer

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <utility>
 
+#include "transfer/byte_text.hpp"
 #include "transfer/describe.hpp"
 #include "transfer/ordering.hpp"
+#include "transfer/profiler.hpp"
 #include "transfer/side.hpp"
 #include "transfer/staged_list.hpp"
 
@@ -70,8 +73,11 @@ Completion copy_beside(Engine& engine, const CopyList& list, const Ordering& ord
     gpu::wait(queue, *recorded(order));
     const std::size_t turn = std::max(kTurn, list.bytes() / kMostTurns);
     try {
-        for (const Piece& piece : merged(list.pieces)) enqueue(piece, turn, queue);
-        after->record(queue);
+        engine.statistics().count_call(WAYWISER_METHOD_SNAPSHOT, list.bytes(), [&] {
+            for (const Piece& piece : merged(list.pieces)) enqueue(piece, turn, queue);
+            after->record(queue);
+            return true;
+        });
     } catch (const gpu::Error&) {
         try {
             rethrow_when_settled(queue);  // the pieces before
@@ -90,6 +96,8 @@ Completion snapshot(const std::shared_ptr<Engine>& engine, CopyList list,
     engine->check_process();
     if (list.count() == 0) return Completion(0);
     const gpu::CallerState keep;
+    const ProfilerRange range(
+        [&] { return "waywiser snapshot " + text_of_list(list.bytes(), list.count()); });
     list.make_pieces();
     const Sides sides = sides_of(list);
     const Ordering order = ordering(*engine, stream, sides.gpu);
@@ -101,6 +109,7 @@ Completion snapshot(const std::shared_ptr<Engine>& engine, CopyList list,
     const std::size_t slot_bytes = list_slot_bytes(list.bytes());
     auto job = std::make_shared<StagedList>(*engine, host, Endpoint::device(nullptr, sides.gpu),
                                             std::move(list), slot_bytes);
+    job->count_as(WAYWISER_METHOD_SNAPSHOT_STAGED);
     engine->start(job, after(order));
     return {engine, std::move(job)};
 }

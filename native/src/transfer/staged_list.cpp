@@ -99,6 +99,7 @@ StagedList::StagedList(Engine& engine, const Endpoint& to, const Endpoint& from,
       starts_(starts_of(list_)),
       cut_(cut) {
     most_threads_ = kListThreads;
+    method_ = WAYWISER_METHOD_LIST_STAGED;
     fills_ = to_gpu_ && !from_gpu_;
     gathers_ = to_gpu_ != from_gpu_;
     const int gpu = to_gpu_ ? to.gpu : from.gpu;

@@ -31,9 +31,10 @@ std::optional<Slot> take_or_await(Slots& pool, std::size_t bytes) {
 }  // namespace
 
 StagingPools::StagingPools(const Machine& machine, const EngineOptions& options, Warnings& warnings,
-                           std::function<void()> changed)
+                           Statistics& statistics, std::function<void()> changed)
     : machine_(machine),
       warnings_(warnings),
+      statistics_(statistics),
       changed_(std::move(changed)),
       cpus_(options.cpus),
       host_bytes_((options.pinned_bytes - list_table_bytes(options)) / usable_nodes(machine)),
@@ -77,8 +78,9 @@ std::size_t StagingPools::device_slot_bytes() const {
 
 std::unique_ptr<Slots> StagingPools::make_host(const NumaNode& place, bool pinned, Budget& budget) {
     const auto make = [this, place, pinned](std::size_t bytes) {
-        return pinned_slab(bytes, place, pinned ? pinning_device_.load() : -1,
-                           [this](const std::string& why) { report_unpinned(why); });
+        auto slab = pinned_slab(bytes, place, pinned ? pinning_device_.load() : -1,
+                                [this](const std::string& why) { report_unpinned(why); });
+        return pinned ? counted(std::move(slab), bytes) : std::move(slab);
     };
     return std::make_unique<Slots>(budget, std::min(kSlabBytes, host_slot_bytes()), make, changed_);
 }

@@ -13,6 +13,7 @@
 #include "host/spinning_mutex.hpp"
 #include "transfer/chunk.hpp"
 #include "transfer/staging.hpp"
+#include "transfer/statistics.hpp"
 #include "waywiser/words.hpp"
 
 namespace waywiser::transfer {
@@ -22,13 +23,13 @@ class Warnings;
 
 // Thread safe. Its lock guards the maps of pools and budgets; memory is taken, allocated and
 // returned without it, under the locks of one pool at a time. The pools live as long as this. The
-// machine and the warnings must outlive it.
+// machine, the warnings and the statistics must outlive it.
 class StagingPools {
 public:
     // `options` are completed. `changed` is called, without a lock, when memory is available again
     // for which take() has asked in vain.
     StagingPools(const Machine& machine, const EngineOptions& options, Warnings& warnings,
-                 std::function<void()> changed);
+                 Statistics& statistics, std::function<void()> changed);
     StagingPools(const StagingPools&) = delete;
     StagingPools& operator=(const StagingPools&) = delete;
 
@@ -54,6 +55,10 @@ public:
     [[nodiscard]] std::size_t device_bytes() const;
     // Whether some memory could not be pinned. Takes no lock.
     [[nodiscard]] bool unpinned() const { return unpinned_; }
+    // Pinned memory of the engine that is not in a pool here is counted too.
+    std::unique_ptr<Slab> counted(std::unique_ptr<Slab> slab, std::size_t bytes) {
+        return statistics_.counted(std::move(slab), bytes);
+    }
     // Memory of the engine could not be pinned.
     void report_unpinned(const std::string& why);
 
@@ -63,6 +68,7 @@ private:
 
     const Machine& machine_;
     Warnings& warnings_;
+    Statistics& statistics_;
     const std::function<void()> changed_;
     const std::vector<int> cpus_;     // of the engine's threads; empty: any
     const std::size_t host_bytes_;    // at each node

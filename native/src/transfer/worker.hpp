@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "transfer/batch_submission.hpp"
 #include "transfer/chunk_submission.hpp"
 #include "transfer/held_chunk.hpp"
 #include "transfer/schedule.hpp"
 #include "transfer/staging_pools.hpp"
+#include "transfer/statistics.hpp"
 #include "transfer/wait.hpp"
 
 namespace waywiser::transfer {
@@ -23,6 +25,7 @@ public:
         StagingPools& staging;
         ChunkSubmission& submission;
         BatchSubmission& batches;
+        Statistics& statistics;
     };
     explicit Worker(const Parts& parts) : parts_(parts) {}
 
@@ -47,9 +50,12 @@ private:
     bool fill_again();
     void finish(std::unique_ptr<HeldChunk> held, bool arrived);
     void pause(bool last) const;
+    void begin_staging_wait();
+    void end_staging_wait();
 
     const Parts parts_;
     WorkerState state_;
+    std::optional<Statistics::Clock::time_point> staging_wait_;  // when it began
 };
 
 }  // namespace waywiser::transfer

@@ -66,6 +66,7 @@ __all__ = [
     "read_async",
     "register",
     "snapshot_batch",
+    "stats",
     "to_host",
     "usage",
     "warnings",
@@ -86,6 +87,7 @@ write_async = native.write_async
 snapshot_batch = native.snapshot_batch
 copy_method = native.copy_method
 explain = native.explain
+stats = native.stats
 usage = native.usage
 warnings = native.warnings
 PinnedRegistration = native.PinnedRegistration
