@@ -108,8 +108,7 @@ TEST_F(RegisteredMemory, IsNoneThatIsPinnedOtherwise) {
     EXPECT_TRUE(fails(waywiser_register(device.data(), 10), WAYWISER_INVALID, "memory of a GPU"));
     EXPECT_TRUE(fails(waywiser_register(managed.data(), 10), WAYWISER_INVALID, "managed memory"));
     gpu::Registration other(memory.data() + kMiB / 2, kKiB, 0);
-    EXPECT_TRUE(
-        fails(waywiser_register(memory.data(), kMiB), WAYWISER_INVALID, "by another library"));
+    EXPECT_TRUE(fails(waywiser_register(memory.data(), kMiB), WAYWISER_INVALID, " already"));
     EXPECT_TRUE(fails(waywiser_unregister(memory.data() + kMiB / 2), WAYWISER_INVALID,
                       "no registration begins"));
 }
