@@ -5,9 +5,11 @@ contents over a fake GPU. `waywiser.transfer.module` picks. An operand is any ob
 docs/transfer.md lists, a stream is None or any object that it lists.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeAlias
+
+from waywiser.transfer.transfer_info import TransferInfo
 
 class _HasFileno(Protocol):
     def fileno(self) -> int: ...
@@ -29,6 +31,15 @@ class TransferHandle:
 
         Raises what the transfer failed with, and `TransferTimeout` if it has not ended; then it
         goes on. Signals are handled while it waits.
+        """
+    def query(self) -> TransferInfo:
+        """What is known of the transfer now. Does not wait."""
+    def cancel(self) -> None:
+        """Ends the transfer early, and returns at once; `result` raises `TransferCancelled` then.
+
+        What no thread has begun is not moved; some bytes may have arrived. The arrays are in use
+        until the transfer has ended. Copies that are in a stream of the GPU runtime are made all
+        the same; if nothing else is left, the transfer ends as without this call.
         """
     def wait(self, stream: Any = None) -> None:
         """Blocks until the last device operation is submitted, then makes ``stream`` wait for it.
@@ -242,6 +253,14 @@ def write_async(
     stream: Any = None,
 ) -> TransferHandle:
     """Starts such a write and returns at once; ``result()`` gives the bytes."""
+
+def wait_any(handles: Iterable[TransferHandle], timeout: float | None = None) -> int:
+    """Waits until one of the transfers has ended, at most ``timeout`` seconds.
+
+    Returns the index of the first handle whose transfer has ended, in success or failure; its
+    ``result()`` says which. Raises `TransferTimeout` if none has; then they go on. Signals are
+    handled while it waits.
+    """
 
 def explain(
     dst: Any = None,

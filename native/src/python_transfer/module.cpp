@@ -214,6 +214,20 @@ void reject_other_arguments(Class& scope, const char* name, const char* owner,
         nb::sig(written.c_str()), doc);
 }
 
+// The same for a function of the module.
+template <class... Extra>
+void reject_other_arguments_of(nb::module_& scope, const char* name, const Extra&... extra) {
+    Signature signature = signature_of(name, extra...);
+    const char* const doc = signature.doc;
+    const std::string written = "def " + text(signature);
+    scope.def(
+        name,
+        [signature = std::move(signature)](const nb::args& by_position, const nb::kwargs& by_name) {
+            reject_arguments(signature, by_position, by_name);
+        },
+        nb::sig(written.c_str()), doc);
+}
+
 struct DefineMethods {
     nb::class_<PyContext>& scope;
     template <class Result, class... Arguments, class... Extra>
@@ -243,31 +257,56 @@ struct DefineFunctions {
                 return reporting(context, call, arguments...);
             },
             extra...);
-        Signature signature = signature_of(name, extra...);
-        const char* const doc = signature.doc;
-        const std::string written = "def " + text(signature);
-        scope.def(
-            name,
-            [signature = std::move(signature)](const nb::args& by_position,
-                                               const nb::kwargs& by_name) {
-                reject_arguments(signature, by_position, by_name);
-            },
-            nb::sig(written.c_str()), doc);
+        reject_other_arguments_of(scope, name, extra...);
     }
 };
 
-// None, or seconds from the caller.
-std::optional<double> seconds_of(nb::handle timeout) {
+// None, or seconds from the caller. `call` is the name of the call in messages.
+std::optional<double> seconds_of(nb::handle timeout, const char* call) {
     if (timeout.is_none()) return std::nullopt;
     const double seconds = PyFloat_AsDouble(timeout.ptr());
     if (seconds == -1.0 && PyErr_Occurred() != nullptr) {
         PyErr_Clear();
         raise(Failure::invalid_operand,
               {.what = "the timeout is " + given(timeout) + ", not a number of seconds",
-               .where = "TransferHandle.result",
+               .where = call,
                .remedy = "pass seconds from 0 on, or None to wait without limit"});
     }
     return seconds;
+}
+
+nb::object info_of(const TransferState& state) {
+    return nb::module_::import_("waywiser.transfer.transfer_info")
+        .attr("TransferInfo")("ended"_a = state.ended, "moved"_a = state.moved,
+                              "bytes"_a = state.bytes, "error"_a = state.error);
+}
+
+std::size_t wait_any(Object handles, Object timeout) {
+    constexpr const char* kCall = "wait_any";
+    PyObject* const tuple = PySequence_Tuple(handles.ptr());
+    if (tuple == nullptr) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
+        PyErr_Clear();
+        raise(Failure::invalid_operand,
+              {.what = "handles is " + given(handles) + ", not a sequence of handles",
+               .where = kCall,
+               .remedy = "pass a list of what the asynchronous calls return"});
+    }
+    const auto all = nb::steal<nb::tuple>(tuple);
+    std::vector<Handle> pending;
+    pending.reserve(all.size());
+    for (const Object one : all) {
+        const PyHandle* handle = nullptr;
+        if (!nb::try_cast(one, handle) || handle == nullptr) {
+            raise(Failure::invalid_operand,
+                  {.what = "handles[" + std::to_string(pending.size()) + "] is " + given(one) +
+                           ", not a TransferHandle",
+                   .where = kCall,
+                   .remedy = "pass what the asynchronous calls return"});
+        }
+        pending.push_back(handle->pending);
+    }
+    return PendingTransfer::wait_any(pending, seconds_of(timeout, kCall));
 }
 
 void bind_handle(nb::module_& m) {
@@ -283,12 +322,31 @@ void bind_handle(nb::module_& m) {
         "result",
         [](PyHandle& self, Object timeout) {
             const Handle pending = self.pending;  // another thread may drop the handle
-            return pending->wait(seconds_of(timeout));
+            return pending->wait(seconds_of(timeout, "TransferHandle.result"));
         },
         "timeout"_a = nb::none(),
         "Waits for the end, at most timeout seconds, and returns the bytes that arrived.\n\n"
         "Raises what the transfer failed with, and TransferTimeout if it has not ended; then "
         "it goes on.");
+    define(
+        "query",
+        [](PyHandle& self) {
+            const Handle pending = self.pending;
+            return info_of(pending->query());
+        },
+        "Returns a TransferInfo: what is known of the transfer now. Does not wait.");
+    define(
+        "cancel",
+        [](PyHandle& self) {
+            const Handle pending = self.pending;
+            pending->cancel();
+        },
+        "Ends the transfer early, and returns at once; result() raises TransferCancelled then.\n\n"
+        "What no thread has begun is not moved. The arrays are in use until the transfer has "
+        "ended.\n"
+        "Copies that are in a stream of the GPU runtime are made all the same; if nothing else is "
+        "left,\n"
+        "the transfer ends as without this call.");
     define(
         "wait",
         [](PyHandle& self, Object stream) {
@@ -319,6 +377,18 @@ void bind_handle(nb::module_& m) {
     handle.def("__await__", [](nb::handle_t<PyHandle> self) {
         return nb::module_::import_("waywiser.transfer.awaiting").attr("await_transfer")(self);
     });
+}
+
+void bind_wait_any(nb::module_& m) {
+    const auto define = [&](const char* name, const auto& call, const auto&... extra) {
+        m.def(name, call, extra...);
+        reject_other_arguments_of(m, name, extra...);
+    };
+    define("wait_any", &wait_any, "handles"_a.none(), "timeout"_a = nb::none(),
+           "Waits until one of the transfers has ended, at most timeout seconds.\n\n"
+           "Returns the index of the first handle whose transfer has ended, in success or "
+           "failure.\n"
+           "Raises TransferTimeout if none has; then they go on.");
 }
 
 void bind_context(nb::module_& m) {
@@ -381,6 +451,7 @@ NB_MODULE(_transfer, m) {
     count_forks();
     m.attr("version") = waywiser_version();
     bind_handle(m);
+    bind_wait_any(m);
     bind_context(m);
     bind_host_memory(m);
     define_calls(DefineFunctions{m});

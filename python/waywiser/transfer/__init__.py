@@ -35,6 +35,7 @@ from waywiser.transfer.errors import (
     UnsupportedTransfer,
 )
 from waywiser.transfer.module import native
+from waywiser.transfer.transfer_info import TransferInfo
 
 __all__ = [
     "Context",
@@ -48,6 +49,7 @@ __all__ = [
     "TransferFileNotFound",
     "TransferHandle",
     "TransferInUse",
+    "TransferInfo",
     "TransferMemoryError",
     "TransferTimeout",
     "UnsupportedTransfer",
@@ -66,6 +68,7 @@ __all__ = [
     "snapshot_batch",
     "to_host",
     "usage",
+    "wait_any",
     "warnings",
     "write",
     "write_async",
@@ -82,6 +85,7 @@ read_async = native.read_async
 write = native.write
 write_async = native.write_async
 snapshot_batch = native.snapshot_batch
+wait_any = native.wait_any
 copy_method = native.copy_method
 explain = native.explain
 usage = native.usage
