@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
+from waywiser.transfer.operations import TransferOperation
 from waywiser.transfer.transfer_info import TransferInfo
 
 class _HasFileno(Protocol):
@@ -58,6 +59,31 @@ class TransferHandle:
     def _descriptor(self) -> int:
         """A new descriptor that becomes readable at the end; the caller closes it."""
     def __await__(self) -> Generator[Any, None, int]: ...
+
+class TransferPlan:
+    """Operations that are submitted again and again, from `plan`.
+
+    They are checked and their files are opened once; indexes are copied. The plan keeps the arrays,
+    whose memory stays as it is until the plan is closed. `close`, or the end of a ``with`` block,
+    releases them when the transfers of the plan have ended.
+    """
+
+    def submit(self, *, stream: Any = None) -> TransferHandle:
+        """Starts the operations as one transfer, and returns at once.
+
+        None means the streams that the libraries of the arrays use now, which have to be the same.
+        With ``stream`` no array is looked at again, which takes less time; DLPack producers are not
+        asked to synchronise then.
+        """
+    def close(self) -> None:
+        """Ends the plan; its transfers go on."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        type: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
 
 class Context:
     def __init__(
@@ -140,6 +166,10 @@ class Context:
         sync: bool = False,
         stream: Any = None,
     ) -> TransferHandle: ...
+    def submit(
+        self, operations: Iterable[TransferOperation], *, stream: Any = None
+    ) -> TransferHandle: ...
+    def plan(self, operations: Iterable[TransferOperation]) -> TransferPlan: ...
     def explain(
         self,
         dst: Any = None,
@@ -253,6 +283,22 @@ def write_async(
     stream: Any = None,
 ) -> TransferHandle:
     """Starts such a write and returns at once; ``result()`` gives the bytes."""
+
+def submit(operations: Iterable[TransferOperation], *, stream: Any = None) -> TransferHandle:
+    """Starts operations as one transfer, and returns at once.
+
+    An operation is a `Copy`, `CopyBlocks`, `Read` or `Write`. They are made in any order among
+    themselves: none may read or write memory that another one writes. Arrays may be in several
+    places, but all on GPUs are used in the same stream, unless ``stream`` is given. Errors name the
+    operation, counted from 0. If one fails, others may have been made. ``result()`` gives the bytes
+    of all.
+    """
+
+def plan(operations: Iterable[TransferOperation]) -> TransferPlan:
+    """Prepares operations that are submitted again and again, as `submit` does.
+
+    PyTorch copies none of them: operands with more than 2^20 contiguous pieces are an error.
+    """
 
 def wait_any(handles: Iterable[TransferHandle], timeout: float | None = None) -> int:
     """Waits until one of the transfers has ended, at most ``timeout`` seconds.

@@ -13,7 +13,7 @@ from waywiser import transfer
 HERE, THERE = np.zeros(4, np.uint8), np.ones(4, np.uint8)
 CALLS = [
     "copy", "copy_async", "copy_batch", "copy_batch_async", "copy_blocks", "copy_blocks_async",
-    "read", "read_async", "write", "write_async", "explain", "usage",
+    "read", "read_async", "write", "write_async", "submit", "plan", "explain", "usage",
 ]  # fmt: skip
 
 
@@ -102,7 +102,9 @@ def test_methods_of_a_handle_are_named_with_it() -> None:
     assert handle.result(np.float64(1)) == 4
 
 
-def test_the_wait_for_any_is_named_too() -> None:
+def test_other_calls_of_handles_and_plans_are_named_too() -> None:
+    plan: Any = transfer.plan([])
+    assert "TransferPlan.submit: 1 argument is given by position" in error_text(plan.submit, 1)
     assert "wait_any: the argument handles is missing" in error_text(transfer.wait_any)
 
 

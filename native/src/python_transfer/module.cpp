@@ -16,7 +16,9 @@
 #include "errors.hpp"
 #include "gil_release.hpp"
 #include "host_memory.hpp"
+#include "operations.hpp"
 #include "pending_transfers.hpp"
+#include "plans.hpp"
 #include "streams.hpp"
 
 namespace nb = nanobind;
@@ -39,6 +41,11 @@ struct PyHandle {
         pending.reset();
         prune();
     }
+};
+
+// The content of a Python object TransferPlan.
+struct PyPlan {
+    Plan plan;  // null: it is closed
 };
 
 // The content of a Python object Context.
@@ -137,6 +144,22 @@ void define_calls(const Define& define) {
            "offset"_a = 0, "nbytes"_a = nb::none(), "truncate"_a.none() = false,
            "sync"_a.none() = false, "stream"_a = nb::none(),
            "Starts a write and returns at once; result() gives the bytes.");
+    define("submit", &submit_operations, "operations"_a.none(), nb::kw_only(),
+           "stream"_a = nb::none(),
+           "Starts Copy, CopyBlocks, Read and Write operations as one transfer, and returns at "
+           "once.\n"
+           "\n"
+           "They are made in any order among themselves: none may read or write what another one "
+           "writes.\n"
+           "All arrays on GPUs are used in the same stream, unless stream is given. Errors name "
+           "the\n"
+           "operation. Raises TransferError.");
+    define("plan", &plan_operations, "operations"_a.none(),
+           "Prepares operations that are submitted again and again: returns a TransferPlan.\n"
+           "\n"
+           "They are checked and their files are opened once. The memory of the arrays stays as it "
+           "is\n"
+           "until the plan is closed. Raises TransferError.");
     define("explain", &explain, "dst"_a = nb::none(), "src"_a = nb::none(),
            "dst_index"_a = nb::none(), "src_index"_a = nb::none(), nb::kw_only(),
            "dsts"_a = nb::none(), "srcs"_a = nb::none(),
@@ -165,6 +188,7 @@ void define_calls(const Define& define) {
 
 // Converts the result of a call to Python.
 inline PyHandle returned(Handle handle) { return PyHandle(std::move(handle)); }
+inline PyPlan returned(Plan plan) { return PyPlan{std::move(plan)}; }
 template <class Result>
 Result returned(Result result) {
     return result;
@@ -379,6 +403,36 @@ void bind_handle(nb::module_& m) {
     });
 }
 
+void bind_plan(nb::module_& m) {
+    nb::class_<PyPlan> plan(m, "TransferPlan", nb::is_weak_referenceable());
+    const auto define = [&](const char* name, const auto& call, const auto&... extra) {
+        plan.def(name, call, extra...);
+        reject_other_arguments(plan, name, "TransferPlan.", extra...);
+    };
+    define(
+        "submit",
+        [](PyPlan& self, Object stream) {
+            const CallScope here("TransferPlan.submit");
+            const Plan used = self.plan;  // another thread may close it
+            if (!used) {
+                raise(Failure::invalid_transfer,
+                      {.what = "the plan is closed", .remedy = "make another one"});
+            }
+            return PyHandle(used->submit(stream_of(stream)));
+        },
+        nb::kw_only(), "stream"_a = nb::none(),
+        "Starts the operations as one transfer, and returns at once.\n\n"
+        "Without stream, it is ordered in the streams that the libraries of the arrays use now. "
+        "Raises\n"
+        "TransferError.");
+    plan.def("close", [](PyPlan& self) { const Plan closed = std::move(self.plan); });
+    plan.def("__enter__", [](Object self) { return self; });
+    plan.def(
+        "__exit__",
+        [](PyPlan& self, Object, Object, Object) { const Plan closed = std::move(self.plan); },
+        "type"_a.none(), "value"_a.none(), "traceback"_a.none());
+}
+
 void bind_wait_any(nb::module_& m) {
     const auto define = [&](const char* name, const auto& call, const auto&... extra) {
         m.def(name, call, extra...);
@@ -451,6 +505,7 @@ NB_MODULE(_transfer, m) {
     count_forks();
     m.attr("version") = waywiser_version();
     bind_handle(m);
+    bind_plan(m);
     bind_wait_any(m);
     bind_context(m);
     bind_host_memory(m);
