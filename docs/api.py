@@ -266,7 +266,10 @@ ERRORS = (
 )
 """Modules whose errors the calls raise."""
 
-COPIES = ("waywiser._transfer", "waywiser.transfer.arrays", "waywiser.transfer.context")
+COPIES = (
+    "waywiser._transfer",
+    *(f"waywiser.transfer.{name}" for name in ("arrays", "context", "operations", "transfer_info")),
+)
 """Modules of the calls of `waywiser.transfer`; the last one that has a name documents it."""
 
 LOADING = "waywiser.transfer.torch"

@@ -5,9 +5,12 @@ contents over a fake GPU. `waywiser.transfer.module` picks. An operand is any ob
 docs/transfer.md lists, a stream is None or any object that it lists.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeAlias
+
+from waywiser.transfer.operations import TransferOperation
+from waywiser.transfer.transfer_info import TransferInfo
 
 class _HasFileno(Protocol):
     def fileno(self) -> int: ...
@@ -30,6 +33,15 @@ class TransferHandle:
         Raises what the transfer failed with, and `TransferTimeout` if it has not ended; then it
         goes on. Signals are handled while it waits.
         """
+    def query(self) -> TransferInfo:
+        """What is known of the transfer now. Does not wait."""
+    def cancel(self) -> None:
+        """Ends the transfer early, and returns at once; `result` raises `TransferCancelled` then.
+
+        What no thread has begun is not moved; some bytes may have arrived. The arrays are in use
+        until the transfer has ended. Copies that are in a stream of the GPU runtime are made all
+        the same; if nothing else is left, the transfer ends as without this call.
+        """
     def wait(self, stream: Any = None) -> None:
         """Blocks until the last device operation is submitted, then makes ``stream`` wait for it.
 
@@ -47,6 +59,31 @@ class TransferHandle:
     def _descriptor(self) -> int:
         """A new descriptor that becomes readable at the end; the caller closes it."""
     def __await__(self) -> Generator[Any, None, int]: ...
+
+class TransferPlan:
+    """Operations that are submitted again and again, from `plan`.
+
+    They are checked and their files are opened once; indexes are copied. The plan keeps the arrays,
+    whose memory stays as it is until the plan is closed. `close`, or the end of a ``with`` block,
+    releases them when the transfers of the plan have ended.
+    """
+
+    def submit(self, *, stream: Any = None) -> TransferHandle:
+        """Starts the operations as one transfer, and returns at once.
+
+        None means the streams that the libraries of the arrays use now, which have to be the same.
+        With ``stream`` no array is looked at again, which takes less time; DLPack producers are not
+        asked to synchronise then.
+        """
+    def close(self) -> None:
+        """Ends the plan; its transfers go on."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        type: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
 
 class Context:
     def __init__(
@@ -131,6 +168,10 @@ class Context:
         sync: bool = False,
         stream: Any = None,
     ) -> TransferHandle: ...
+    def submit(
+        self, operations: Iterable[TransferOperation], *, stream: Any = None
+    ) -> TransferHandle: ...
+    def plan(self, operations: Iterable[TransferOperation]) -> TransferPlan: ...
     def explain(
         self,
         dst: Any = None,
@@ -266,6 +307,30 @@ def write_async(
     stream: Any = None,
 ) -> TransferHandle:
     """Starts such a write and returns at once; ``result()`` gives the bytes."""
+
+def submit(operations: Iterable[TransferOperation], *, stream: Any = None) -> TransferHandle:
+    """Starts operations as one transfer, and returns at once.
+
+    An operation is a `Copy`, `CopyBlocks`, `Read` or `Write`. They are made in any order among
+    themselves: none may read or write memory that another one writes. Arrays may be in several
+    places, but all on GPUs are used in the same stream, unless ``stream`` is given. Errors name the
+    operation, counted from 0. If one fails, others may have been made. ``result()`` gives the bytes
+    of all.
+    """
+
+def plan(operations: Iterable[TransferOperation]) -> TransferPlan:
+    """Prepares operations that are submitted again and again, as `submit` does.
+
+    PyTorch copies none of them: operands with more than 2^20 contiguous pieces are an error.
+    """
+
+def wait_any(handles: Iterable[TransferHandle], timeout: float | None = None) -> int:
+    """Waits until one of the transfers has ended, at most ``timeout`` seconds.
+
+    Returns the index of the first handle whose transfer has ended, in success or failure; its
+    ``result()`` says which. Raises `TransferTimeout` if none has; then they go on. Signals are
+    handled while it waits.
+    """
 
 def explain(
     dst: Any = None,

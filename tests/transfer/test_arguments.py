@@ -13,7 +13,7 @@ from waywiser import transfer
 HERE, THERE = np.zeros(4, np.uint8), np.ones(4, np.uint8)
 CALLS = [
     "copy", "copy_async", "copy_batch", "copy_batch_async", "copy_blocks", "copy_blocks_async",
-    "read", "read_async", "write", "write_async", "explain", "stats", "usage",
+    "read", "read_async", "write", "write_async", "submit", "plan", "explain", "stats", "usage",
 ]  # fmt: skip
 
 
@@ -94,10 +94,18 @@ def test_methods_of_a_handle_are_named_with_it() -> None:
     assert "TransferHandle.wait: 2 arguments are given" in error_text(handle.wait, 1, 2)
     assert "TransferHandle.wait: the stream is of type str" in error_text(handle.wait, "x")
     assert "TransferHandle.result: there is no argument x" in error_text(handle.result, x=1)
+    assert "TransferHandle.cancel: 1 argument is given" in error_text(handle.cancel, 1)
+    assert "TransferHandle.query: 1 argument is given" in error_text(handle.query, 1)
     said = error_text(handle.result, "soon")
     assert "TransferHandle.result: the timeout is of type str, not a number of seconds" in said
     assert handle.result(timeout=1) == 4
     assert handle.result(np.float64(1)) == 4
+
+
+def test_other_calls_of_handles_and_plans_are_named_too() -> None:
+    plan: Any = transfer.plan([])
+    assert "TransferPlan.submit: 1 argument is given by position" in error_text(plan.submit, 1)
+    assert "wait_any: the argument handles is missing" in error_text(transfer.wait_any)
 
 
 def test_a_method_on_something_else_is_an_error() -> None:

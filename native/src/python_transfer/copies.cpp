@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "block_index.hpp"
+#include "copy_preparation.hpp"
 #include "plain_buffer.hpp"
 #include "submission.hpp"
 
@@ -14,81 +15,6 @@ namespace nb = nanobind;
 
 namespace waywiser::python {
 namespace {
-
-// Both operands of one copy; appends the owners of their memory to `kept`.
-struct Pair {
-    Operand to;
-    Operand from;
-
-    Pair(const Context& context, nb::handle to_object, nb::handle from_object,
-         const std::optional<void*>& stream, const char* call, HeldOperands& kept) {
-        read_operand(to_object, Role::destination, stream, to, kept.to);
-        read_operand(from_object, Role::source, stream, from, kept.from);
-        check_compatible(to, from, call);
-        context->check_reaches(to);
-        context->check_reaches(from);
-    }
-    // For copies whose GPUs are compared: queries the runtime if an operand does not name its GPU.
-    void find_gpus() {
-        for (Operand* operand : {&to, &from}) operand->gpu = known_gpu(*operand);
-    }
-    [[nodiscard]] bool to_host() const { return to.gpu == kHost; }
-    [[nodiscard]] bool from_host() const { return from.gpu == kHost; }
-};
-
-// Sets the pieces of the copy; none if all of them are already in place.
-void set_pieces(PieceList pieces, const char* call, Submission& submission) {
-    if (pieces.count() == 0 || is_identity(pieces)) return;
-    // The library checks copies with a GPU.
-    if (submission.to_host && submission.from_host) check_overlap(pieces, call);
-    submission.bytes = pieces.bytes;
-    if (pieces.count() == 1) {
-        submission.to = pieces.to[0];
-        submission.from = pieces.from[0];
-    } else {
-        submission.list = std::move(pieces);
-    }
-}
-
-// The same for blocks. If they have two places, in arrays with positive strides, they are passed to
-// the library as blocks: comparing indexes takes less time than comparing pieces.
-void set_blocks(BlockList blocks, const char* call, Submission& submission) {
-    const auto block = static_cast<std::int64_t>(blocks.block);
-    const bool with_gpu = !submission.to_host || !submission.from_host;
-    if (blocks.count() < 2 || block == 0 || !with_gpu || blocks.to_stride < block ||
-        blocks.from_stride < block) {
-        return set_pieces(pieces_of(blocks), call, submission);
-    }
-    if (!submission.to_host && !submission.from_host) {  // they may be blocks of one array
-        check_indexes(blocks);
-        std::size_t in_place = 0;
-        while (in_place < blocks.count() && blocks.at(in_place).to == blocks.at(in_place).from) {
-            ++in_place;
-        }
-        if (in_place == blocks.count()) return;
-    }
-    submission.bytes = blocks.count() * blocks.block;
-    submission.blocks = std::move(blocks);
-}
-
-// Whether torch, if the program has imported it, made a copy of more pieces than a list takes. The
-// library would reject it.
-bool copied_by_torch(const Pair& pair, nb::handle to, nb::handle from,
-                     const std::optional<void*>& stream, bool waits) {
-    if (!has_too_many_pieces(pair.to, pair.from, "copy")) return false;
-    nb::object number = nb::none();
-    if (stream) number = nb::int_(reinterpret_cast<std::uintptr_t>(*stream));
-    return nb::cast<bool>(nb::module_::import_("waywiser.transfer.many_pieces")
-                              .attr("copy_by_torch")(
-                                  to, from, reinterpret_cast<std::uintptr_t>(pair.to.data),
-                                  reinterpret_cast<std::uintptr_t>(pair.from.data), number, waits));
-}
-
-bool share_bytes(const void* one, const void* other, std::size_t bytes) {
-    const auto first = reinterpret_cast<std::uintptr_t>(one);
-    const auto second = reinterpret_cast<std::uintptr_t>(other);
-    return first < second + bytes && second < first + bytes;
-}
 
 // Copies few bytes between usual host arrays of one type and shape, without what other copies need.
 // Returns false, without copying, if it is another copy or something may be wrong with it.
@@ -111,33 +37,16 @@ bool copied_at_once(ContextState& context, nb::handle to, nb::handle from, nb::h
 // `waits`: the caller gets a handle, so that a copy by torch has to end first.
 Submission prepare_copy(const Context& context, nb::handle to, nb::handle from, nb::handle stream,
                         bool waits) {
-    constexpr const char* kCall = "copy";
     Submission submission;
     const std::optional<void*> requested = stream_of(stream);
-    const Pair pair(context, to, from, requested, kCall, submission.kept);
-    submission.to_host = pair.to_host();
-    submission.from_host = pair.from_host();
-    submission.names_stream = requested.has_value();
-    submission.streams = choose_streams(requested, pair.to, pair.from);
-    if (pair.to.contiguous && pair.from.contiguous) {
-        const std::size_t bytes = pair.to.bytes;
-        if (pair.to.data == pair.from.data || bytes == 0) return submission;
-        if (!share_bytes(pair.to.data, pair.from.data, bytes)) {
-            submission.to = pair.to.data;
-            submission.from = pair.from.data;
-            submission.bytes = bytes;
-            note_write(to, pair.to);
-            return submission;
-        }
-    }
+    const Pair pair(context, to, from, requested, "copy", submission.kept);
+    set_places(pair, requested, submission);
+    if (is_in_place(pair)) return submission;
     if (copied_by_torch(pair, to, from, requested, waits)) {
         submission.moved = pair.to.bytes;
-        note_write(to, pair.to);
-        return submission;
+    } else {
+        set_memory(pair, submission);
     }
-    PieceList pieces;
-    add_pieces(pair.to, pair.from, kCall, pieces);
-    set_pieces(std::move(pieces), kCall, submission);
     note_write(to, pair.to);
     return submission;
 }
@@ -230,24 +139,11 @@ Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
 Submission prepare_blocks(const Context& context, nb::handle to, nb::handle from,
                           nb::handle to_index, nb::handle from_index, nb::handle stream,
                           bool writes = true) {
-    constexpr const char* kCall = "copy_blocks";
     prune();
     context->check_process();
-    Submission submission;
-    const std::optional<void*> requested = stream_of(stream);
-    Operand destination;
-    Operand source;
-    read_operand(to, Role::destination, requested, destination, submission.kept.to);
-    read_operand(from, Role::source, requested, source, submission.kept.from);
-    context->check_reaches(destination);
-    context->check_reaches(source);
-    BlockList blocks = blocks_of(destination, source, to_index, from_index);
-    submission.to_host = destination.gpu == kHost;
-    submission.from_host = source.gpu == kHost;
-    submission.names_stream = requested.has_value();
-    submission.streams = choose_streams(requested, destination, source);
-    set_blocks(std::move(blocks), kCall, submission);
-    if (writes) note_write(to, destination);
+    BlockOperands blocks{.to = to, .from = from, .to_index = to_index, .from_index = from_index};
+    Submission submission = blocks_submission(context, blocks, stream_of(stream));
+    if (writes) note_write(to, blocks.destination);
     return submission;
 }
 

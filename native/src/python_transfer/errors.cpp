@@ -26,14 +26,7 @@ const char* class_of(Failure kind, int error) {
     return "TransferError";
 }
 
-thread_local const char* call_under_way = nullptr;
-
-// The library names some of its calls itself.
-std::string where_of(const Message& message) {
-    if (!message.where.empty() || call_under_way == nullptr) return message.where;
-    const std::string call = call_under_way;
-    return message.what.starts_with(call + ": ") ? "" : call;
-}
+thread_local const CallScope* call_under_way = nullptr;
 
 Failure failure_of(waywiser_status status) {
     switch (status) {
@@ -62,8 +55,26 @@ nb::object text_of(const std::string& bytes) {
     return nb::steal(text);
 }
 
-CallScope::CallScope(const char* name) : before_(call_under_way) { call_under_way = name; }
+CallScope::CallScope(const char* name, std::optional<std::size_t> operation)
+    : name_(name), operation_(operation), before_(call_under_way) {
+    call_under_way = this;
+}
 CallScope::~CallScope() { call_under_way = before_; }
+
+std::string operation_text(std::size_t operation) {
+    return "operation " + std::to_string(operation);
+}
+
+std::string where_of(const Message& message) {
+    if (call_under_way == nullptr) return message.where;
+    std::string where = message.where;
+    const std::string call = call_under_way->name_;
+    // The library names some of its calls itself.
+    if (where.empty() && !message.what.starts_with(call + ": ")) where = call;
+    if (!call_under_way->operation_) return where;
+    const std::string operation = operation_text(*call_under_way->operation_);
+    return where.empty() ? operation : operation + ": " + where;
+}
 
 std::string name_of_type(nb::handle object) {
     const nb::object name = nb::steal(PyType_GetName(Py_TYPE(object.ptr())));

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "waywiser/transfer.h"
@@ -26,17 +27,31 @@ enum class Failure {
     internal,
 };
 
-// The call that this thread is in, for messages that do not name it. `name` lives as long.
+// One line: what happened, where, and the remedy. An empty `where` is the call under way.
+struct Message {
+    std::string what;
+    std::string where;
+    std::string remedy;
+};
+
+// The call that this thread is in, for messages that do not name it. `name` lives as long. All
+// messages name the operation, if the call is for one of several.
 class CallScope {
 public:
-    explicit CallScope(const char* name);
+    explicit CallScope(const char* name, std::optional<std::size_t> operation = std::nullopt);
     ~CallScope();
     CallScope(const CallScope&) = delete;
     CallScope& operator=(const CallScope&) = delete;
 
 private:
-    const char* before_;
+    const char* name_;
+    std::optional<std::size_t> operation_;
+    const CallScope* before_;
+    friend std::string where_of(const Message& message);
 };
+
+// "operation 3", for messages.
+std::string operation_text(std::size_t operation);
 
 // The name of its type, without the module.
 std::string name_of_type(nanobind::handle object);
@@ -45,12 +60,8 @@ std::string given(nanobind::handle object);
 // As str. Bytes that are not UTF-8, from names in other encodings, are written as \xNN.
 nanobind::object text_of(const std::string& bytes);
 
-// One line: what happened, where, and the remedy. An empty `where` is the call under way.
-struct Message {
-    std::string what;
-    std::string where;
-    std::string remedy;
-};
+// Where a failure is, in the call under way.
+std::string where_of(const Message& message);
 
 // Needs the GIL, like all functions below. `error` is an errno value.
 // `status`: the name of the status in C, if the library returned one.

@@ -240,6 +240,17 @@ File file_of(nb::handle file, Direction direction) {
               : std::string(text(direction)) + " descriptor " + std::to_string(descriptor));
 }
 
+void check_access(const File& file, Direction direction) {
+    const int flags = fcntl(file.descriptor(), F_GETFL);
+    const int other = direction == Direction::read ? O_WRONLY : O_RDONLY;
+    if (flags < 0 || (flags & O_ACCMODE) != other) return;
+    raise(Failure::file,
+          {.what = "the file is not open for this",
+           .where = file.call(),
+           .remedy = file_remedy(EBADF)},
+          0, EBADF);
+}
+
 QuickFile QuickFile::of(nb::handle file) {
     QuickFile quick(-1);
     if (PyLong_CheckExact(file.ptr())) {

@@ -21,6 +21,9 @@ const char* text(Direction direction);
 // device. Needs the GIL, and releases it while a path is opened.
 File file_of(nanobind::handle file, Direction direction);
 
+// Raises TransferFileError if the file is not open for this direction.
+void check_access(const File& file, Direction direction);
+
 // A file to read from at once, without what a failure needs for its message.
 class QuickFile {
 public:

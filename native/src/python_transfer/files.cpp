@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "copies.hpp"
+#include "file_call.hpp"
 #include "file_operand.hpp"
 #include "parted_transfer.hpp"
 #include "plain_buffer.hpp"
@@ -16,117 +17,11 @@ namespace nb = nanobind;
 namespace waywiser::python {
 namespace {
 
-// An integer from the caller; `fallback` for None.
-std::uint64_t number_of(nb::handle number, const char* name, Direction direction,
-                        std::uint64_t fallback) {
-    if (number.is_none()) return fallback;
-    const nb::object index = nb::steal(PyNumber_Index(number.ptr()));
-    if (!index.is_valid()) {
-        PyErr_Clear();
-        raise(Failure::invalid_operand,
-              {.what = std::string(name) + " is " + given(number) + ", not a whole number",
-               .where = text(direction),
-               .remedy = "pass a number of bytes"});
-    }
-    const long long value = PyLong_AsLongLong(index.ptr());
-    if (value >= 0) return static_cast<std::uint64_t>(value);
-    PyErr_Clear();
-    raise(Failure::invalid_transfer, {.what = std::string(name) + " is " + printed(index) +
-                                              ", which is negative or beyond any file",
-                                      .where = text(direction),
-                                      .remedy = "pass a number of bytes from 0 to 2^63 - 1"});
-}
-
-// An argument that is True or False.
-bool truth_of(nb::handle value, const char* name) {
-    if (PyBool_Check(value.ptr())) return value.is(nb::bool_(true));
-    raise(Failure::invalid_operand,
-          {.what = std::string(name) + " is " + given(value) + ", which is neither True nor False",
-           .where = text(Direction::write),
-           .remedy = std::string("pass ") + name + "=True or " + name + "=False"});
-}
-
-constexpr std::uint32_t kTruncate = WAYWISER_WRITE_TRUNCATE;
-
-std::uint32_t flags_of(nb::handle truncate, nb::handle sync) {
-    return (truth_of(truncate, "truncate") ? kTruncate : 0U) |
-           (truth_of(sync, "sync") ? WAYWISER_WRITE_SYNC : 0U);
-}
-
-struct FileCall {
-    Direction direction;
-    File file;
-    std::uint64_t offset = 0;
-    std::byte* data = nullptr;
-    std::size_t bytes = 0;
-    std::uint32_t flags = 0;  // of a write
-    bool host = true;
-    bool is_torch = false;
-    bool names_stream = false;  // the caller passed `stream=`
-    Streams streams;
-    HeldOperands kept;
-};
-
-void check_contiguous(const Operand& operand, Direction direction) {
-    if (operand.contiguous) return;
-    raise(Failure::unsupported, {.what = "the array is not contiguous: " + text(operand),
-                                 .where = text(direction),
-                                 .remedy = direction == Direction::read
-                                               ? "read into a contiguous array and copy from there"
-                                               : "make it contiguous first"});
-}
-
-void check_range(std::uint64_t offset, std::uint64_t bytes, const Operand& operand,
-                 Direction direction) {
-    if (bytes > operand.bytes) {
-        raise(Failure::invalid_transfer,
-              {.what = "nbytes is " + std::to_string(bytes) + ", but the array has " +
-                       std::to_string(operand.bytes) + " bytes",
-               .where = text(direction),
-               .remedy = "pass a longer array, or leave nbytes out for all of it"});
-    }
-    constexpr auto kEnd = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    if (offset <= kEnd - bytes) return;
-    raise(Failure::invalid_transfer,
-          {.what = std::to_string(bytes) + " bytes from offset " + std::to_string(offset) +
-                   " go past what a file can have (2^63 - 1)",
-           .where = text(direction),
-           .remedy = "pass a smaller offset"});
-}
-
-// A call without its file.
-FileCall prepare_memory(const Context& context, Direction direction, nb::handle array,
-                        nb::handle offset, nb::handle bytes, nb::handle stream) {
-    FileCall call{.direction = direction};
-    const std::optional<void*> requested = stream_of(stream);
-    const bool reads = direction == Direction::read;
-    Operand operand;
-    read_operand(array, reads ? Role::destination : Role::source, requested, operand,
-                 reads ? call.kept.to : call.kept.from);
-    check_contiguous(operand, direction);
-    call.offset = number_of(offset, "offset", direction, 0);
-    const std::uint64_t nbytes = number_of(bytes, "nbytes", direction, operand.bytes);
-    check_range(call.offset, nbytes, operand, direction);
-    context->check_reaches(operand);
-    call.data = operand.data;
-    call.bytes = static_cast<std::size_t>(nbytes);
-    call.host = operand.gpu == kHost;
-    call.streams = choose_streams(requested, operand, operand);
-    call.is_torch = operand.is_torch;
-    call.names_stream = requested.has_value();
-    return call;
-}
-
-void add_file(nb::handle file, nb::handle array, FileCall& call) {
-    call.file = file_of(file, call.direction);
-    if (call.direction == Direction::read && call.is_torch) note_torch_write(array);
-}
-
 FileCall prepare(const Context& context, Direction direction, nb::handle file, nb::handle array,
                  nb::handle offset, nb::handle bytes, nb::handle stream) {
     prune();
     context->check_process();
-    FileCall call = prepare_memory(context, direction, array, offset, bytes, stream);
+    FileCall call = prepare_memory(context, direction, array, offset, bytes, stream_of(stream));
     add_file(file, array, call);
     return call;
 }
@@ -188,7 +83,8 @@ std::size_t run(ContextState& context, FileCall call) {
                                                   &result.left)
                          : waywiser_write_and_wait(
                                c, file, call.offset + at, call.data + at, bytes,
-                               at + bytes < call.bytes ? call.flags & ~kTruncate : call.flags,
+                               at + bytes < call.bytes ? call.flags & ~WAYWISER_WRITE_TRUNCATE
+                                                       : call.flags,
                                stream, kWaitSlice, &result.ended, &result.moved, &result.left);
         });
 }
@@ -234,8 +130,13 @@ Handle start(ContextState& context, FileCall call) {
         keep_if_in_use(status, call.kept.from);
         check_use(status);
     }
-    auto pending = std::make_shared<PendingTransfer>(transfer, 0, std::move(call.kept).all(),
-                                                     call.streams, std::move(call.file));
+    const std::string file_call = call.file.call();
+    auto pending =
+        std::make_shared<PendingTransfer>(StartedTransfer{.transfer = transfer,
+                                                          .held = std::move(call.kept).all(),
+                                                          .streams = call.streams,
+                                                          .files = files_of(std::move(call.file)),
+                                                          .file_call = file_call});
     keep(pending);
     return pending;
 }
@@ -247,7 +148,7 @@ std::size_t read_file(const Context& context, nb::handle file, nb::handle to, nb
     prune();
     context->check_process();
     if (const auto moved = read_at_once(*context, file, to, offset, bytes, stream)) return *moved;
-    FileCall call = prepare_memory(context, Direction::read, to, offset, bytes, stream);
+    FileCall call = prepare_memory(context, Direction::read, to, offset, bytes, stream_of(stream));
     if (const auto moved = read_inline(*context, QuickFile::of(file), call)) {
         if (call.is_torch) note_torch_write(to);
         return *moved;

@@ -17,7 +17,9 @@
 #include "gil_release.hpp"
 #include "host_memory.hpp"
 #include "host_registration.hpp"
+#include "operations.hpp"
 #include "pending_transfers.hpp"
+#include "plans.hpp"
 #include "streams.hpp"
 
 namespace nb = nanobind;
@@ -40,6 +42,11 @@ struct PyHandle {
         pending.reset();
         prune();
     }
+};
+
+// The content of a Python object TransferPlan.
+struct PyPlan {
+    Plan plan;  // null: it is closed
 };
 
 // The content of a Python object Context.
@@ -142,6 +149,22 @@ void define_calls(const Define& define) {
            "offset"_a = 0, "nbytes"_a = nb::none(), "truncate"_a.none() = false,
            "sync"_a.none() = false, "stream"_a = nb::none(),
            "Starts a write and returns at once; result() gives the bytes.");
+    define("submit", &submit_operations, "operations"_a.none(), nb::kw_only(),
+           "stream"_a = nb::none(),
+           "Starts Copy, CopyBlocks, Read and Write operations as one transfer, and returns at "
+           "once.\n"
+           "\n"
+           "They are made in any order among themselves: none may read or write what another one "
+           "writes.\n"
+           "All arrays on GPUs are used in the same stream, unless stream is given. Errors name "
+           "the\n"
+           "operation. Raises TransferError.");
+    define("plan", &plan_operations, "operations"_a.none(),
+           "Prepares operations that are submitted again and again: returns a TransferPlan.\n"
+           "\n"
+           "They are checked and their files are opened once. The memory of the arrays stays as it "
+           "is\n"
+           "until the plan is closed. Raises TransferError.");
     define("explain", &explain, "dst"_a = nb::none(), "src"_a = nb::none(),
            "dst_index"_a = nb::none(), "src_index"_a = nb::none(), nb::kw_only(),
            "dsts"_a = nb::none(), "srcs"_a = nb::none(),
@@ -177,6 +200,7 @@ void define_calls(const Define& define) {
 
 // Converts the result of a call to Python.
 inline PyHandle returned(Handle handle) { return PyHandle(std::move(handle)); }
+inline PyPlan returned(Plan plan) { return PyPlan{std::move(plan)}; }
 template <class Result>
 Result returned(Result result) {
     return result;
@@ -226,6 +250,20 @@ void reject_other_arguments(Class& scope, const char* name, const char* owner,
         nb::sig(written.c_str()), doc);
 }
 
+// The same for a function of the module.
+template <class... Extra>
+void reject_other_arguments_of(nb::module_& scope, const char* name, const Extra&... extra) {
+    Signature signature = signature_of(name, extra...);
+    const char* const doc = signature.doc;
+    const std::string written = "def " + text(signature);
+    scope.def(
+        name,
+        [signature = std::move(signature)](const nb::args& by_position, const nb::kwargs& by_name) {
+            reject_arguments(signature, by_position, by_name);
+        },
+        nb::sig(written.c_str()), doc);
+}
+
 struct DefineMethods {
     nb::class_<PyContext>& scope;
     template <class Result, class... Arguments, class... Extra>
@@ -255,31 +293,56 @@ struct DefineFunctions {
                 return reporting(context, [&] { report_warnings(*context); }, call, arguments...);
             },
             extra...);
-        Signature signature = signature_of(name, extra...);
-        const char* const doc = signature.doc;
-        const std::string written = "def " + text(signature);
-        scope.def(
-            name,
-            [signature = std::move(signature)](const nb::args& by_position,
-                                               const nb::kwargs& by_name) {
-                reject_arguments(signature, by_position, by_name);
-            },
-            nb::sig(written.c_str()), doc);
+        reject_other_arguments_of(scope, name, extra...);
     }
 };
 
-// None, or seconds from the caller.
-std::optional<double> seconds_of(nb::handle timeout) {
+// None, or seconds from the caller. `call` is the name of the call in messages.
+std::optional<double> seconds_of(nb::handle timeout, const char* call) {
     if (timeout.is_none()) return std::nullopt;
     const double seconds = PyFloat_AsDouble(timeout.ptr());
     if (seconds == -1.0 && PyErr_Occurred() != nullptr) {
         PyErr_Clear();
         raise(Failure::invalid_operand,
               {.what = "the timeout is " + given(timeout) + ", not a number of seconds",
-               .where = "TransferHandle.result",
+               .where = call,
                .remedy = "pass seconds from 0 on, or None to wait without limit"});
     }
     return seconds;
+}
+
+nb::object info_of(const TransferState& state) {
+    return nb::module_::import_("waywiser.transfer.transfer_info")
+        .attr("TransferInfo")("ended"_a = state.ended, "moved"_a = state.moved,
+                              "bytes"_a = state.bytes, "error"_a = state.error);
+}
+
+std::size_t wait_any(Object handles, Object timeout) {
+    constexpr const char* kCall = "wait_any";
+    PyObject* const tuple = PySequence_Tuple(handles.ptr());
+    if (tuple == nullptr) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
+        PyErr_Clear();
+        raise(Failure::invalid_operand,
+              {.what = "handles is " + given(handles) + ", not a sequence of handles",
+               .where = kCall,
+               .remedy = "pass a list of what the asynchronous calls return"});
+    }
+    const auto all = nb::steal<nb::tuple>(tuple);
+    std::vector<Handle> pending;
+    pending.reserve(all.size());
+    for (const Object one : all) {
+        const PyHandle* handle = nullptr;
+        if (!nb::try_cast(one, handle) || handle == nullptr) {
+            raise(Failure::invalid_operand,
+                  {.what = "handles[" + std::to_string(pending.size()) + "] is " + given(one) +
+                           ", not a TransferHandle",
+                   .where = kCall,
+                   .remedy = "pass what the asynchronous calls return"});
+        }
+        pending.push_back(handle->pending);
+    }
+    return PendingTransfer::wait_any(pending, seconds_of(timeout, kCall));
 }
 
 void bind_handle(nb::module_& m) {
@@ -295,12 +358,31 @@ void bind_handle(nb::module_& m) {
         "result",
         [](PyHandle& self, Object timeout) {
             const Handle pending = self.pending;  // another thread may drop the handle
-            return pending->wait(seconds_of(timeout));
+            return pending->wait(seconds_of(timeout, "TransferHandle.result"));
         },
         "timeout"_a = nb::none(),
         "Waits for the end, at most timeout seconds, and returns the bytes that arrived.\n\n"
         "Raises what the transfer failed with, and TransferTimeout if it has not ended; then "
         "it goes on.");
+    define(
+        "query",
+        [](PyHandle& self) {
+            const Handle pending = self.pending;
+            return info_of(pending->query());
+        },
+        "Returns a TransferInfo: what is known of the transfer now. Does not wait.");
+    define(
+        "cancel",
+        [](PyHandle& self) {
+            const Handle pending = self.pending;
+            pending->cancel();
+        },
+        "Ends the transfer early, and returns at once; result() raises TransferCancelled then.\n\n"
+        "What no thread has begun is not moved. The arrays are in use until the transfer has "
+        "ended.\n"
+        "Copies that are in a stream of the GPU runtime are made all the same; if nothing else is "
+        "left,\n"
+        "the transfer ends as without this call.");
     define(
         "wait",
         [](PyHandle& self, Object stream) {
@@ -331,6 +413,48 @@ void bind_handle(nb::module_& m) {
     handle.def("__await__", [](nb::handle_t<PyHandle> self) {
         return nb::module_::import_("waywiser.transfer.awaiting").attr("await_transfer")(self);
     });
+}
+
+void bind_plan(nb::module_& m) {
+    nb::class_<PyPlan> plan(m, "TransferPlan", nb::is_weak_referenceable());
+    const auto define = [&](const char* name, const auto& call, const auto&... extra) {
+        plan.def(name, call, extra...);
+        reject_other_arguments(plan, name, "TransferPlan.", extra...);
+    };
+    define(
+        "submit",
+        [](PyPlan& self, Object stream) {
+            const CallScope here("TransferPlan.submit");
+            const Plan used = self.plan;  // another thread may close it
+            if (!used) {
+                raise(Failure::invalid_transfer,
+                      {.what = "the plan is closed", .remedy = "make another one"});
+            }
+            return PyHandle(used->submit(stream_of(stream)));
+        },
+        nb::kw_only(), "stream"_a = nb::none(),
+        "Starts the operations as one transfer, and returns at once.\n\n"
+        "Without stream, it is ordered in the streams that the libraries of the arrays use now. "
+        "Raises\n"
+        "TransferError.");
+    plan.def("close", [](PyPlan& self) { const Plan closed = std::move(self.plan); });
+    plan.def("__enter__", [](Object self) { return self; });
+    plan.def(
+        "__exit__",
+        [](PyPlan& self, Object, Object, Object) { const Plan closed = std::move(self.plan); },
+        "type"_a.none(), "value"_a.none(), "traceback"_a.none());
+}
+
+void bind_wait_any(nb::module_& m) {
+    const auto define = [&](const char* name, const auto& call, const auto&... extra) {
+        m.def(name, call, extra...);
+        reject_other_arguments_of(m, name, extra...);
+    };
+    define("wait_any", &wait_any, "handles"_a.none(), "timeout"_a = nb::none(),
+           "Waits until one of the transfers has ended, at most timeout seconds.\n\n"
+           "Returns the index of the first handle whose transfer has ended, in success or "
+           "failure.\n"
+           "Raises TransferTimeout if none has; then they go on.");
 }
 
 void bind_context(nb::module_& m) {
@@ -401,6 +525,8 @@ NB_MODULE(_transfer, m) {
     count_forks();
     m.attr("version") = waywiser_version();
     bind_handle(m);
+    bind_plan(m);
+    bind_wait_any(m);
     bind_context(m);
     bind_host_memory(m);
     bind_host_registration(m);

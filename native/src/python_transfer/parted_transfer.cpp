@@ -1,6 +1,8 @@
 #include "parted_transfer.hpp"
 
 #include <memory>
+#include <string>
+#include <utility>
 
 namespace waywiser::python {
 
@@ -9,8 +11,14 @@ std::size_t wait_for_left(waywiser_transfer* left, std::size_t bytes, const Part
     Held all = destination;
     all.insert(all.end(), whole.kept.from.begin(), whole.kept.from.end());
     File file = whole.file == nullptr ? File() : whole.file->duplicate();
-    const auto pending = std::make_shared<PendingTransfer>(left, bytes, std::move(all),
-                                                           whole.streams, std::move(file));
+    const std::string call = file.call();
+    const auto pending =
+        std::make_shared<PendingTransfer>(StartedTransfer{.transfer = left,
+                                                          .bytes = bytes,
+                                                          .held = std::move(all),
+                                                          .streams = whole.streams,
+                                                          .files = files_of(std::move(file)),
+                                                          .file_call = call});
     try {
         return pending->wait(std::nullopt);
     } catch (...) {

@@ -84,6 +84,49 @@ double seconds_until(Clock::time_point end) {
     return std::chrono::duration<double>(end - Clock::now()).count();
 }
 
+// Divides a wait into intervals, between which signals are handled.
+class SlicedWait {
+public:
+    // Without limit for nullopt. Raises InvalidTransfer for a time that is none; `call` is the name
+    // of the call in the message.
+    SlicedWait(std::optional<double> seconds, const char* call) {
+        if (!seconds) return;
+        if (std::isnan(*seconds) || *seconds < 0) {
+            raise(Failure::invalid_transfer,
+                  {.what = "the timeout is " + seconds_text(*seconds),
+                   .where = call,
+                   .remedy = "pass seconds from 0 on, or None to wait without limit"});
+        }
+        if (*seconds >= 1e9) return;  // the end exceeds the clock's range
+        slice_ = std::min(kSlice, *seconds);
+        end_ = Clock::now() +
+               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*seconds));
+    }
+    // Seconds of the next interval.
+    [[nodiscard]] double slice() const { return slice_; }
+    // Handles signals after an interval. Returns false if the time is over.
+    bool goes_on() {
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (!end_) return true;
+        slice_ = std::min(kSlice, seconds_until(*end_));
+        return slice_ > 0;
+    }
+
+private:
+    double slice_ = kSlice;
+    std::optional<Clock::time_point> end_;
+};
+
+// The exception for a status of the library.
+nb::object error_of(waywiser_status status, const std::string& message, std::size_t moved,
+                    int error, const std::string& file_call) {
+    try {
+        raise_status(status, message, moved, error, file_call);
+    } catch (const nb::python_error& raised) {
+        return nb::borrow(raised.value());
+    }
+}
+
 }  // namespace
 
 File::~File() {
@@ -94,14 +137,20 @@ File File::duplicate() const {
     return descriptor_or_raise(fcntl(descriptor_, F_DUPFD_CLOEXEC, 0), "no descriptor", call_);
 }
 
-PendingTransfer::PendingTransfer(waywiser_transfer* transfer, std::size_t bytes, Held held,
-                                 Streams streams, File file)
-    : transfer_(transfer),
-      bytes_(bytes),
-      held_(std::move(held)),
-      streams_(streams),
-      file_(std::move(file)),
-      file_call_(file_.call()),
+std::vector<File> files_of(File file) {
+    std::vector<File> files;
+    if (file.descriptor() >= 0) files.push_back(std::move(file));
+    return files;
+}
+
+PendingTransfer::PendingTransfer(StartedTransfer started)
+    : transfer_(started.transfer),
+      bytes_(started.bytes),
+      moved_before_(started.moved_before),
+      held_(std::move(started.held)),
+      streams_(started.streams),
+      files_(std::move(started.files)),
+      file_call_(std::move(started.file_call)),
       process_(fork_count()) {
     if (transfer_ == nullptr) settle(WAYWISER_OK);
 }
@@ -132,7 +181,7 @@ void PendingTransfer::settle(waywiser_status status) {
     settled_ = true;
     keep_if_in_use(status, held_);
     if (notifying_ == 0) retire(std::exchange(event_, File()));
-    file_ = File();
+    files_.clear();
     // Last, and from a copy: destroying an object may run code that calls this module.
     const Held held = std::exchange(held_, {});
 }
@@ -148,44 +197,101 @@ bool PendingTransfer::done() {
 std::size_t PendingTransfer::wait(std::optional<double> seconds) {
     if (transfer_ == nullptr) return bytes_;
     check_process();
-    if (seconds && (std::isnan(*seconds) || *seconds < 0)) {
-        raise(Failure::invalid_transfer,
-              {.what = "the timeout is " + seconds_text(*seconds),
-               .where = "TransferHandle.result",
-               .remedy = "pass seconds from 0 on, or None to wait without limit"});
-    }
-    const bool limited = seconds && *seconds < 1e9;  // else the end exceeds the clock's range
-    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                        std::chrono::duration<double>(limited ? *seconds : 0));
-    double slice = limited ? std::min(kSlice, *seconds) : kSlice;
-    for (;;) {
+    for (SlicedWait limit(seconds, "TransferHandle.result");;) {
         std::size_t moved = 0;
         waywiser_status status = WAYWISER_OK;
         {
             const GilRelease unlocked;
-            status = waywiser_transfer_result(transfer_, slice, &moved);
+            status = waywiser_transfer_result(transfer_, limit.slice(), &moved);
+        }
+        moved += moved_before_;
+        if (status == WAYWISER_OK) {
+            settle(status);
+            return moved;
         }
         if (status != WAYWISER_TIMEOUT) {
-            if (status == WAYWISER_OK) {
-                settle(status);
-                return moved;
-            }
             const std::string message = waywiser_last_error();  // settle() may call the library
             const int error = waywiser_last_errno();
             settle(status);
             raise_status(status, message, moved, error, file_call_);
         }
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        if (!limited) continue;
-        slice = std::min(kSlice, seconds_until(end));
-        if (slice > 0) continue;
-        raise(
-            Failure::timeout,
-            {.what = "the transfer has not ended within " + seconds_text(*seconds) + " and goes on",
-             .where = "TransferHandle.result",
-             .remedy = "wait longer"},
-            moved);
+        if (limit.goes_on()) continue;
+        raise(Failure::timeout,
+              {.what = "the transfer has not ended within " + seconds_text(seconds.value_or(0)) +
+                       " and goes on",
+               .where = "TransferHandle.result",
+               .remedy = "wait longer"},
+              moved);
     }
+}
+
+std::size_t PendingTransfer::wait_any(std::span<const std::shared_ptr<PendingTransfer>> all,
+                                      std::optional<double> seconds) {
+    constexpr const char* kCall = "wait_any";
+    if (all.empty()) {
+        raise(Failure::invalid_transfer, {.what = "there are no handles",
+                                          .where = kCall,
+                                          .remedy = "pass a list of one handle or more"});
+    }
+    std::vector<waywiser_transfer*> transfers;
+    transfers.reserve(all.size());
+    for (const auto& one : all) {
+        if (one->transfer_ != nullptr) one->check_process();
+        transfers.push_back(one->transfer_);
+    }
+    for (SlicedWait limit(seconds, kCall);;) {
+        std::size_t index = 0;
+        waywiser_status status = WAYWISER_OK;
+        {
+            const GilRelease unlocked;
+            status = waywiser_wait_any(transfers.data(), transfers.size(), limit.slice(), &index);
+        }
+        if (status == WAYWISER_OK) {
+            (void)all[index]->done();  // lets go of its arrays
+            return index;
+        }
+        if (status != WAYWISER_TIMEOUT) check(status);
+        if (limit.goes_on()) continue;
+        raise(Failure::timeout, {.what = "none of the " + std::to_string(all.size()) +
+                                         " transfers has ended within " +
+                                         seconds_text(seconds.value_or(0)) + "; they go on",
+                                 .where = kCall,
+                                 .remedy = "wait longer"});
+    }
+}
+
+TransferState PendingTransfer::query() {
+    if (transfer_ == nullptr) {
+        return {.ended = true, .moved = bytes_, .bytes = bytes_, .error = nb::none()};
+    }
+    check_process();
+    waywiser_transfer_info info{};
+    info.size = sizeof info;
+    check(waywiser_transfer_query(transfer_, &info));
+    TransferState state{.ended = info.ended != 0,
+                        .moved = info.moved + moved_before_,
+                        .bytes = info.bytes + moved_before_,
+                        .error = nb::none()};
+    if (!state.ended) return state;
+    // Its message is whole.
+    const waywiser_status status = waywiser_transfer_result(transfer_, 0, nullptr);
+    if (status != WAYWISER_OK) {
+        state.error =
+            error_of(status, waywiser_last_error(), state.moved, waywiser_last_errno(), file_call_);
+    }
+    settle(status);
+    return state;
+}
+
+void PendingTransfer::cancel() {
+    if (transfer_ == nullptr) return;
+    check_process();
+    waywiser_status status = WAYWISER_OK;
+    {
+        const GilRelease unlocked;
+        status = waywiser_transfer_cancel(transfer_);
+    }
+    check(status);
 }
 
 void PendingTransfer::order(const std::optional<void*>& stream) {

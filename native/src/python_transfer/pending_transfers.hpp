@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "operand.hpp"
 #include "streams.hpp"
@@ -43,11 +45,31 @@ private:
     std::string call_;
 };
 
+// A file alone; none if it has no descriptor.
+std::vector<File> files_of(File file);
+
+// A transfer of the library, and what it uses until it has ended.
+struct StartedTransfer {
+    waywiser_transfer* transfer = nullptr;  // null: nothing is in flight, and `bytes` have arrived
+    std::size_t bytes = 0;
+    std::size_t moved_before = 0;  // bytes that had arrived before it, beside its own
+    Held held;
+    Streams streams;
+    std::vector<File> files;
+    std::string file_call;  // names the file in messages, if there is only one
+};
+
+// What is known of a transfer at one moment.
+struct TransferState {
+    bool ended = false;
+    std::size_t moved = 0;
+    std::size_t bytes = 0;
+    nanobind::object error;  // what wait() would raise, or None
+};
+
 class PendingTransfer {
 public:
-    // `transfer` may be null: nothing is in flight any more, and `bytes` have arrived.
-    PendingTransfer(waywiser_transfer* transfer, std::size_t bytes, Held held, Streams streams,
-                    File file = {});
+    explicit PendingTransfer(StartedTransfer started);
     ~PendingTransfer();
     PendingTransfer(const PendingTransfer&) = delete;
     PendingTransfer& operator=(const PendingTransfer&) = delete;
@@ -56,6 +78,13 @@ public:
     // Waits without the GIL, in intervals between which signals are handled. Returns the bytes that
     // arrived. Raises what the transfer failed with, and TransferTimeout after `seconds`.
     std::size_t wait(std::optional<double> seconds);
+    // Waits in the same way until one of the transfers has ended: the index of the first that has.
+    // Raises InvalidTransfer if there is none.
+    static std::size_t wait_any(std::span<const std::shared_ptr<PendingTransfer>> all,
+                                std::optional<double> seconds);
+    [[nodiscard]] TransferState query();
+    // Ends the transfer early, and does not wait for its end.
+    void cancel();
     // Waits like wait() until all is submitted, then orders the stream; without one, those of the
     // call.
     void order(const std::optional<void*>& stream);
@@ -78,9 +107,10 @@ private:
 
     waywiser_transfer* transfer_;
     std::size_t bytes_;
+    std::size_t moved_before_;
     Held held_;
     Streams streams_;
-    File file_;
+    std::vector<File> files_;
     const std::string file_call_;
     File event_;
     unsigned notifying_ = 0;  // calls that are registering event_ with the library

@@ -14,7 +14,8 @@ StreamFollower::~StreamFollower() {
         return;
     }
     if (mark_ == nullptr) return;
-    keep(std::make_shared<PendingTransfer>(mark_, 0, std::move(held_), streams_));
+    keep(std::make_shared<PendingTransfer>(
+        StartedTransfer{.transfer = mark_, .held = std::move(held_), .streams = streams_}));
 }
 
 waywiser_status StreamFollower::mark(waywiser_context* context) {

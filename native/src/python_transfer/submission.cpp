@@ -50,23 +50,6 @@ bool is_captured(waywiser_context* context, void* stream) {
     return captured;
 }
 
-// Orders the carrier after the work in the other stream, if there is any. `captured`: the carrier
-// is being captured, and nothing was done: the library records the copy in it, or rejects it.
-waywiser_status order_before(waywiser_context* context, const Streams& streams, bool& captured) {
-    captured = false;
-    if (!streams.other) return WAYWISER_OK;
-    waywiser_transfer* mark = nullptr;
-    waywiser_status status = waywiser_mark(context, *streams.other, &mark);
-    if (status != WAYWISER_OK) return status;
-    if (mark == nullptr) return kOtherCaptured;
-    if (waywiser_transfer_done(mark) == 0) {
-        captured = is_captured(context, streams.carrier);
-        if (!captured) status = waywiser_transfer_wait(mark, streams.carrier, kNoLimit);
-    }
-    waywiser_transfer_release(mark);
-    return status;
-}
-
 // Whether host memory is copied without the library, which may use a GPU.
 bool is_inline(const Submission& copy) {
     return copy.to_host && copy.from_host && !copy.names_stream && copy.bytes < kInline;
@@ -186,13 +169,31 @@ std::shared_ptr<PendingTransfer> start_by(ContextState& context, Submission& cop
         keep_if_in_use(made, copy.kept.from);
         check_use(made);
     }
-    auto pending = std::make_shared<PendingTransfer>(transfer, copy.bytes + copy.moved,
-                                                     std::move(copy.kept).all(), copy.streams);
+    auto pending =
+        std::make_shared<PendingTransfer>(StartedTransfer{.transfer = transfer,
+                                                          .bytes = copy.bytes + copy.moved,
+                                                          .held = std::move(copy.kept).all(),
+                                                          .streams = copy.streams});
     keep(pending);
     return pending;
 }
 
 }  // namespace
+
+waywiser_status order_before(waywiser_context* context, const Streams& streams, bool& captured) {
+    captured = false;
+    if (!streams.other) return WAYWISER_OK;
+    waywiser_transfer* mark = nullptr;
+    waywiser_status status = waywiser_mark(context, *streams.other, &mark);
+    if (status != WAYWISER_OK) return status;
+    if (mark == nullptr) return kOtherCaptured;
+    if (waywiser_transfer_done(mark) == 0) {
+        captured = is_captured(context, streams.carrier);
+        if (!captured) status = waywiser_transfer_wait(mark, streams.carrier, kNoLimit);
+    }
+    waywiser_transfer_release(mark);
+    return status;
+}
 
 void raise_other_captured() {
     raise(Failure::unsupported,

@@ -79,6 +79,10 @@ struct Submission {
     }
 };
 
+// Orders the carrier after the work in the other stream, if there is any. `captured`: the carrier
+// is being captured, and nothing was done: the library records the copy in it, or rejects it.
+waywiser_status order_before(waywiser_context* context, const Streams& streams, bool& captured);
+
 // Fewer bytes in host memory take the calling thread less time than the library takes to find out
 // what they are, or to share them out to threads.
 constexpr std::size_t kInline = std::size_t{8} << 20;

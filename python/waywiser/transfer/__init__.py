@@ -5,6 +5,7 @@
     transfer.copy(dst, src)                     # returns when the host side is done
     handle = transfer.copy_async(dst, src)      # returns at once; handle.result() waits
     transfer.read("weights.bin", dst)
+    handle = transfer.submit([transfer.Copy(dst, src), transfer.Write("x.bin", other)])
 
 ``dst`` and ``src`` are torch tensors, numpy or cupy arrays, memoryviews, or objects with DLPack or
 the CUDA array interface. The rules for streams, lifetimes and errors are in docs/transfer.md.
@@ -35,23 +36,32 @@ from waywiser.transfer.errors import (
     UnsupportedTransfer,
 )
 from waywiser.transfer.module import native
+from waywiser.transfer.operations import Copy, CopyBlocks, Read, TransferOperation, Write
+from waywiser.transfer.transfer_info import TransferInfo
 
 __all__ = [
     "Context",
+    "Copy",
+    "CopyBlocks",
     "ForkedContextError",
     "GpuError",
     "InvalidOperand",
     "InvalidTransfer",
     "PinnedRegistration",
+    "Read",
     "TransferCancelled",
     "TransferError",
     "TransferFileError",
     "TransferFileNotFound",
     "TransferHandle",
     "TransferInUse",
+    "TransferInfo",
     "TransferMemoryError",
+    "TransferOperation",
+    "TransferPlan",
     "TransferTimeout",
     "UnsupportedTransfer",
+    "Write",
     "copy",
     "copy_async",
     "copy_batch",
@@ -62,13 +72,16 @@ __all__ = [
     "explain",
     "machine",
     "pinned_empty",
+    "plan",
     "read",
     "read_async",
     "register",
     "snapshot_batch",
     "stats",
+    "submit",
     "to_host",
     "usage",
+    "wait_any",
     "warnings",
     "write",
     "write_async",
@@ -85,6 +98,9 @@ read_async = native.read_async
 write = native.write
 write_async = native.write_async
 snapshot_batch = native.snapshot_batch
+submit = native.submit
+plan = native.plan
+wait_any = native.wait_any
 copy_method = native.copy_method
 explain = native.explain
 stats = native.stats
@@ -92,3 +108,4 @@ usage = native.usage
 warnings = native.warnings
 PinnedRegistration = native.PinnedRegistration
 TransferHandle = native.TransferHandle
+TransferPlan = native.TransferPlan

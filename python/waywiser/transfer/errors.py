@@ -79,7 +79,7 @@ class TransferTimeout(TransferError, TimeoutError):
 
 
 class TransferCancelled(TransferError):
-    """The context was closed before the transfer started."""
+    """The transfer was cancelled, or the context was closed before it started."""
 
     status = "WAYWISER_CANCELLED"
 
