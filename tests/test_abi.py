@@ -1,4 +1,4 @@
-"""Programs that were compiled with an earlier header run with this library: interface 1."""
+"""Programs that were compiled with an earlier header run with this library: interface 2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tree import FAKE_FOLDER, ROOT
 
 HEADER = ROOT / "native" / "include" / "waywiser" / "transfer.h"
-FIRST_HEADER = ROOT / "tests" / "abi" / "transfer_1.h"
+FIRST_HEADER = ROOT / "tests" / "abi" / "transfer_2.h"
 PROGRAM = ROOT / "tests" / "abi" / "program.c"
 LIBRARY = FAKE_FOLDER / "waywiser_fake" / "lib" / "libwaywiser_transfer_fake.so.2"
 
@@ -56,7 +56,7 @@ def test_a_changed_declaration_is_found(tmp_path: Path) -> None:
         ("WAYWISER_FORKED = 9", "WAYWISER_FORKED = 8"),
         ("WAYWISER_FORKED = 9,", "WAYWISER_FORKED = 9, WAYWISER_BETWEEN = 12,"),
         ("void* to, const void* from,", "const void* from, void* to,"),
-        ("WAYWISER_TRANSFER_ABI 1", "WAYWISER_TRANSFER_ABI 2"),
+        ("WAYWISER_TRANSFER_ABI 2", "WAYWISER_TRANSFER_ABI 3"),
     ):
         assert old in text
         changed.write_text(text.replace(old, new))

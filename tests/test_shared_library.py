@@ -23,7 +23,7 @@ LIBRARIES = {
 }
 PACKAGES = {"real": PACKAGE, "fake": FAKE_PACKAGE}
 
-PUBLIC = "WAYWISER_1"
+PUBLIC = "WAYWISER_2"
 PRIVATE = f"WAYWISER_PRIVATE_{waywiser.__version__}"
 INSIDE = re.compile(r"(?:typeinfo for |typeinfo name for |vtable for )?waywiser::")
 FOREIGN_LIBRARY = re.compile(r"hwloc|python|cudart|libcuda")

@@ -1,11 +1,11 @@
-/* A program that was compiled with the first header of the interface: every kind of call, with host
+/* A program that was compiled with the first header of interface 2: every kind of call, with host
  * and pinned memory and with a file. Ends with 0 and prints "all calls work". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "transfer_1.h"
+#include "transfer_2.h"
 
 #define BYTES ((size_t)9 << 20)
 
@@ -46,9 +46,12 @@ static void copy(waywiser_context* context, char* to, const char* from) {
     check(waywiser_copy(context, to, from, BYTES, WAYWISER_NO_STREAM) == WAYWISER_OK, "copy");
     check(memcmp(to, from, BYTES) == 0, "bytes of copy");
     memset(to, 0, BYTES);
-    check(waywiser_copy_and_wait(context, to, from, BYTES, NULL, 60, &transfer) == WAYWISER_OK,
+    int ended = 0;
+    check(waywiser_copy_and_wait(context, to, from, BYTES, NULL, 60, &ended, &transfer) ==
+              WAYWISER_OK,
           "copy_and_wait");
-    check(transfer == NULL && memcmp(to, from, BYTES) == 0, "bytes of copy_and_wait");
+    check(transfer == NULL && ended == 1 && memcmp(to, from, BYTES) == 0,
+          "bytes of copy_and_wait");
     check(waywiser_copy_async(context, to, from, BYTES, NULL, &transfer) == WAYWISER_OK, "async");
     check(waywiser_transfer_wait(transfer, WAYWISER_LEGACY_STREAM_OF(0), -1) == WAYWISER_OK,
           "wait");
@@ -77,7 +80,8 @@ static void move_file(waywiser_context* context, char* to, const char* from) {
     waywiser_transfer* transfer = NULL;
     size_t moved = 0;
     const int file = fileno(tmpfile());
-    check(waywiser_write(context, file, 5, from, BYTES, NULL, &moved, NULL) == WAYWISER_OK,
+    check(waywiser_write(context, file, 5, from, BYTES, WAYWISER_WRITE_TRUNCATE, NULL, &moved,
+                         NULL) == WAYWISER_OK,
           "write");
     check(moved == BYTES, "bytes of write");
     check(waywiser_read(context, file, 5, to, BYTES, NULL, NULL, &transfer) == WAYWISER_OK, "read");
@@ -90,6 +94,47 @@ static void move_file(waywiser_context* context, char* to, const char* from) {
     check(memcmp(to, from, BYTES) == 0, "bytes of read");
     check(waywiser_read(context, -1, 0, to, 1, NULL, &moved, NULL) == WAYWISER_IO, "a closed file");
     check(waywiser_last_errno() == 9, "its errno");
+}
+
+static void add_end(void* data, const waywiser_transfer_info* info) {
+    *(size_t*)data += info->ended == 1 ? info->moved : 0;
+}
+
+static void submit(waywiser_context* context, char* to, const char* from) {
+    waywiser_operation two[2] = {{0}};
+    for (int i = 0; i < 2; ++i) {
+        two[i].size = sizeof two[i];
+        two[i].kind = WAYWISER_COPY;
+        two[i].to = to + i * 4096;
+        two[i].from = from + (1 - i) * 4096;
+        two[i].bytes = 4096;
+    }
+    waywiser_transfer* transfer = NULL;
+    check(waywiser_submit(context, two, 2, NULL, 0, &transfer) == WAYWISER_OK, "submit");
+    size_t first = 1;
+    check(waywiser_wait_any(&transfer, 1, 60, &first) == WAYWISER_OK && first == 0, "wait_any");
+    waywiser_transfer_info info = {0};
+    info.size = sizeof info;
+    check(waywiser_transfer_query(transfer, &info) == WAYWISER_OK, "query");
+    check(info.ended == 1 && info.status == WAYWISER_OK && info.moved == 8192, "its fields");
+    size_t moved = 0;
+    check(waywiser_transfer_on_end(transfer, add_end, &moved) == WAYWISER_OK, "on_end");
+    check(moved == 8192 && waywiser_transfer_cancel(transfer) == WAYWISER_OK, "cancel");
+    end(transfer, 8192, "submit");
+    waywiser_plan* plan = NULL;
+    check(waywiser_plan_create(context, two, 2, &plan) == WAYWISER_OK, "plan_create");
+    check(waywiser_plan_submit(plan, NULL, WAYWISER_IN_STREAM, NULL) == WAYWISER_OK, "plan_submit");
+    waywiser_plan_release(plan);
+    check(memcmp(to, from + 4096, 4096) == 0, "bytes of submit");
+    check(waywiser_set_tracer(NULL) == WAYWISER_OK, "set_tracer");
+    waywiser_stats stats = {0};
+    stats.size = sizeof stats;
+    check(waywiser_context_stats(context, &stats) == WAYWISER_OK, "stats");
+    char* const own = malloc(8192);
+    check(waywiser_register(own, 8192) == WAYWISER_OK, "register");
+    check(waywiser_unregister(own) == WAYWISER_OK, "unregister");
+    free(own);
+    check(strcmp(waywiser_status_name(WAYWISER_TIMEOUT), "WAYWISER_TIMEOUT") == 0, "a name");
 }
 
 int main(void) {
@@ -109,6 +154,7 @@ int main(void) {
     copy(context, pinned, from);
     copy_lists(context, pinned, from);
     move_file(context, pinned, from);
+    submit(context, pinned, from);
     waywiser_transfer* mark = NULL;
     check(waywiser_mark(context, WAYWISER_LEGACY_STREAM_OF(0), &mark) == WAYWISER_OK, "mark");
     end(mark, 0, "mark");

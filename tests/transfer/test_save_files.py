@@ -520,6 +520,7 @@ class TestFailures:
         assert os.listdir(tmp_path) == ["model"]
 
 
+@pytest.mark.filterwarnings("ignore:staging memory could not be pinned:UserWarning")
 @pytest.mark.parametrize("fault", ["", "oom_at=1+"])
 def test_tensors_of_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     from fake_gpu import configure, random_array
