@@ -208,7 +208,8 @@ void Player::call_library(const Call& call, Operation& operation, Draw& draw) {
         .transfer = left,
         .moved = &moved};
     {
-        HeldStream held = call.held ? streams_.hold(call.stream) : HeldStream();
+        HeldStream held =
+            holds_stream(call, context.kind()) ? streams_.hold(call.stream) : HeldStream();
         const double limit = call.form == Form::handle ? 0 : call.limit;
         operation.status = timed(operation.text, limit, [&] { return call.make(arguments); });
     }
@@ -222,6 +223,21 @@ void Player::call_library(const Call& call, Operation& operation, Draw& draw) {
         return;
     }
     if (draw.one_in(2)) overwrite_sources(operation, draw);
+}
+
+// Whether the stream is busy during the call. Not if the runtime may wait for the stream in a call
+// of its own: in a plain context it copies pageable memory, and other threads may fill the queue of
+// a legacy stream.
+bool Player::holds_stream(const Call& call, const std::string& context_kind) const {
+    const auto is_pageable = [&](const Span& span) {
+        const RegionKind kind = memory_.kind(span.region);
+        return kind == RegionKind::pageable || kind == RegionKind::mixed;
+    };
+    if (!call.held || round_.runtime_blocks) return false;
+    if (streams_.kind(call.stream) == StreamKind::legacy && round_.threads > 1) return false;
+    return context_kind != "plain" || std::ranges::none_of(call.moves, [&](const Move& move) {
+               return is_pageable(move.to) || is_pageable(move.from);
+           });
 }
 
 waywiser_status Player::timed(const std::string& text, double limit,
@@ -358,6 +374,7 @@ void Player::query(const std::string& text, Draw& draw,
 }
 
 void Player::replace_context(Draw& draw) {
+    if (round_.keeps_contexts) return;
     const std::size_t number = draw.below(round_.contexts->count());
     Operation operation;
     operation.context = number;

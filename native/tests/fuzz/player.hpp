@@ -32,6 +32,9 @@ struct Round {
     std::size_t operations = 0;
     bool faulty = false;      // calls of the GPU runtime may fail
     double hang_seconds = 0;  // for which a GPU does not answer; 0: it always answers
+    std::size_t threads = 1;
+    bool runtime_blocks = false;  // calls of the runtime wait for their streams
+    bool keeps_contexts = false;  // none is released: a cancelled transfer would have other bytes
     std::string folder;
     Contexts* contexts = nullptr;
     mutable std::atomic<bool> in_use{false};  // a transfer failed with WAYWISER_IN_USE
@@ -154,6 +157,7 @@ private:
     [[nodiscard]] bool conflicts(const Operation::Use& use, std::optional<std::size_t> stream,
                                  const Operation* except) const;
     void call_library(const Call& call, Operation& operation, Draw& draw);
+    [[nodiscard]] bool holds_stream(const Call& call, const std::string& context_kind) const;
     void note_order(const Call& call, Operation& operation);
     void check_call(const Call& call, Operation& operation, std::size_t moved);
     void check_destinations(const Operation& operation, bool host_only, const std::string& when);

@@ -21,8 +21,6 @@ constexpr std::size_t kMostThreads = 8;
 // Both the memory of all threads and what is expected of it.
 constexpr std::size_t kAllBytes = 512 * kMiB;
 constexpr std::size_t kRegionBytes = 24 * kMiB;
-// Memory that a GPU may use for ever is never freed.
-constexpr std::size_t kMostKeptRounds = 6;
 
 struct Fault {
     const char* setting;
@@ -144,11 +142,6 @@ struct Played {
     bool in_use = false;
 };
 
-std::vector<std::unique_ptr<Player>>& never_freed() {
-    static auto& players = *new std::vector<std::unique_ptr<Player>>();
-    return players;
-}
-
 Played play(const Settings& settings, std::uint64_t seed, const Drawn& drawn,
             const std::vector<std::string>& kinds) {
     Draw draw(seed, kOfRound, 1);
@@ -161,11 +154,13 @@ Played play(const Settings& settings, std::uint64_t seed, const Drawn& drawn,
     round.operations = settings.operations;
     round.faulty = !drawn.fault.empty() && drawn.hang_seconds == 0;
     round.hang_seconds = drawn.hang_seconds;
+    round.threads = drawn.threads;
+    round.runtime_blocks = drawn.fake.find("block=") != std::string::npos;
+    round.keeps_contexts = !settings.compare.empty();
     round.folder = settings.folder;
     round.contexts = &contexts;
     Played played;
     played.outcomes.resize(drawn.threads);
-    std::mutex keeping;
     Barrier allocated(drawn.threads + 1);
     Barrier begins(drawn.threads + 1);
     Barrier ended(drawn.threads + 1);
@@ -180,9 +175,6 @@ Played play(const Settings& settings, std::uint64_t seed, const Drawn& drawn,
             played.outcomes[number] = player->outcomes();
             ended.arrive_and_wait();
             released.arrive_and_wait();
-            if (!round.in_use) return;
-            const std::lock_guard lock(keeping);
-            never_freed().push_back(std::move(player));
         });
     }
     allocated.arrive_and_wait();
@@ -196,13 +188,13 @@ Played play(const Settings& settings, std::uint64_t seed, const Drawn& drawn,
     fake::configure(drawn.fake);
     contexts.release_all();
     played.in_use = round.in_use;
+    fake::wait_device(-1);  // no memory is freed that the fake GPU still uses
     released.arrive_and_wait();
     for (auto& thread : threads) thread.join();
-    fake::wait_device(-1);
     return played;
 }
 
-// Nothing may be left of a round, unless a GPU may still use it.
+// Nothing may be left of a round, unless a context keeps it because a GPU might still use it.
 void check_leaks(const fake::Live& before, const Played& played) {
     if (played.in_use || fake::live() == before) return;
     std::ostringstream text;
@@ -234,12 +226,7 @@ void compare(const Settings& settings, const Played& one, const Played& other) {
 }  // namespace
 
 void play_round(const Settings& settings, std::uint64_t seed) {
-    static std::size_t kept_rounds = 0;
-    Drawn drawn = draw_round(settings, seed);
-    if (drawn.hang_seconds > 0 && kept_rounds >= kMostKeptRounds) {
-        drawn.hang_seconds = 0;
-        drawn.fault.clear();
-    }
+    const Drawn drawn = draw_round(settings, seed);
     Report::round(settings, seed, drawn.text());
     if (!settings.quiet) {
         std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), drawn.text().c_str());
@@ -254,7 +241,6 @@ void play_round(const Settings& settings, std::uint64_t seed) {
         played.push_back(play(settings, seed, drawn, {kind}));
     }
     for (const Played& each : played) {
-        kept_rounds += each.in_use ? 1 : 0;
         check_leaks(before, each);
     }
     if (played.size() == 2) compare(settings, played[0], played[1]);
