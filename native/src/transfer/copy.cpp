@@ -143,7 +143,10 @@ Completion start_plain(const Prepared& ready, std::size_t bytes) {
 
 Completion start(const std::shared_ptr<Engine>& engine, const Prepared& ready, std::size_t bytes) {
     const bool managed = ready.to.managed || ready.from.managed;
-    const bool blocks = !ready.order.stream || !gpu_reaches(ready.to) || !gpu_reaches(ready.from);
+    // The runtime's copies between host memories always block the caller.
+    const bool on_host = ready.to.end.gpu < 0 && ready.from.end.gpu < 0;
+    const bool blocks =
+        !ready.order.stream || on_host || !gpu_reaches(ready.to) || !gpu_reaches(ready.from);
     if (ready.choice.method == Choice::Method::plain &&
         (!blocks || engine->options().plain || managed)) {
         return start_plain(ready, bytes);

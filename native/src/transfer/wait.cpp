@@ -7,8 +7,8 @@ constexpr Polling kSettling{.spin = std::chrono::milliseconds(1),
                             .pause = std::chrono::microseconds(2),
                             .sleep = std::chrono::microseconds(100)};
 
-// A query that fails says nothing of the work, and the next one may not fail. To wait without queries
-// has no limit: only if so many have failed in a row.
+// A query that fails says nothing of the work, and the next one may not fail. To wait without
+// queries has no limit: only if so many have failed in a row.
 constexpr int kFailedQueries = 16;
 
 template <class Work>

@@ -24,6 +24,7 @@ void draw_order(Player& player, Draw& draw, Call& call, std::size_t region) {
 void read(Player& player, Draw& draw, Form form) {
     Memory& memory = player.memory();
     const std::size_t file = memory.regions_of({RegionKind::file}).front();
+    player.make_free(whole_file(file), false);  // its size is known then, also after a failure
     const std::size_t region = draw_memory(player, draw);
     const std::size_t asked = draw.bytes(memory.bytes(region));
     const std::size_t offset = draw.below(memory.bytes(file) + 1 + draw.below(100));
@@ -53,6 +54,7 @@ void read(Player& player, Draw& draw, Form form) {
 void write(Player& player, Draw& draw, Form form) {
     Memory& memory = player.memory();
     const std::size_t file = memory.regions_of({RegionKind::file}).front();
+    player.make_free(whole_file(file), false);  // its size is known then, also after a failure
     const std::size_t region = draw_memory(player, draw);
     const std::size_t bytes = draw.bytes(memory.bytes(region));
     std::size_t offset = draw.below(std::min(memory.bytes(file) + 9000, memory.most_bytes()));

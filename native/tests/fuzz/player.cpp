@@ -119,9 +119,9 @@ bool Player::conflicts(const Operation::Use& use, std::optional<std::size_t> str
     return false;
 }
 
-void Player::make_free(const Span& span) {
+void Player::make_free(const Span& span, bool write) {
+    if (conflicts({.span = span, .write = write}, std::nullopt, nullptr)) settle();
     touched_.insert(span.region);
-    if (conflicts({.span = span, .write = true}, std::nullopt, nullptr)) settle();
 }
 
 std::vector<Operation*> Player::with_handle() {
@@ -508,8 +508,10 @@ void Player::check_all(const std::vector<bool>& unknown) {
     for (const Wrong& wrong : wrong_) {
         for (std::size_t i = 0; i < operations_.size(); ++i) {
             if (operations_[i].number != wrong.operation || unknown[i]) continue;
-            fail("wrong bytes " + wrong.when,
-                 describe(wrong.difference) + "\n" + operations_[i].text);
+            const bool late = !memory_.difference(wrong.difference.where);
+            fail("wrong bytes " + wrong.when, describe(wrong.difference) +
+                                                  (late ? " (and right now, later)" : "") + "\n" +
+                                                  operations_[i].text);
         }
     }
     wrong_.clear();

@@ -128,8 +128,8 @@ public:
     // Those made with a handle that still have it.
     [[nodiscard]] std::vector<Operation*> with_handle();
     [[nodiscard]] std::deque<Operation>& operations() { return operations_; }
-    // Whether the caller may write there; it waits for everything if not.
-    void make_free(const Span& span);
+    // The caller may read there afterwards, or write: waits for everything if it may not.
+    void make_free(const Span& span, bool write);
     // Calls a function with a time limit; `limit` < 0: it has none.
     waywiser_status timed(const std::string& text, double limit,
                           const std::function<waywiser_status()>& make);
