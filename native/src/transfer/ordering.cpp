@@ -45,6 +45,18 @@ Ordering ordering(const Engine& engine, const CallerStream& stream, int operand)
     return {gpu::Stream(info.device, stream.handle), info.capturing};
 }
 
+CallerStream with_its_gpu(const CallerStream& stream, int operand) {
+    CallerStream used = stream;
+    if (stream.none || !stream.is_default() || stream.gpu >= 0) return used;
+    if (!gpu::has_context()) {
+        used.gpu = operand;
+        return used;
+    }
+    const gpu::StreamInfo info = gpu::stream_info(stream.handle, std::max(operand, 0));
+    if (info.primary) used.gpu = info.device;
+    return used;
+}
+
 std::optional<gpu::Event> after(const Ordering& order) {
     if (!order.stream) return std::nullopt;
     if (!gpu::is_blocking(order.stream->handle()) && order.stream->done()) return std::nullopt;
