@@ -124,13 +124,11 @@ std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t b
     return std::make_shared<ChunkedCopy>(engine, to, from, bytes, ready.choice.shape);
 }
 
-// The stream that a copy was ordered in: a default stream of the current GPU means that of the
-// operand's GPU if none is current.
-CallerStream stream_of_copy(const CallerStream& stream, void* to, const void* from,
-                            std::size_t bytes) {
+// The stream in which a copy was ordered: the copy may have made another GPU current, whose default
+// stream is another one.
+CallerStream stream_of(const CallerStream& stream, const Ordering& order) {
     CallerStream used = stream;
-    if (stream.none || !stream.is_default() || stream.gpu >= 0 || gpu::has_context()) return used;
-    used.gpu = operand_gpu(side_of(to, bytes), side_of(const_cast<void*>(from), bytes));
+    if (order.stream && stream.is_default()) used.gpu = order.stream->device();
     return used;
 }
 
@@ -165,7 +163,10 @@ Completion start_plain(Engine& engine, const Prepared& ready, std::size_t bytes)
 
 Completion start(const std::shared_ptr<Engine>& engine, const Prepared& ready, std::size_t bytes) {
     const bool managed = ready.to.managed || ready.from.managed;
-    const bool blocks = !ready.order.stream || !gpu_reaches(ready.to) || !gpu_reaches(ready.from);
+    // The runtime's copies between host memories always block the caller.
+    const bool on_host = ready.to.end.gpu < 0 && ready.from.end.gpu < 0;
+    const bool blocks =
+        !ready.order.stream || on_host || !gpu_reaches(ready.to) || !gpu_reaches(ready.from);
     if (ready.choice.method == Choice::Method::plain &&
         (!blocks || engine->options().plain || managed)) {
         return start_plain(*engine, ready, bytes);
@@ -221,16 +222,18 @@ WaitResult copy_small_and_wait(const std::shared_ptr<Engine>& engine, void* to, 
     std::optional<Sides> known;
     const bool is_fast = copy_small(*engine, to, from, bytes, stream, deadline, known);
     const gpu::CallerState keep;
+    CallerStream used = stream;
     if (!is_fast) {
         const Prepared ready = prepare(*engine, to, from, bytes, stream, known);
         const ProfilerRange profiled([&] { return text_of_call(ready, bytes); });
+        used = stream_of(stream, ready.order);
         if (ready.choice.method == Choice::Method::chunked || deadline.is_limited()) {
             WaitResult waited = make_and_wait(engine, ready, bytes, deadline);
             // Also on the GPU, as the others.
             const bool is_left = !waited.left && !waited.ended && !ready.order.capturing;
             if (!is_left) return waited;
             try {
-                auto marked = mark(*engine, stream_of_copy(stream, to, from, bytes), bytes);
+                auto marked = mark(*engine, used, bytes);
                 return marked ? wait_for_end(std::move(*marked), deadline) : std::move(waited);
             } catch (const gpu::Error&) {
                 rethrow_when_settled(ready.order);
@@ -239,7 +242,6 @@ WaitResult copy_small_and_wait(const std::shared_ptr<Engine>& engine, void* to, 
         plain_copy(*engine, ready.to, ready.from, bytes, ready.order);
         if (ready.order.capturing) return {.left = std::nullopt, .ended = false};  // only recorded
     }
-    const CallerStream used = is_fast ? stream : stream_of_copy(stream, to, from, bytes);
     try {
         const auto is_idle = [&] { return gpu::is_idle(stream.handle); };
         if (is_fast && poll(is_idle, Deadline(kPollStreamSeconds), kSmallCopy)) return {};

@@ -178,10 +178,7 @@ int gpu_of(const std::vector<PieceGroup>& groups) {
 
 // If no GPU is current, a default stream is that of the first GPU with pieces, for all pieces.
 CallerStream stream_of(const std::vector<PieceGroup>& groups, const CallerStream& stream) {
-    CallerStream used = stream;
-    if (stream.none || !stream.is_default() || stream.gpu >= 0 || gpu::has_context()) return used;
-    if (const int gpu = gpu_of(groups); gpu >= 0) used.gpu = gpu;
-    return used;
+    return with_its_gpu(stream, gpu_of(groups));
 }
 
 // Moves the groups of a list, once.

@@ -69,6 +69,18 @@ Ordering ordering(const Engine& engine, const CallerStream& stream, int operand)
     return {gpu::Stream(info.device, stream.handle), info.capturing, &engine.events()};
 }
 
+CallerStream with_its_gpu(const CallerStream& stream, int operand) {
+    CallerStream used = stream;
+    if (stream.none || !stream.is_default() || stream.gpu >= 0) return used;
+    if (!gpu::has_context()) {
+        used.gpu = operand;
+        return used;
+    }
+    const gpu::StreamInfo info = gpu::stream_info(stream.handle, std::max(operand, 0));
+    if (info.primary) used.gpu = info.device;
+    return used;
+}
+
 std::shared_ptr<gpu::Event> recorded(const Ordering& order) {
     std::shared_ptr<gpu::Event> event = order.events->take(order.stream->device());
     event->record(*order.stream);

@@ -22,6 +22,11 @@ struct Ordering {
 // InvalidCopy for GPU memory without a stream.
 Ordering ordering(const Engine& engine, const CallerStream& stream, int operand);
 
+// The stream with the GPU that it belongs to, if it is a default stream: that of the current GPU,
+// or `operand` (-1: none) if none is current. To be called before others: calls of the runtime make
+// other GPUs current, whose default streams are other streams.
+CallerStream with_its_gpu(const CallerStream& stream, int operand);
+
 // An event after all work that CUDA orders before the next work in the stream; nullptr if there is
 // none. Only a non-blocking stream can be asked for that: others also follow the legacy default
 // stream, whose work they do not show.

@@ -7,12 +7,29 @@ constexpr Polling kSettling{.spin = std::chrono::milliseconds(1),
                             .pause = std::chrono::microseconds(2),
                             .sleep = std::chrono::microseconds(100)};
 
+// A query that fails says nothing of the work, and the next one may not fail. To wait without
+// queries has no limit: only if so many have failed in a row.
+constexpr int kFailedQueries = 16;
+
+template <class Work>
+bool is_done(const Work& work, int& failed) {
+    try {
+        const bool done = work.done();
+        failed = 0;
+        return done;
+    } catch (const gpu::Error& error) {
+        if (error.kind() == gpu::Failure::sticky || ++failed == kFailedQueries) throw;
+        return false;
+    }
+}
+
 template <class Work>
 Settled settled(const Work& work) noexcept {
     try {
         try {
-            const bool done =
-                poll([&] { return work.done(); }, Deadline(kUnresponsiveSeconds), kSettling);
+            int failed = 0;
+            const bool done = poll([&] { return is_done(work, failed); },
+                                   Deadline(kUnresponsiveSeconds), kSettling);
             return done ? Settled::yes : Settled::no;
         } catch (const gpu::Error& error) {
             if (error.kind() == gpu::Failure::sticky) return Settled::lost;

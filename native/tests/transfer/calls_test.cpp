@@ -293,6 +293,84 @@ TEST_F(Calls, OfHostMemoryWaitForNoStreamThatIsNotTheirs) {
     gate.open();
 }
 
+TEST_F(Calls, OfHostMemoryWithAHandleReturnAtOnce) {
+    Context context(small());
+    const gpu::Stream stream(0);
+    constexpr std::size_t kBytes = 64 * kKiB;
+    const gpu::HostBuffer pinned(2 * kBytes, gpu::HostUse::portable, 0);
+    std::vector<std::byte> pageable(2 * kBytes);
+    for (std::byte* const to : {pinned.data(), pageable.data()}) {
+        for (std::byte* const first : {pinned.data(), pageable.data()}) {
+            std::byte* const from = first + kBytes;
+            const std::vector<void*> tos = {to};
+            const std::vector<const void*> froms = {from};
+            const std::vector<std::size_t> sizes = {kBytes};
+            const std::vector<std::int64_t> index = {0};
+            const auto expect_at_once = [&](const auto& start) {
+                test::fill_bytes(to, 0, kBytes);
+                test::fill_bytes(from, 5, kBytes);
+                gpu::Gate gate(0);
+                gate.close(stream);
+                TransferHandle transfer;
+                test::AsyncCall starting([&] { transfer = start(); });
+                EXPECT_TRUE(starting.returns());
+                gate.open();
+                starting.get();
+                EXPECT_EQ(transfer.result(), kBytes);
+                EXPECT_EQ(to[kBytes - 1], std::byte{5});
+            };
+            expect_at_once([&] { return context.copy_async(to, from, kBytes, stream.handle()); });
+            expect_at_once(
+                [&] { return context.copy_batch_async(tos, froms, sizes, stream.handle()); });
+            expect_at_once([&] {
+                return context.copy_blocks_async({to, kBytes, 1}, {from, kBytes, 1}, kBytes, index,
+                                                 index, stream.handle());
+            });
+        }
+    }
+}
+
+// What enables peer access, or asks for the address of pinned memory, makes other GPUs current.
+TEST_F(Calls, EndWithTheDefaultStreamOfTheGpuThatWasCurrent) {
+    constexpr std::size_t kBytes = 256 * kKiB;
+    const gpu::DeviceBuffer device(0, kBytes);
+    const gpu::DeviceBuffer peer(1, kBytes);
+    const gpu::HostBuffer pinned(kBytes, gpu::HostUse::portable, 0);
+    const std::vector<std::int64_t> index = {3, 2, 1, 0};
+    constexpr std::size_t kBlock = kBytes / 4;
+    const std::vector<void*> to = {peer.data()};
+    const std::vector<std::size_t> sizes = {kBytes};
+    fake::set_current_device(0);
+    for (void* const handle : {static_cast<void*>(nullptr), WAYWISER_PER_THREAD_STREAM}) {
+        for (std::byte* const source : {device.data(), pinned.data()}) {
+            const std::vector<const void*> from = {source};
+            const auto expect_after_the_stream = [&](const auto& start) {
+                Context context(small());
+                gpu::Gate gate(0);
+                gate.close(gpu::Stream(0, handle));
+                const TransferHandle transfer = start(context);
+                EXPECT_TRUE(transfer && !transfer.done());
+                gate.open();
+                transfer.result();
+                EXPECT_EQ(fake::current_device(), 0);
+            };
+            expect_after_the_stream([&](Context& context) {
+                return context.copy_async(peer.data(), source, kBytes, handle);
+            });
+            expect_after_the_stream([&](Context& context) {
+                return context.copy_and_wait(peer.data(), source, kBytes, handle, 0.01);
+            });
+            expect_after_the_stream([&](Context& context) {
+                return context.copy_batch_async(to, from, sizes, handle);
+            });
+            expect_after_the_stream([&](Context& context) {
+                return context.copy_blocks_async({peer.data(), kBlock, 4}, {source, kBlock, 4},
+                                                 kBlock, index, index, handle);
+            });
+        }
+    }
+}
+
 TEST_F(Calls, WaitForTheSubmissionAsLongAsTheyAreAsked) {
     Context context(small());
     const gpu::Stream stream(0);
