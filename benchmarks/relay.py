@@ -756,9 +756,7 @@ def measure(gpus: Gpus, wanted: argparse.Namespace, sizes: Sizes) -> int:
             show_pageable(found)
         result[kind] = found
         if wanted.json:
-            wanted.json.write_text(
-                json.dumps(result, indent=1, default=msgspec.to_builtins) + "\n"
-            )
+            wanted.json.write_text(json.dumps(result, indent=1, default=msgspec.to_builtins) + "\n")
     return 0
 
 

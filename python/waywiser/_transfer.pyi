@@ -51,8 +51,8 @@ class TransferHandle:
         """
     def wait_source_read(self, stream: Any = None) -> None:
         """Makes ``stream`` wait until the sources are read, so that later work in it may change
-        them. Blocks the host first while `source_read_pending` is true. None means the streams that the
-        call was ordered in."""
+        them. Blocks the host first while `source_read_pending` is true. None means the streams that
+        the call was ordered in."""
     @property
     def source_read_pending(self) -> bool:
         """Whether `wait_source_read` would block the host now: not all reads are submitted yet."""

@@ -81,9 +81,9 @@ bool RingCopy::open() {
         const std::size_t most = engine_.host_staging_budget(node_, device_) / 2;
         std::optional<Slot> memory;
         for (std::size_t slots = slots_; slots > 0 && !memory; slots /= 2) {
-            const std::size_t wanted = std::min(skew_ + bytes(), slots * slot_bytes_);
-            if (std::bit_ceil(wanted) > most && slots > 1) continue;
-            memory = engine_.host_staging(node_, device_, wanted);
+            const std::size_t needed = std::min(skew_ + bytes(), slots * slot_bytes_);
+            if (std::bit_ceil(needed) > most && slots > 1) continue;
+            memory = engine_.host_staging(node_, device_, needed);
             slots_ = memory ? slots : slots_;
         }
         if (memory) {

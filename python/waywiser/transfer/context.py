@@ -23,7 +23,7 @@ MOST_GPUS = 255
 MOST_PLACES = 8191
 """The largest number that a CPU or a NUMA node has on Linux."""
 
-MOST_AWAKE_SECONDS = 1
+MOST_SPIN_SECONDS = 1
 """The longest time in seconds for which threads may spin after a copy."""
 
 
@@ -36,7 +36,8 @@ class Context(native.Context):
     - ``pinned_bytes``: most pinned staging memory; None: 16 MiB a thread.
     - ``relays``: GPUs whose links may help copies of other GPUs.
     - ``relay_bytes``: most staging memory on each relay; None: 64 MiB.
-    - ``max_queued_bytes``: most bytes queued at once on a copy engine in one direction; None: no bound.
+    - ``max_queued_bytes``: most bytes queued at once on a copy engine in one direction; None: no
+      bound.
     - ``plain``: only plain copies of the GPU runtime; one thread reads or writes a file.
     - ``peer_access``: whether peer access between the GPUs of a copy may be enabled.
     - ``list_multiprocessors``: most multiprocessors of a GPU that move a list of short pieces over
@@ -149,9 +150,9 @@ def _seconds(name: str, value: Any) -> float | None:
         raise _InvalidOperand(
             f"{name} is {value!r}, not a number of seconds", remedy="pass a float"
         ) from None
-    if not 0 <= seconds <= MOST_AWAKE_SECONDS:
+    if not 0 <= seconds <= MOST_SPIN_SECONDS:
         raise _InvalidTransfer(
-            f"{name} is {seconds:g}, not a number of seconds from 0 to {MOST_AWAKE_SECONDS}",
+            f"{name} is {seconds:g}, not a number of seconds from 0 to {MOST_SPIN_SECONDS}",
             remedy=f"pass {name}=0.002, say, or omit it",
         )
     return seconds

@@ -47,7 +47,8 @@ class Snapshot:
         change them.
 
         It only puts a wait into the stream if all reads are submitted. Else it blocks the host
-        first while `source_read_pending` is true, because a wait for what is not submitted would be none.
+        first while `source_read_pending` is true, because a wait for what is not submitted would be
+        none.
         ``stream`` None: the current stream of each GPU at the call of `snapshot`.
         """
         for handle in self._handles:

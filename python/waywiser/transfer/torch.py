@@ -199,8 +199,8 @@ def snapshot(
             and `Snapshot.wait_source_read` never blocks the host.
 
     The copies have what the tensors are when the current stream of their GPU has come this far.
-    Later work in the stream does not wait for them: call ``wait_source_read`` of the result before it
-    changes one of the tensors.
+    Later work in the stream does not wait for them: call ``wait_source_read`` of the result before
+    it changes one of the tensors.
 
     Raises `InvalidOperand` and `InvalidTransfer` for arguments that do not fit, and what
     ``waywiser.transfer.pinned_empty`` and ``snapshot_batch`` raise.
