@@ -106,8 +106,8 @@ def test_every_number_of_links_has_its_bounds_and_a_limit(
 ) -> None:
     configure("devices=2;h2d=2;d2h=2;peer=6")
     file = tmp_path / "relay.json"
-    wanted = requested(kinds=["pinned"], json=file, rounds=6)  # intervals need six rounds
-    assert relay.measure(FakeGpus(2), wanted, sizes(relay)) == 0
+    arguments = requested(kinds=["pinned"], json=file, rounds=6)  # intervals need six rounds
+    assert relay.measure(FakeGpus(2), arguments, sizes(relay)) == 0
     found = json.loads(file.read_text())["pinned"]
     for direction in ("H2D", "D2H"):
         one, two = found["limits"][direction]

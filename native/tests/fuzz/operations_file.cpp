@@ -37,8 +37,9 @@ void read(Player& player, Draw& draw, Form form) {
     call.moves = {{{region, to.offset, bytes}, {file, offset, bytes}}};
     // More than what it reads: whoever changes the file's end changes what is read.
     call.file = Span{file, offset, requested + 1};
-    call.text = "read" + form_text(form, call.limit) + " " + std::to_string(requested) + " bytes, " +
-                memory.text(call.moves[0].to) + " <- " + memory.text(call.moves[0].from);
+    call.text = "read" + form_text(form, call.limit) + " " + std::to_string(requested) +
+                " bytes, " + memory.text(call.moves[0].to) + " <- " +
+                memory.text(call.moves[0].from);
     draw_order(player, draw, call, region);
     call.make = [=, data = memory.data(to), descriptor = memory.file(file)](const Arguments& a) {
         if (form == Form::wait) {

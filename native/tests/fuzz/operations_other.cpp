@@ -206,18 +206,21 @@ void query(Player& player, Draw& draw) {
     const std::string text = "query " + std::to_string(which) + " of " + memory.text(move.to) +
                              " <- " + memory.text(move.from);
     player.query(text, draw, [&, which](waywiser_context* context) {
-        std::array<char, 512> told{};
+        std::array<char, 512> reported{};
         std::size_t needed = 0;
         waywiser_method method{};
         switch (which) {
-            case 0: return waywiser_explain(context, to, from, bytes, told.data(), told.size());
+            case 0:
+                return waywiser_explain(context, to, from, bytes, reported.data(), reported.size());
             case 1: return waywiser_copy_method(context, to, from, bytes, &method);
             case 2:
-                return waywiser_explain_batch(context, &to, &from, &bytes, 1, told.data(),
-                                              told.size(), &needed);
+                return waywiser_explain_batch(context, &to, &from, &bytes, 1, reported.data(),
+                                              reported.size(), &needed);
             case 3: return describe(player, move.from);
             case 4: return usage(player, context);
-            case 5: return waywiser_context_warnings(context, told.data(), told.size(), &needed);
+            case 5:
+                return waywiser_context_warnings(context, reported.data(), reported.size(),
+                                                 &needed);
             default: return waywiser_require_gpu(context);
         }
     });

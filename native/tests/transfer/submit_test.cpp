@@ -558,7 +558,7 @@ TEST_F(Submit, CallsBackOnceAtTheEnd) {
     EXPECT_EQ(waywiser_transfer_on_end(nullptr, nullptr, nullptr), WAYWISER_INVALID);
 }
 
-// A chain: each callback submits the next transfer, of which the last one tells the test.
+// A chain: each callback submits the next transfer, and the last one ends the test.
 TEST_F(Submit, CallbacksMaySubmit) {
     constexpr int kLength = 20;
     std::promise<void> end;
