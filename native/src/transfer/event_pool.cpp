@@ -26,7 +26,8 @@ struct EventPool::Free {
         try {
             const std::lock_guard lock(mutex);
             events[device].push_back(std::move(event));
-        } catch (const std::bad_alloc&) {  // then it is not kept
+        } catch (const std::bad_alloc&) {
+            event.reset();  // it is not kept
         }
     }
 };
