@@ -104,7 +104,8 @@ transfer::Submitted run_traced(const waywiser_tracer& tracer,
     try {
         marked =
             transfer::mark(*engine, CallerStream::of(call.stream), transfer::bytes_of(operations));
-    } catch (const std::exception&) {  // then it ends for the tracer when the call returns
+    } catch (const std::exception&) {
+        marked.reset();  // it ends for the tracer when the call returns
     }
     traced.returned(marked ? &*marked : nullptr, *engine);
     return made;

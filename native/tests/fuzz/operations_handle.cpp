@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "fuzz/operations.hpp"
 #include "waywiser/transfer.h"
@@ -167,7 +168,7 @@ void mark(Player& player, Draw& draw) {
     player.perform(call, draw);
     if (player.operations().size() != count + 1) return;
     Operation& made = player.operations().back();
-    made.marks = before;
+    made.marks = std::move(before);
     if (made.transfer == nullptr && !made.failed) player.fail("a mark is no transfer", made.text);
 }
 
