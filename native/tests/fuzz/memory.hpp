@@ -87,7 +87,7 @@ private:
         int gpu = -1;
         std::byte* data = nullptr;
         int file = -1;
-        std::vector<std::byte> expected{};
+        std::vector<std::byte> expected;
     };
     void add(RegionKind kind, int gpu, std::byte* data, std::size_t bytes, Draw& draw);
     void add_file(const std::string& folder, std::size_t bytes, Draw& draw);

@@ -26,26 +26,27 @@ void read(Player& player, Draw& draw, Form form) {
     const std::size_t file = memory.regions_of({RegionKind::file}).front();
     player.make_free(whole_file(file), false);  // its size is known then, also after a failure
     const std::size_t region = draw_memory(player, draw);
-    const std::size_t asked = draw.bytes(memory.bytes(region));
+    const std::size_t requested = draw.bytes(memory.bytes(region));
     const std::size_t offset = draw.below(memory.bytes(file) + 1 + draw.below(100));
     const std::size_t there = memory.bytes(file) > offset ? memory.bytes(file) - offset : 0;
-    const Span to = draw_span(draw, region, memory.bytes(region), asked);
-    const std::size_t bytes = std::min(asked, there);
+    const Span to = draw_span(draw, region, memory.bytes(region), requested);
+    const std::size_t bytes = std::min(requested, there);
     Call call;
     call.form = form;
     call.limit = form == Form::wait ? draw_limit(draw) : -1;
     call.moves = {{{region, to.offset, bytes}, {file, offset, bytes}}};
     // More than what it reads: whoever changes the file's end changes what is read.
-    call.file = Span{file, offset, asked + 1};
-    call.text = "read" + form_text(form, call.limit) + " " + std::to_string(asked) + " bytes, " +
-                memory.text(call.moves[0].to) + " <- " + memory.text(call.moves[0].from);
+    call.file = Span{file, offset, requested + 1};
+    call.text = "read" + form_text(form, call.limit) + " " + std::to_string(requested) +
+                " bytes, " + memory.text(call.moves[0].to) + " <- " +
+                memory.text(call.moves[0].from);
     draw_order(player, draw, call, region);
     call.make = [=, data = memory.data(to), descriptor = memory.file(file)](const Arguments& a) {
         if (form == Form::wait) {
-            return waywiser_read_and_wait(a.context, descriptor, offset, data, asked, a.stream,
+            return waywiser_read_and_wait(a.context, descriptor, offset, data, requested, a.stream,
                                           a.limit, a.moved, a.transfer);
         }
-        return waywiser_read(a.context, descriptor, offset, data, asked, a.stream, a.moved,
+        return waywiser_read(a.context, descriptor, offset, data, requested, a.stream, a.moved,
                              a.transfer);
     };
     player.perform(call, draw);

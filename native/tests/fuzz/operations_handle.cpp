@@ -127,7 +127,7 @@ void mark(Player& player, Draw& draw) {
     player.perform(call, draw);
     if (player.operations().size() != count + 1) return;
     Operation& made = player.operations().back();
-    made.marks = before;
+    made.marks = std::move(before);
     if (made.transfer == nullptr && !made.failed) player.fail("a mark is no transfer", made.text);
 }
 

@@ -36,7 +36,7 @@ void own_work(Player& player, Draw& draw) {
     call.make = [&player, content, span, pause, stream = call.stream](const Arguments&) {
         player.streams().enqueue(stream, [=, data = player.memory().data(span)] {
             std::this_thread::sleep_for(pause);
-            test::copy_bytes(data, content->data(), content->size());
+            if (!content->empty()) test::copy_bytes(data, content->data(), content->size());
         });
         return WAYWISER_OK;
     };
@@ -205,18 +205,19 @@ void query(Player& player, Draw& draw) {
     const std::string text = "query " + std::to_string(which) + " of " + memory.text(move.to) +
                              " <- " + memory.text(move.from);
     player.query(text, draw, [&, which](waywiser_context* context) {
-        std::array<char, 512> told{};
+        std::array<char, 512> answer{};
         std::size_t needed = 0;
         waywiser_method method{};
         switch (which) {
-            case 0: return waywiser_explain(context, to, from, bytes, told.data(), told.size());
+            case 0: return waywiser_explain(context, to, from, bytes, answer.data(), answer.size());
             case 1: return waywiser_copy_method(context, to, from, bytes, &method);
             case 2:
-                return waywiser_explain_batch(context, &to, &from, &bytes, 1, told.data(),
-                                              told.size(), &needed);
+                return waywiser_explain_batch(context, &to, &from, &bytes, 1, answer.data(),
+                                              answer.size(), &needed);
             case 3: return describe(player, move.from);
             case 4: return usage(player, context);
-            case 5: return waywiser_context_warnings(context, told.data(), told.size(), &needed);
+            case 5:
+                return waywiser_context_warnings(context, answer.data(), answer.size(), &needed);
             default: return waywiser_require_gpu(context);
         }
     });

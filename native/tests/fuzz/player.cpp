@@ -330,7 +330,7 @@ void Player::check_call(const Call& call, Operation& operation, std::size_t move
     }
 }
 
-// `host_only`: the side of the host alone, as far as it is known to be free.
+// `host_only`: the side of the host alone, if it is known to be free.
 void Player::check_destinations(const Operation& operation, bool host_only,
                                 const std::string& when) {
     for (const Move& move : operation.moves) {

@@ -56,17 +56,17 @@ struct Call {
     std::vector<Move> moves;
     std::function<waywiser_status(const Arguments&)> make;
     std::size_t stream = 0;
-    bool ordered = true;            // else it is ordered with no stream
-    double limit = -1;              // of Form::wait
-    std::optional<Span> file = {};  // what is used of a file; more than moves if its end changes
-    std::optional<std::size_t> file_end = {};  // the file's size afterwards, if it changes
-    bool held = false;                         // the stream is busy until the call has returned
-    bool invalid = false;                      // has to fail with WAYWISER_INVALID and move nothing
-    bool one_range = false;                    // of waywiser_copy() and its forms
-    bool in_context = true;                    // false for work of the caller itself
+    bool ordered = true;       // else it is ordered with no stream
+    double limit = -1;         // of Form::wait
+    std::optional<Span> file;  // what is used of a file; more than moves if its end changes
+    std::optional<std::size_t> file_end;  // the file's size afterwards, if it changes
+    bool held = false;                    // the stream is busy until the call has returned
+    bool invalid = false;                 // has to fail with WAYWISER_INVALID and move nothing
+    bool one_range = false;               // of waywiser_copy() and its forms
+    bool in_context = true;               // false for work of the caller itself
     // Notes what is expected afterwards, in place of what the moves have to leave. A source of no
     // bytes is none.
-    std::function<void()> expect = {};
+    std::function<void()> expect;
 };
 
 // A call that was made, until all that it uses is free.
