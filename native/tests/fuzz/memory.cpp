@@ -80,17 +80,21 @@ Memory::~Memory() {
 }
 
 void Memory::add(RegionKind kind, int gpu, std::byte* data, std::size_t bytes, Draw& draw) {
-    regions_.push_back({.kind = kind, .gpu = gpu, .data = data});
-    regions_.back().expected.resize(bytes);
+    Region& added = regions_.emplace_back();
+    added.kind = kind;
+    added.gpu = gpu;
+    added.data = data;
+    added.expected.resize(bytes);
     write({regions_.size() - 1, 0, bytes}, draw);
 }
 
 void Memory::add_file(const std::string& folder, std::size_t bytes, Draw& draw) {
     const int file = file_without_name(folder, draw.one_in(2));
-    regions_.push_back({.kind = RegionKind::file, .file = file});
-    regions_.back().expected =
-        test::sequence(bytes, static_cast<unsigned>(draw.below(std::size_t{1} << 31)));
-    write_all(file, regions_.back().expected);
+    Region& added = regions_.emplace_back();
+    added.kind = RegionKind::file;
+    added.file = file;
+    added.expected = test::sequence(bytes, static_cast<unsigned>(draw.below(std::size_t{1} << 31)));
+    write_all(file, added.expected);
 }
 
 std::string Memory::text(const Span& span) const {

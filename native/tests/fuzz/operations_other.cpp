@@ -36,7 +36,7 @@ void own_work(Player& player, Draw& draw) {
     call.make = [&player, content, span, pause, stream = call.stream](const Arguments&) {
         player.streams().enqueue(stream, [=, data = player.memory().data(span)] {
             std::this_thread::sleep_for(pause);
-            test::copy_bytes(data, content->data(), content->size());
+            if (!content->empty()) test::copy_bytes(data, content->data(), content->size());
         });
         return WAYWISER_OK;
     };
@@ -206,21 +206,19 @@ void query(Player& player, Draw& draw) {
     const std::string text = "query " + std::to_string(which) + " of " + memory.text(move.to) +
                              " <- " + memory.text(move.from);
     player.query(text, draw, [&, which](waywiser_context* context) {
-        std::array<char, 512> reported{};
+        std::array<char, 512> answer{};
         std::size_t needed = 0;
         waywiser_method method{};
         switch (which) {
-            case 0:
-                return waywiser_explain(context, to, from, bytes, reported.data(), reported.size());
+            case 0: return waywiser_explain(context, to, from, bytes, answer.data(), answer.size());
             case 1: return waywiser_copy_method(context, to, from, bytes, &method);
             case 2:
-                return waywiser_explain_batch(context, &to, &from, &bytes, 1, reported.data(),
-                                              reported.size(), &needed);
+                return waywiser_explain_batch(context, &to, &from, &bytes, 1, answer.data(),
+                                              answer.size(), &needed);
             case 3: return describe(player, move.from);
             case 4: return usage(player, context);
             case 5:
-                return waywiser_context_warnings(context, reported.data(), reported.size(),
-                                                 &needed);
+                return waywiser_context_warnings(context, answer.data(), answer.size(), &needed);
             default: return waywiser_require_gpu(context);
         }
     });
