@@ -92,7 +92,7 @@ void poll_state(Player& player, Draw& draw) {
     });
 }
 
-void query(Player& player, Draw& draw) {
+void query_transfer(Player& player, Draw& draw) {
     Operation* const operation = draw_in_flight(player, draw);
     if (operation == nullptr) return;
     waywiser_transfer_info info{};
@@ -108,7 +108,7 @@ void query(Player& player, Draw& draw) {
 }
 
 // It may have ended, or be in a stream of the runtime: then it ends as usual.
-void cancel(Player& player, Draw& draw) {
+void cancel_transfer(Player& player, Draw& draw) {
     Operation* const operation = draw_in_flight(player, draw);
     if (operation == nullptr || !operation->marks.empty()) return;
     operation->cancelled = true;
@@ -182,8 +182,8 @@ std::vector<OperationKind> handle_operations() {
         {"notify", 3, notify},
         {"release", 3, release},
         {"poll", 2, poll_state},
-        {"query", 3, query},
-        {"cancel", 2, cancel},
+        {"query", 3, query_transfer},
+        {"cancel", 2, cancel_transfer},
         {"wait_any", 2, wait_for_any},
         {"wait_in_two_threads", 1, wait_in_two_threads},
         {"mark", 2, mark},
