@@ -30,9 +30,9 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kBlock = 4 * kKiB;
-constexpr std::size_t kBlocks = 256;
-constexpr std::size_t kArray = kBlock * kBlocks;
+constexpr std::size_t kLayerBlock = 4 * kKiB;
+constexpr std::size_t kLayerBlocks = 256;
+constexpr std::size_t kArray = kLayerBlock * kLayerBlocks;
 constexpr std::size_t kLayers = 8;
 constexpr double kEndSeconds = 60;
 
@@ -60,7 +60,7 @@ std::vector<std::byte> random_bytes(std::size_t count, unsigned seed) {
     return all;
 }
 
-std::vector<std::int64_t> shuffled(std::size_t count, unsigned seed) {
+std::vector<std::int64_t> shuffled_index(std::size_t count, unsigned seed) {
     std::vector<std::int64_t> index(count);
     std::iota(index.begin(), index.end(), 0);
     std::ranges::shuffle(index, std::mt19937(seed));
@@ -82,9 +82,9 @@ protected:
 
     // A layer's blocks from the device to the host, in a random order.
     Operation offload(std::size_t layer, std::byte* host) {
-        return Operation::blocks({host + layer * kArray, kBlock, kBlocks},
-                                 {device.data() + layer * kArray, kBlock, kBlocks}, kBlock,
-                                 to_index, from_index);
+        return Operation::blocks({host + layer * kArray, kLayerBlock, kLayerBlocks},
+                                 {device.data() + layer * kArray, kLayerBlock, kLayerBlocks},
+                                 kLayerBlock, to_index, from_index);
     }
     std::vector<Operation> offload_all(std::byte* host) {
         std::vector<Operation> all;
@@ -93,10 +93,11 @@ protected:
     }
     void expect_offloaded(const std::byte* host) {
         for (std::size_t layer = 0; layer < kLayers; ++layer) {
-            for (std::size_t i = 0; i < kBlocks; ++i) {
-                const auto to = layer * kBlocks + static_cast<std::size_t>(to_index[i]);
-                const auto from = layer * kBlocks + static_cast<std::size_t>(from_index[i]);
-                ASSERT_EQ(std::memcmp(host + to * kBlock, contents.data() + from * kBlock, kBlock),
+            for (std::size_t i = 0; i < kLayerBlocks; ++i) {
+                const auto to = layer * kLayerBlocks + static_cast<std::size_t>(to_index[i]);
+                const auto from = layer * kLayerBlocks + static_cast<std::size_t>(from_index[i]);
+                ASSERT_EQ(std::memcmp(host + to * kLayerBlock, contents.data() + from * kLayerBlock,
+                                      kLayerBlock),
                           0)
                     << "layer " << layer << ", block " << i;
             }
@@ -110,8 +111,8 @@ protected:
     gpu::DeviceBuffer device{0, kLayers * kArray};
     gpu::HostBuffer pinned{kLayers * kArray, gpu::HostUse::portable, 0};
     std::vector<std::byte> pageable = std::vector<std::byte>(kLayers * kArray);
-    std::vector<std::int64_t> to_index = shuffled(kBlocks, 2);
-    std::vector<std::int64_t> from_index = shuffled(kBlocks, 3);
+    std::vector<std::int64_t> to_index = shuffled_index(kLayerBlocks, 2);
+    std::vector<std::int64_t> from_index = shuffled_index(kLayerBlocks, 3);
 
     void SetUp() override {
         context.copy(device.data(), contents.data(), contents.size(), stream.handle());
@@ -204,17 +205,20 @@ TEST_F(Submit, RejectsOperationsThatAreNotApart) {
               WAYWISER_INVALID);
     // Both layers of a block lie side by side.
     const auto interleaved = [&](std::size_t layer) {
-        return Operation::blocks({host + layer * kBlock, 2 * kBlock, kBlocks},
-                                 {device.data() + layer * kArray, kBlock, kBlocks}, kBlock,
-                                 to_index, from_index);
+        return Operation::blocks({host + layer * kLayerBlock, 2 * kLayerBlock, kLayerBlocks},
+                                 {device.data() + layer * kArray, kLayerBlock, kLayerBlocks},
+                                 kLayerBlock, to_index, from_index);
     };
     EXPECT_EQ(status({interleaved(0), interleaved(1)}), WAYWISER_OK);
-    for (std::size_t i = 0; i < 2 * kBlocks; ++i) {
+    for (std::size_t i = 0; i < 2 * kLayerBlocks; ++i) {
         const std::size_t layer = i % 2;
         const std::size_t n = i / 2;
         const auto to = 2 * static_cast<std::size_t>(to_index[n]) + layer;
-        const auto from = layer * kBlocks + static_cast<std::size_t>(from_index[n]);
-        ASSERT_EQ(std::memcmp(host + to * kBlock, contents.data() + from * kBlock, kBlock), 0) << i;
+        const auto from = layer * kLayerBlocks + static_cast<std::size_t>(from_index[n]);
+        ASSERT_EQ(
+            std::memcmp(host + to * kLayerBlock, contents.data() + from * kLayerBlock, kLayerBlock),
+            0)
+            << i;
     }
     EXPECT_EQ(status({interleaved(0), interleaved(0)}), WAYWISER_INVALID);
 }
@@ -299,10 +303,11 @@ TEST_F(Submit, SnapshotsRangesAndBlocks) {
               WAYWISER_OK);
     EXPECT_EQ(TransferHandle(transfer).result(), kArray + 9);
     EXPECT_EQ(std::memcmp(pinned.data() + kArray, contents.data() + kArray, 9), 0);
-    for (std::size_t i = 0; i < kBlocks; ++i) {
+    for (std::size_t i = 0; i < kLayerBlocks; ++i) {
         const auto to = static_cast<std::size_t>(to_index[i]);
         const auto from = static_cast<std::size_t>(from_index[i]);
-        ASSERT_EQ(std::memcmp(pinned.data() + to * kBlock, contents.data() + from * kBlock, kBlock),
+        ASSERT_EQ(std::memcmp(pinned.data() + to * kLayerBlock,
+                              contents.data() + from * kLayerBlock, kLayerBlock),
                   0);
     }
 }
@@ -478,9 +483,9 @@ TEST_F(Submit, WaitsForAnyOfSeveralTransfers) {
         streams.emplace_back(0);
         gates.push_back(std::make_unique<gpu::Gate>(0));
         gates.back()->close(streams.back());
-        std::byte* const host = (i % 2 == 0 ? pinned.data() : pageable.data()) + i * kBlock;
-        transfers.push_back(
-            context.copy_async(host, device.data() + i * kBlock, kBlock, streams.back().handle()));
+        std::byte* const host = (i % 2 == 0 ? pinned.data() : pageable.data()) + i * kLayerBlock;
+        transfers.push_back(context.copy_async(host, device.data() + i * kLayerBlock, kLayerBlock,
+                                               streams.back().handle()));
     }
     EXPECT_EQ(status_of_call([&] { wait_any(transfers, 0.01); }), WAYWISER_TIMEOUT);
     EXPECT_EQ(status_of_call([&] { wait_any(transfers, 0); }), WAYWISER_TIMEOUT);
@@ -497,7 +502,7 @@ TEST_F(Submit, WaitsForAnyOfSeveralTransfers) {
         const std::size_t at = wait_any(transfers);
         later.join();
         EXPECT_EQ(numbers[at], next);
-        EXPECT_EQ(transfers[at].result(), kBlock);
+        EXPECT_EQ(transfers[at].result(), kLayerBlock);
         transfers.erase(transfers.begin() + static_cast<std::ptrdiff_t>(at));
         numbers.erase(numbers.begin() + static_cast<std::ptrdiff_t>(at));
     }
