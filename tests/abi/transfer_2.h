@@ -326,8 +326,9 @@ WAYWISER_API waywiser_status waywiser_copy_and_wait(waywiser_context* context, v
                                                     const void* from, size_t bytes, void* stream,
                                                     double timeout, int* ended,
                                                     waywiser_transfer** transfer);
-/* Returns at once. The copy starts after the work that is in the stream at the call; later work in
- * the stream may start before it has ended. Both sides are in use until the transfer has ended. */
+/* Returns at once, but in a plain context the GPU runtime waits for the stream if memory is pageable.
+ * The copy starts after the work that is in the stream at the call; later work in the stream may
+ * start before it has ended. Both sides are in use until the transfer has ended. */
 WAYWISER_API waywiser_status waywiser_copy_async(waywiser_context* context, void* to,
                                                  const void* from, size_t bytes, void* stream,
                                                  waywiser_transfer** transfer);
