@@ -16,10 +16,10 @@ waywiser::TransferHandle offload(waywiser::Context& context, void* host,
                                  waywiser::StreamRef stream) {
     std::vector<std::int64_t> slots(blocks.size());
     std::iota(slots.begin(), slots.end(), 0);
-    std::vector<waywiser::Operation> operations;
+    std::vector<waywiser::TransferOperation> operations;
     for (std::size_t i = 0; i < layers.size(); ++i) {
         std::byte* const to = static_cast<std::byte*>(host) + i * blocks.size() * kBlock;
-        operations.push_back(waywiser::Operation::blocks(
+        operations.push_back(waywiser::TransferOperation::blocks(
             {to, kBlock, blocks.size()}, {layers[i], kBlock, kBlocks}, kBlock, slots, blocks));
     }
     return context.submit(operations, stream);  // the arrays of indexes may go now

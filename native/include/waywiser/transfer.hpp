@@ -238,9 +238,9 @@ struct BlockArray {
 
 // One operation of a transfer; see waywiser_operation in transfer.h. Makes nothing; memory, indexes
 // and files stay the caller's.
-struct Operation : waywiser_operation {
-    static Operation copy(void* to, const void* from, std::size_t bytes) {
-        Operation made = of(WAYWISER_COPY);
+struct TransferOperation : waywiser_operation {
+    static TransferOperation copy(void* to, const void* from, std::size_t bytes) {
+        TransferOperation made = of(WAYWISER_COPY);
         made.to = to;
         made.from = from;
         made.bytes = bytes;
@@ -248,13 +248,13 @@ struct Operation : waywiser_operation {
     }
     // Block from_index[i] is copied to block to_index[i], `block` bytes each. The indexes must have
     // the same length, and are read when the operation is submitted.
-    static Operation blocks(BlockArray<void> to, BlockArray<const void> from, std::size_t block,
-                            std::span<const std::int64_t> to_index,
-                            std::span<const std::int64_t> from_index) {
+    static TransferOperation blocks(BlockArray<void> to, BlockArray<const void> from,
+                                    std::size_t block, std::span<const std::int64_t> to_index,
+                                    std::span<const std::int64_t> from_index) {
         if (to_index.size() != from_index.size()) {
             throw TransferError(WAYWISER_INVALID, "blocks: the two indices differ in length", 0, 0);
         }
-        Operation made = copy(to.data, from.data, block);
+        TransferOperation made = copy(to.data, from.data, block);
         made.kind = WAYWISER_BLOCKS;
         made.to_stride = to.stride;
         made.to_blocks = to.count;
@@ -265,16 +265,16 @@ struct Operation : waywiser_operation {
         made.count = to_index.size();
         return made;
     }
-    static Operation read(int file, std::uint64_t offset, void* to, std::size_t bytes) {
-        Operation made = copy(to, nullptr, bytes);
+    static TransferOperation read(int file, std::uint64_t offset, void* to, std::size_t bytes) {
+        TransferOperation made = copy(to, nullptr, bytes);
         made.kind = WAYWISER_READ;
         made.file = file;
         made.offset = offset;
         return made;
     }
-    static Operation write(int file, std::uint64_t offset, const void* from, std::size_t bytes,
-                           WriteEnd end = {}) {
-        Operation made = copy(nullptr, from, bytes);
+    static TransferOperation write(int file, std::uint64_t offset, const void* from,
+                                   std::size_t bytes, WriteEnd end = {}) {
+        TransferOperation made = copy(nullptr, from, bytes);
         made.kind = WAYWISER_WRITE;
         made.file = file;
         made.offset = offset;
@@ -283,29 +283,29 @@ struct Operation : waywiser_operation {
     }
 
 private:
-    static Operation of(waywiser_operation_kind kind) {
-        Operation made{};
+    static TransferOperation of(waywiser_operation_kind kind) {
+        TransferOperation made{};
         made.size = sizeof(waywiser_operation);
         made.kind = kind;
         return made;
     }
 };
-static_assert(sizeof(Operation) == sizeof(waywiser_operation));
+static_assert(sizeof(TransferOperation) == sizeof(waywiser_operation));
 
 // Operations that are submitted again and again; see waywiser_plan_create(). It owns copies of the
 // indexes. Their memory must stay allocated and registered as it is. Thread safe.
-class Plan {
+class TransferPlan {
 public:
-    Plan() = default;
-    explicit Plan(waywiser_plan* plan) : plan_(plan) {}
-    ~Plan() { waywiser_plan_release(plan_); }
-    Plan(Plan&& other) noexcept : plan_(std::exchange(other.plan_, nullptr)) {}
-    Plan& operator=(Plan&& other) noexcept {
+    TransferPlan() = default;
+    explicit TransferPlan(waywiser_plan* plan) : plan_(plan) {}
+    ~TransferPlan() { waywiser_plan_release(plan_); }
+    TransferPlan(TransferPlan&& other) noexcept : plan_(std::exchange(other.plan_, nullptr)) {}
+    TransferPlan& operator=(TransferPlan&& other) noexcept {
         std::swap(plan_, other.plan_);
         return *this;
     }
-    Plan(const Plan&) = delete;
-    Plan& operator=(const Plan&) = delete;
+    TransferPlan(const TransferPlan&) = delete;
+    TransferPlan& operator=(const TransferPlan&) = delete;
 
     // Returns at once.
     [[nodiscard]] TransferHandle submit(StreamRef stream = {}) const {
@@ -371,7 +371,7 @@ public:
     Context& operator=(const Context&) = delete;
 
     // Moves several operations as one transfer, in any order among themselves. Returns at once.
-    [[nodiscard]] TransferHandle submit(std::span<const Operation> operations,
+    [[nodiscard]] TransferHandle submit(std::span<const TransferOperation> operations,
                                         StreamRef stream = {}) {
         return made([&](waywiser_transfer** transfer) {
             return waywiser_submit(context_, operations.data(), operations.size(), stream.get(), 0,
@@ -379,13 +379,13 @@ public:
         });
     }
     // The same, ordered in the stream like copy().
-    void submit_in_stream(std::span<const Operation> operations, StreamRef stream = {}) {
+    void submit_in_stream(std::span<const TransferOperation> operations, StreamRef stream = {}) {
         detail::check_transfer(waywiser_submit(context_, operations.data(), operations.size(),
                                                stream.get(), WAYWISER_IN_STREAM, nullptr));
     }
     // The same, but returns like copy_and_wait(), and sets what the caller passes: whether a GPU's
     // side is free too, and the bytes of files that were moved.
-    [[nodiscard]] TransferHandle submit_and_wait(std::span<const Operation> operations,
+    [[nodiscard]] TransferHandle submit_and_wait(std::span<const TransferOperation> operations,
                                                  StreamRef stream = {}, double timeout = -1,
                                                  bool* ended = nullptr,
                                                  std::size_t* moved = nullptr) {
@@ -395,11 +395,11 @@ public:
         });
     }
     // Checks and keeps operations that are submitted again and again.
-    [[nodiscard]] Plan plan(std::span<const Operation> operations) {
+    [[nodiscard]] TransferPlan plan(std::span<const TransferOperation> operations) {
         waywiser_plan* plan = nullptr;
         detail::check_transfer(
             waywiser_plan_create(context_, operations.data(), operations.size(), &plan));
-        return Plan(plan);
+        return TransferPlan(plan);
     }
 
     // Like cudaMemcpyAsync: ordered in the stream. With pageable memory, returns when the host's

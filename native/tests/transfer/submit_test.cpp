@@ -81,13 +81,14 @@ protected:
     Submit() { fake::set_current_device(0); }
 
     // A layer's blocks from the device to the host, in a random order.
-    Operation offload(std::size_t layer, std::byte* host) {
-        return Operation::blocks({host + layer * kArray, kLayerBlock, kLayerBlocks},
-                                 {device.data() + layer * kArray, kLayerBlock, kLayerBlocks},
-                                 kLayerBlock, to_index, from_index);
+    TransferOperation offload(std::size_t layer, std::byte* host) {
+        return TransferOperation::blocks(
+            {host + layer * kArray, kLayerBlock, kLayerBlocks},
+            {device.data() + layer * kArray, kLayerBlock, kLayerBlocks}, kLayerBlock, to_index,
+            from_index);
     }
-    std::vector<Operation> offload_all(std::byte* host) {
-        std::vector<Operation> all;
+    std::vector<TransferOperation> offload_all(std::byte* host) {
+        std::vector<TransferOperation> all;
         for (std::size_t layer = 0; layer < kLayers; ++layer) all.push_back(offload(layer, host));
         return all;
     }
@@ -135,7 +136,7 @@ TEST_F(Submit, MovesAllLayersInOneTransfer) {
                 EXPECT_FALSE(context.submit_and_wait(all, stream.handle(), -1, &ended));
                 EXPECT_TRUE(ended);
             } else {
-                const Plan plan = context.plan(all);
+                const TransferPlan plan = context.plan(all);
                 EXPECT_EQ(plan.submit(stream.handle()).result(), kLayers * kArray);
                 std::fill(host, host + kLayers * kArray, std::byte{});
                 plan.submit_in_stream(stream.handle());
@@ -160,11 +161,12 @@ TEST_F(Submit, MovesOperationsOfAllKinds) {
         std::ranges::fill(pageable, std::byte{});
         const std::array operations{
             offload(1, pageable.data()),
-            Operation::copy(one.data(), device.data(), one.size()),
-            Operation::read(from.number(), 0, read_to.data(), kBytes),
-            Operation::write(to.number(), 0, device.data() + kMiB, 2 * kMiB, {.truncate = true}),
-            Operation::copy(other.data(), device.data() + 7, other.size()),
-            Operation::copy(nullptr, nullptr, 0)};
+            TransferOperation::copy(one.data(), device.data(), one.size()),
+            TransferOperation::read(from.number(), 0, read_to.data(), kBytes),
+            TransferOperation::write(to.number(), 0, device.data() + kMiB, 2 * kMiB,
+                                     {.truncate = true}),
+            TransferOperation::copy(other.data(), device.data() + 7, other.size()),
+            TransferOperation::copy(nullptr, nullptr, 0)};
         gate.close(stream);
         TransferHandle left = waits ? context.submit_and_wait(operations, stream.handle(), 0.01)
                                     : context.submit(operations, stream.handle());
@@ -187,27 +189,30 @@ TEST_F(Submit, MovesOperationsOfAllKinds) {
 // array.
 TEST_F(Submit, RejectsOperationsThatAreNotApart) {
     std::byte* const host = pinned.data();
-    const auto status = [&](const std::vector<Operation>& all) {
+    const auto status = [&](const std::vector<TransferOperation>& all) {
         return status_of_call([&] { context.submit(all, stream.handle()).result(); });
     };
-    EXPECT_EQ(status({Operation::copy(host, device.data(), 100),
-                      Operation::copy(host + 99, device.data() + kMiB, 100)}),
+    EXPECT_EQ(status({TransferOperation::copy(host, device.data(), 100),
+                      TransferOperation::copy(host + 99, device.data() + kMiB, 100)}),
               WAYWISER_INVALID);
-    EXPECT_EQ(status({offload(0, host), Operation::copy(host + kArray - 1, device.data(), 1)}),
-              WAYWISER_INVALID);
+    EXPECT_EQ(
+        status({offload(0, host), TransferOperation::copy(host + kArray - 1, device.data(), 1)}),
+        WAYWISER_INVALID);
     EXPECT_EQ(status({offload(0, host), offload(0, host)}), WAYWISER_INVALID);
-    EXPECT_EQ(status({offload(0, host), Operation::copy(device.data(), host + 2 * kArray, 1)}),
-              WAYWISER_INVALID);
+    EXPECT_EQ(
+        status({offload(0, host), TransferOperation::copy(device.data(), host + 2 * kArray, 1)}),
+        WAYWISER_INVALID);
     const SubmitFile file;
-    EXPECT_EQ(status({offload(0, host), Operation::read(file.number(), 0, host + 3, 1)}),
+    EXPECT_EQ(status({offload(0, host), TransferOperation::read(file.number(), 0, host + 3, 1)}),
               WAYWISER_INVALID);
-    EXPECT_EQ(status({offload(0, host), Operation::write(file.number(), 0, host + 3, 1)}),
+    EXPECT_EQ(status({offload(0, host), TransferOperation::write(file.number(), 0, host + 3, 1)}),
               WAYWISER_INVALID);
     // Both layers of a block lie side by side.
     const auto interleaved = [&](std::size_t layer) {
-        return Operation::blocks({host + layer * kLayerBlock, 2 * kLayerBlock, kLayerBlocks},
-                                 {device.data() + layer * kArray, kLayerBlock, kLayerBlocks},
-                                 kLayerBlock, to_index, from_index);
+        return TransferOperation::blocks(
+            {host + layer * kLayerBlock, 2 * kLayerBlock, kLayerBlocks},
+            {device.data() + layer * kArray, kLayerBlock, kLayerBlocks}, kLayerBlock, to_index,
+            from_index);
     };
     EXPECT_EQ(status({interleaved(0), interleaved(1)}), WAYWISER_OK);
     for (std::size_t i = 0; i < 2 * kLayerBlocks; ++i) {
@@ -227,7 +232,7 @@ TEST_F(Submit, ChecksItsArguments) {
     waywiser_transfer* transfer = nullptr;
     std::byte one{};
     std::byte two{};
-    waywiser_operation operation = Operation::copy(&one, &two, 1);
+    waywiser_operation operation = TransferOperation::copy(&one, &two, 1);
     const auto submit = [&](waywiser_context* used, std::uint32_t flags,
                             waywiser_transfer** place) {
         return waywiser_submit(used, &operation, 1, WAYWISER_NO_STREAM, flags, place);
@@ -247,7 +252,8 @@ TEST_F(Submit, ChecksItsArguments) {
     operation.kind = static_cast<waywiser_operation_kind>(77);
     EXPECT_EQ(submit(context.get(), 0, &transfer), WAYWISER_UNSUPPORTED);
     EXPECT_EQ(transfer, nullptr);
-    std::array operations{Operation::copy(&one, &two, 1), Operation::copy(&one, &two, 0)};
+    std::array operations{TransferOperation::copy(&one, &two, 1),
+                          TransferOperation::copy(&one, &two, 0)};
     operations[1].size = 200;
     EXPECT_EQ(status_of_call([&] { context.submit_in_stream(operations); }), WAYWISER_INVALID);
 }
@@ -260,7 +266,8 @@ TEST_F(Submit, AcceptsOperationsOfLaterHeaders) {
     };
     std::array<Later, 2> all{};
     for (std::size_t i = 0; i < all.size(); ++i) {
-        all[i].known = Operation::copy(pageable.data() + i * kMiB, device.data() + i * kMiB, kMiB);
+        all[i].known =
+            TransferOperation::copy(pageable.data() + i * kMiB, device.data() + i * kMiB, kMiB);
         all[i].known.size = sizeof(Later);
     }
     const auto submit = [&] {
@@ -279,8 +286,8 @@ TEST_F(Submit, EndsAllWhenOneOperationFails) {
     const SubmitFile read_only;
     const int closed = open("/dev/null", O_WRONLY | O_CLOEXEC);
     for (std::byte* const host : {pinned.data(), pageable.data()}) {
-        const std::array operations{offload(0, host),
-                                    Operation::read(closed, 0, host + 2 * kArray, 8 * kKiB)};
+        const std::array operations{
+            offload(0, host), TransferOperation::read(closed, 0, host + 2 * kArray, 8 * kKiB)};
         EXPECT_EQ(status_of_call([&] { context.submit(operations, stream.handle()).result(); }),
                   WAYWISER_IO);
         EXPECT_EQ(status_of_call([&] { context.submit_in_stream(operations, stream.handle()); }),
@@ -295,8 +302,9 @@ TEST_F(Submit, EndsAllWhenOneOperationFails) {
 }
 
 TEST_F(Submit, SnapshotsRangesAndBlocks) {
-    const std::array operations{offload(0, pinned.data()),
-                                Operation::copy(pinned.data() + kArray, device.data() + kArray, 9)};
+    const std::array operations{
+        offload(0, pinned.data()),
+        TransferOperation::copy(pinned.data() + kArray, device.data() + kArray, 9)};
     waywiser_transfer* transfer = nullptr;
     ASSERT_EQ(waywiser_submit(context.get(), operations.data(), operations.size(), stream.handle(),
                               WAYWISER_SNAPSHOT, &transfer),
@@ -317,7 +325,7 @@ TEST_F(Submit, PlansOwnTheirIndexes) {
     std::vector<std::byte> hosts[3];
     const auto to = to_index;
     const auto from = from_index;
-    std::vector<Plan> plans;
+    std::vector<TransferPlan> plans;
     for (auto& host : hosts) {
         host.resize(kLayers * kArray);
         plans.push_back(context.plan(offload_all(host.data())));
@@ -326,7 +334,7 @@ TEST_F(Submit, PlansOwnTheirIndexes) {
     std::ranges::fill(from_index, -1);
     for (int round = 0; round < 3; ++round) {
         std::vector<std::thread> threads;
-        for (const Plan& plan : plans) {
+        for (const TransferPlan& plan : plans) {
             threads.emplace_back([&plan, this] {
                 const gpu::Stream own(0);
                 EXPECT_EQ(plan.submit(own.handle()).result(), kLayers * kArray);
@@ -342,7 +350,7 @@ TEST_F(Submit, PlansOwnTheirIndexes) {
             std::ranges::fill(host, std::byte{});
         }
     }
-    const std::array wrong{Operation::copy(nullptr, pinned.data(), 3)};
+    const std::array wrong{TransferOperation::copy(nullptr, pinned.data(), 3)};
     EXPECT_EQ(status_of_call([&] { context.plan(wrong).submit().result(); }), WAYWISER_INVALID);
     EXPECT_EQ(waywiser_plan_submit(nullptr, nullptr, WAYWISER_IN_STREAM, nullptr),
               WAYWISER_INVALID);
