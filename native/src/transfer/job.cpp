@@ -38,6 +38,9 @@ void Notification::job_ended() noexcept {
     }
 }
 
+MemoryInUse::MemoryInUse(const std::string& why)
+    : std::runtime_error(why + "; a GPU may still use the memory of both sides: do not free it") {}
+
 std::size_t Job::moved() const {
     const std::size_t complete = moved_.load(std::memory_order_relaxed);
     const std::lock_guard lock(mutex_);

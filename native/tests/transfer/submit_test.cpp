@@ -335,7 +335,7 @@ TEST_F(Submit, PlansOwnTheirIndexes) {
     for (int round = 0; round < 3; ++round) {
         std::vector<std::thread> threads;
         for (const TransferPlan& plan : plans) {
-            threads.emplace_back([&plan, this] {
+            threads.emplace_back([&plan] {
                 const gpu::Stream own(0);
                 EXPECT_EQ(plan.submit(own.handle()).result(), kLayers * kArray);
                 plan.submit_in_stream(own.handle());
