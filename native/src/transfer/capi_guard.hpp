@@ -106,6 +106,16 @@ void give(Struct* to, Struct from, const char* name) {
     std::memcpy(to, &from, from.size);
 }
 
+// Whether an enumeration of the interface has this value: a program may pass any. A value that it
+// does not have must not be read as one.
+template <class Enum>
+bool is_known(const Enum& given, Enum last) {
+    static_assert(sizeof(Enum) == sizeof(unsigned));
+    unsigned value = 0;
+    std::memcpy(&value, &given, sizeof value);
+    return value <= static_cast<unsigned>(last);
+}
+
 // Writes what fits, and returns what all of it needs with its final NUL.
 std::size_t write_text(const std::string& whole, char* text, std::size_t capacity);
 

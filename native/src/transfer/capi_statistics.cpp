@@ -31,7 +31,7 @@ double seconds_of(std::chrono::nanoseconds taken) {
 extern "C" {
 
 const char* waywiser_method_name(waywiser_method method) {
-    return transfer::name_of_method(method);
+    return is_known(method, WAYWISER_METHOD_WRITE) ? transfer::name_of_method(method) : nullptr;
 }
 
 waywiser_status waywiser_context_method_stats(waywiser_context* context, waywiser_method method,
@@ -39,7 +39,7 @@ waywiser_status waywiser_context_method_stats(waywiser_context* context, waywise
     return guarded([&] {
         need_context(context);
         need_argument(stats, "stats", "the address of a waywiser_method_stats");
-        need(method != WAYWISER_METHOD_NONE && transfer::name_of_method(method) != nullptr,
+        need(is_known(method, WAYWISER_METHOD_WRITE) && method != WAYWISER_METHOD_NONE,
              "the argument method moves nothing, or is unknown to this library: pass another "
              "waywiser_method");
         context->engine->check_process();

@@ -1,9 +1,11 @@
 // The C interface: names of statuses.
-#include "waywiser/transfer.h"
+#include "transfer/capi_guard.hpp"
 
 extern "C" {
 
 const char* waywiser_status_name(waywiser_status status) {
+    constexpr const char* kUnknown = "a status that this version of the library does not know";
+    if (!waywiser::capi::is_known(status, WAYWISER_IN_USE)) return kUnknown;
     switch (status) {
         case WAYWISER_OK: return "WAYWISER_OK";
         case WAYWISER_INVALID: return "WAYWISER_INVALID";
@@ -18,7 +20,7 @@ const char* waywiser_status_name(waywiser_status status) {
         case WAYWISER_INTERNAL: return "WAYWISER_INTERNAL";
         case WAYWISER_IN_USE: return "WAYWISER_IN_USE";
     }
-    return "a status that this version of the library does not know";
+    return kUnknown;
 }
 
 }  // extern "C"

@@ -201,6 +201,10 @@ std::vector<Operation> operations_of(const waywiser_operation* given, std::size_
              "the operations differ in their size: set each to "
              "sizeof(waywiser_operation)");
         const waywiser_operation one = take(entry, "waywiser_operation");
+        if (!is_known(one.kind, WAYWISER_WRITE)) {
+            throw NotSupported("operation " + std::to_string(i) +
+                               " is of a kind that this version of the library does not know");
+        }
         switch (one.kind) {
             case WAYWISER_COPY:
                 to.push_back(one.to);
@@ -221,9 +225,6 @@ std::vector<Operation> operations_of(const waywiser_operation* given, std::size_
                     file_write(one.file, one.offset, one.from, one.bytes, one.write_flags));
                 continue;
         }
-        throw NotSupported("operation " + std::to_string(i) + " is of kind " +
-                           std::to_string(static_cast<int>(one.kind)) +
-                           ", which this version of the library does not know");
     }
     if (!sizes.empty()) {
         // First: the calling thread may have to copy these, and what is in the stream need not
