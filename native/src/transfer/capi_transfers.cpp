@@ -37,6 +37,7 @@ struct Request {
     int* ended = nullptr;  // may be null, as the next one
     std::size_t* moved = nullptr;
     waywiser_transfer** handle = nullptr;  // may be null if the call is in the stream
+    std::uint32_t unknown_flags = 0;       // of waywiser_submit(): a mistake
 };
 
 Request request_in(void* stream, waywiser_transfer** handle) {
@@ -63,8 +64,7 @@ Request request_of_flags(void* stream, std::uint32_t flags, waywiser_transfer** 
             return {.stream = stream, .mode = SubmitMode::snapshot, .handle = handle};
         default: break;
     }
-    throw transfer::InvalidCopy("the flags are " + std::to_string(flags) +
-                                ": pass 0, WAYWISER_IN_STREAM or WAYWISER_SNAPSHOT");
+    return {.stream = stream, .handle = handle, .unknown_flags = flags};
 }
 
 std::uint32_t flags_of(SubmitMode mode) {
@@ -77,6 +77,10 @@ void prepare(const Request& call) {
     if (call.handle != nullptr) *call.handle = nullptr;
     if (call.moved != nullptr) *call.moved = 0;
     if (call.ended != nullptr) *call.ended = 0;
+    if (call.unknown_flags != 0) {
+        throw transfer::InvalidCopy("the flags are " + std::to_string(call.unknown_flags) +
+                                    ": pass 0, WAYWISER_IN_STREAM or WAYWISER_SNAPSHOT");
+    }
     if (call.mode != SubmitMode::in_stream) need_argument(call.handle, "transfer", kTransferPlace);
     need_number(call.timeout);
 }
@@ -268,11 +272,8 @@ extern "C" {
 waywiser_status waywiser_submit(waywiser_context* context, const waywiser_operation* operations,
                                 size_t count, void* stream, uint32_t flags,
                                 waywiser_transfer** handle) {
-    if (handle != nullptr) *handle = nullptr;
-    std::optional<Request> call;
-    const waywiser_status status = guarded([&] { call = request_of_flags(stream, flags, handle); });
-    if (!call) return status;
-    return submit_call(context, *call, [&] { return operations_of(operations, count); });
+    return submit_call(context, request_of_flags(stream, flags, handle),
+                       [&] { return operations_of(operations, count); });
 }
 
 waywiser_status waywiser_submit_and_wait(waywiser_context* context,
@@ -297,10 +298,7 @@ waywiser_status waywiser_plan_create(waywiser_context* context,
 
 waywiser_status waywiser_plan_submit(waywiser_plan* plan, void* stream, uint32_t flags,
                                      waywiser_transfer** handle) {
-    if (handle != nullptr) *handle = nullptr;
-    std::optional<Request> call;
-    const waywiser_status status = guarded([&] { call = request_of_flags(stream, flags, handle); });
-    return call ? submit_plan(plan, *call) : status;
+    return submit_plan(plan, request_of_flags(stream, flags, handle));
 }
 
 waywiser_status waywiser_plan_submit_and_wait(waywiser_plan* plan, void* stream, double timeout,
@@ -456,10 +454,8 @@ waywiser_status waywiser_transfer_query(waywiser_transfer* handle, waywiser_tran
     return guarded([&] {
         need_argument(info, "info", "the address of a waywiser_transfer_info");
         check_size(*info, "waywiser_transfer_info");
-        if (handle == nullptr) {
-            return give(info, waywiser_transfer_info{.size = 0, .ended = 1},
-                        "waywiser_transfer_info");
-        }
+        if (handle == nullptr)
+            return give(info, info_of(transfer::Completion(0)), "waywiser_transfer_info");
         handle->engine->check_process();
         const gpu::CallerState keep;
         give(info, info_of(handle->started), "waywiser_transfer_info");
@@ -536,9 +532,7 @@ waywiser_status waywiser_transfer_on_end(waywiser_transfer* handle,
     return guarded([&] {
         need_argument(callback, "callback", "a function");
         if (handle == nullptr) {
-            waywiser_transfer_info info{};
-            info.size = sizeof info;
-            info.ended = 1;
+            const waywiser_transfer_info info = info_of(transfer::Completion(0));
             return callback(data, &info);
         }
         handle->engine->check_process();

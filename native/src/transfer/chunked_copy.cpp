@@ -318,9 +318,7 @@ void ChunkedCopy::drain(Chunk& chunk) {
 }
 
 void ChunkedCopy::finish() {
-    if (!target_file_) return;
-    if (truncate_) target_file_->truncate(to_.offset + bytes());
-    if (sync_) target_file_->sync();
+    if (target_file_) target_file_->finish(to_.offset + bytes(), truncate_, sync_);
 }
 
 }  // namespace waywiser::transfer

@@ -146,9 +146,7 @@ std::string text_of_call(const FileCall& call, std::size_t bytes) {
 // What is left to do for a write of no bytes.
 void end_empty(const FileCall& call, const FileRange& range) {
     if (call.reads) return;
-    const FileEnd file(range.file, Writing::cached);
-    if (call.end.truncate) file.truncate(range.offset);
-    if (call.end.sync) file.sync();
+    FileEnd(range.file, Writing::cached).finish(range.offset, call.end.truncate, call.end.sync);
 }
 
 void move_file(Engine& engine, const FileCall& call, const FileRange& range, void* data,

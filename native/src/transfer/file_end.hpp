@@ -57,6 +57,11 @@ public:
     // The file ends at byte `end` from now on. Throws FileError.
     void truncate(std::uint64_t end) const;
     void sync() const;
+    // What is left to do when all bytes up to `end` are written. Throws FileError.
+    void finish(std::uint64_t end, bool truncates, bool syncs) const {
+        if (truncates) truncate(end);
+        if (syncs) sync();
+    }
 
 private:
     std::size_t read_buffered(std::byte* to, std::size_t bytes, std::uint64_t at) const;

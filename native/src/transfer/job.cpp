@@ -42,18 +42,15 @@ MemoryInUse::MemoryInUse(const std::string& why)
     : std::runtime_error(why + "; a GPU may still use the memory of both sides: do not free it") {}
 
 std::size_t Job::moved() const {
-    const std::size_t complete = moved_.load(std::memory_order_relaxed);
     const std::lock_guard lock(mutex_);
-    return failure_ ? complete : std::min(complete, end_.load());
+    return moved_now();
 }
 
 void Job::count() const {
     if (statistics_ == nullptr || method_ == WAYWISER_METHOD_NONE) return;
     const bool has_begun = begun_ != Statistics::Clock::time_point{};
     const auto taken = has_begun ? Statistics::Clock::now() - begun_ : std::chrono::nanoseconds(0);
-    const std::size_t complete = moved_.load(std::memory_order_relaxed);
-    statistics_->count(method_, failure_ ? complete : std::min(complete, end_.load()), taken,
-                       end_of(failure_));
+    statistics_->count(method_, moved_now(), taken, end_of(failure_));
 }
 
 bool Job::notifications_written() const {

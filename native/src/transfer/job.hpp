@@ -204,7 +204,11 @@ private:
     [[nodiscard]] bool ended() const { return state_.load() != State::running; }
     // With the mutex held: all chunks are submitted, and nothing has failed.
     [[nodiscard]] bool all_submitted() const { return submitted_ && !failure_; }
-    // With the mutex held.
+    // With the mutex held, as the next one: see moved().
+    [[nodiscard]] std::size_t moved_now() const {
+        const std::size_t complete = moved_.load(std::memory_order_relaxed);
+        return failure_ ? complete : std::min(complete, end_.load());
+    }
     void count() const;
 
     const std::size_t bytes_;

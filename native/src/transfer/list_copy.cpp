@@ -332,7 +332,51 @@ std::string text_of_call(const CopyList& list) {
     return "waywiser copy " + text_of_list(list.bytes(), list.count());
 }
 
+// The calls for groups, whose caller keeps its state.
+void run_groups(Engine& engine, std::vector<PieceGroup>& groups, const CallerStream& stream) {
+    GroupMover(engine, groups, stream_of(groups, stream)).run({});
+}
+
+WaitResult run_groups_and_wait(const std::shared_ptr<Engine>& engine,
+                               std::vector<PieceGroup>& groups, const CallerStream& stream,
+                               const Deadline& deadline) {
+    const int gpu = gpu_of(groups);
+    const CallerStream used = stream_of(groups, stream);
+    const Ordering order = ordering(*engine, used, gpu);
+    const HostUse host = host_use(*engine, groups);
+    if (host.cpus) {  // it waits for the stream first
+        for (PieceGroup& group : groups) group.list.check();
+    }
+    const bool to_gpu =
+        std::ranges::any_of(groups, [](const PieceGroup& one) { return one.to.end.gpu >= 0; });
+    // When the stream has been waited for, CPUs need none.
+    const bool on_host = gpu < 0 && !order.capturing;
+    const CallerStream running = on_host ? CallerStream{.none = true} : used;
+    return wait_for_host(
+        {.bytes = bytes_of(groups),
+         .order = order,
+         .host = {.cpus = host.cpus, .gpus = host.gpus && !on_host},
+         .to_gpu = to_gpu,
+         .run = [&](const Deadline& end) { return GroupMover(*engine, groups, running).run(end); },
+         .start = [&] { return GroupMover(*engine, groups, used).start(); }},
+        deadline);
+}
+
+Completion start_groups(const std::shared_ptr<Engine>& engine, std::vector<PieceGroup>& groups,
+                        const CallerStream& stream) {
+    if (!engine->machine().gpus.empty() && !stream.none && gpu::capturing(stream.handle)) {
+        throw NotSupported("the stream is being captured: record the copies with copy_batch()");
+    }
+    return GroupMover(*engine, groups, stream_of(groups, stream)).start();
+}
+
 }  // namespace
+
+std::size_t bytes_of(const std::vector<PieceGroup>& groups) {
+    std::size_t bytes = 0;
+    for (const PieceGroup& group : groups) bytes += group.list.bytes();
+    return bytes;
+}
 
 std::vector<GroupPlan> plan_list(Engine& engine, CopyList list) {
     std::vector<GroupPlan> plans;
@@ -357,13 +401,13 @@ void copy_list(Engine& engine, CopyList list, const CallerStream& stream) {
     const gpu::CallerState keep;
     const ProfilerRange profiled([&] { return text_of_call(list); });
     std::vector<PieceGroup> groups = grouped(std::move(list));
-    copy_list(engine, groups, stream);
+    run_groups(engine, groups, stream);
 }
 
 void copy_list(Engine& engine, std::vector<PieceGroup>& groups, const CallerStream& stream) {
     if (groups.empty()) return;
     const gpu::CallerState keep;
-    GroupMover(engine, groups, stream_of(groups, stream)).run({});
+    run_groups(engine, groups, stream);
 }
 
 WaitResult copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList list,
@@ -373,7 +417,7 @@ WaitResult copy_list_and_wait(const std::shared_ptr<Engine>& engine, CopyList li
     const gpu::CallerState keep;
     const ProfilerRange profiled([&] { return text_of_call(list); });
     std::vector<PieceGroup> groups = grouped(std::move(list));
-    return copy_list_and_wait(engine, groups, stream, deadline);
+    return run_groups_and_wait(engine, groups, stream, deadline);
 }
 
 WaitResult copy_list_and_wait(const std::shared_ptr<Engine>& engine,
@@ -381,28 +425,7 @@ WaitResult copy_list_and_wait(const std::shared_ptr<Engine>& engine,
                               const Deadline& deadline) {
     if (groups.empty()) return {};
     const gpu::CallerState keep;
-    std::size_t bytes = 0;
-    for (const PieceGroup& group : groups) bytes += group.list.bytes();
-    const int gpu = gpu_of(groups);
-    const CallerStream used = stream_of(groups, stream);
-    const Ordering order = ordering(*engine, used, gpu);
-    const HostUse host = host_use(*engine, groups);
-    if (host.cpus) {  // it waits for the stream first
-        for (PieceGroup& group : groups) group.list.check();
-    }
-    const bool to_gpu =
-        std::ranges::any_of(groups, [](const PieceGroup& one) { return one.to.end.gpu >= 0; });
-    // When the stream has been waited for, CPUs need none.
-    const bool on_host = gpu < 0 && !order.capturing;
-    const CallerStream running = on_host ? CallerStream{.none = true} : used;
-    return wait_for_host(
-        {.bytes = bytes,
-         .order = order,
-         .host = {.cpus = host.cpus, .gpus = host.gpus && !on_host},
-         .to_gpu = to_gpu,
-         .run = [&](const Deadline& end) { return GroupMover(*engine, groups, running).run(end); },
-         .start = [&] { return GroupMover(*engine, groups, used).start(); }},
-        deadline);
+    return run_groups_and_wait(engine, groups, stream, deadline);
 }
 
 Completion copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
@@ -412,17 +435,14 @@ Completion copy_list_async(const std::shared_ptr<Engine>& engine, CopyList list,
     const gpu::CallerState keep;
     const ProfilerRange profiled([&] { return text_of_call(list); });
     std::vector<PieceGroup> groups = grouped(std::move(list));
-    return copy_list_async(engine, groups, stream);
+    return start_groups(engine, groups, stream);
 }
 
 Completion copy_list_async(const std::shared_ptr<Engine>& engine, std::vector<PieceGroup>& groups,
                            const CallerStream& stream) {
     if (groups.empty()) return Completion(0);
     const gpu::CallerState keep;
-    if (!engine->machine().gpus.empty() && !stream.none && gpu::capturing(stream.handle)) {
-        throw NotSupported("the stream is being captured: record the copies with copy_batch()");
-    }
-    return GroupMover(*engine, groups, stream_of(groups, stream)).start();
+    return start_groups(engine, groups, stream);
 }
 
 }  // namespace waywiser::transfer

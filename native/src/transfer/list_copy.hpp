@@ -21,6 +21,7 @@ namespace waywiser::transfer {
 void copy_list(Engine& engine, CopyList list, const CallerStream& stream);
 // Groups the pieces of a list that has some. Throws InvalidCopy.
 std::vector<PieceGroup> grouped(CopyList list);
+std::size_t bytes_of(const std::vector<PieceGroup>& groups);
 // The same calls for groups, which they change.
 void copy_list(Engine& engine, std::vector<PieceGroup>& groups, const CallerStream& stream);
 WaitResult copy_list_and_wait(const std::shared_ptr<Engine>& engine,

@@ -330,9 +330,7 @@ void RingCopy::finish() {
     remove_in_flight(last_event_);
     last_event_.reset();
     events_.clear();
-    if (!target_file_) return;
-    if (truncate_) target_file_->truncate(to_.offset + bytes());
-    if (sync_) target_file_->sync();
+    if (target_file_) target_file_->finish(to_.offset + bytes(), truncate_, sync_);
 }
 
 // No thread works on the copy any more, and no GPU, unless it has failed or was cancelled.

@@ -20,15 +20,9 @@ struct Overloaded : Cases... {
     using Cases::operator()...;
 };
 
-std::size_t bytes_of_groups(const GroupedList& list) {
-    std::size_t bytes = 0;
-    for (const PieceGroup& group : list.groups) bytes += group.list.bytes();
-    return bytes;
-}
-
-// Of one operation, with the calling thread. What is left: at the deadline.
-Submitted run_one(const std::shared_ptr<Engine>& engine, Operation& operation,
-                  const CallerStream& stream, std::size_t& moved) {
+// Of one operation, with the calling thread.
+void run_one(const std::shared_ptr<Engine>& engine, Operation& operation,
+             const CallerStream& stream, std::size_t& moved) {
     std::visit(
         Overloaded{
             [&](const RangeCopy& one) { copy(*engine, one.to, one.from, one.bytes, stream); },
@@ -39,7 +33,6 @@ Submitted run_one(const std::shared_ptr<Engine>& engine, Operation& operation,
                 write(*engine, one.to, one.from, one.bytes, stream, moved, one.end);
             }},
         operation);
-    return {};
 }
 
 Completion start_one(const std::shared_ptr<Engine>& engine, Operation& operation,
@@ -115,6 +108,7 @@ void run_all(const std::shared_ptr<Engine>& engine, std::span<Operation> operati
 
 Completion start_snapshot(const std::shared_ptr<Engine>& engine, std::span<Operation> operations,
                           const CallerStream& stream) {
+    if (stream.none) throw InvalidCopy("a snapshot follows a stream: pass one, or NULL");
     CopyList all;
     for (Operation& operation : operations) {
         CopyList* const list = std::get_if<CopyList>(&operation);
@@ -187,18 +181,13 @@ bool may_meet(std::vector<Hull> hulls) {
     return false;
 }
 
-void add_piece(std::vector<Hull>& pieces, const Piece& piece) {
-    add_hull(pieces, piece.to, piece.bytes, true);
-    add_hull(pieces, piece.from, piece.bytes, false);
-}
-
 // The exact memory of all operations. A copy of each block list is made into pieces.
 std::vector<Hull> pieces_of(std::span<const Operation> operations) {
     std::vector<Hull> pieces;
     const auto add_list = [&](CopyList list) {
         list.check();
         list.make_pieces();
-        for (const Piece& piece : list.pieces) add_piece(pieces, piece);
+        add_hulls(pieces, list);
     };
     for (const Operation& operation : operations) {
         if (const auto* list = std::get_if<CopyList>(&operation)) {
@@ -212,13 +201,6 @@ std::vector<Hull> pieces_of(std::span<const Operation> operations) {
     return pieces;
 }
 
-SubmitMode checked_mode(SubmitMode mode, const CallerStream& stream) {
-    if (mode == SubmitMode::snapshot && stream.none) {
-        throw InvalidCopy("a snapshot follows a stream: pass one, or NULL");
-    }
-    return mode;
-}
-
 }  // namespace
 
 std::size_t bytes_of(std::span<const Operation> operations) {
@@ -226,7 +208,7 @@ std::size_t bytes_of(std::span<const Operation> operations) {
     for (const Operation& operation : operations) {
         bytes +=
             std::visit(Overloaded{[](const CopyList& list) { return list.bytes(); },
-                                  [](const GroupedList& list) { return bytes_of_groups(list); },
+                                  [](const GroupedList& list) { return bytes_of(list.groups); },
                                   [](const auto& one) { return one.bytes; }},
                        operation);
     }
@@ -248,10 +230,13 @@ Submitted submit(const std::shared_ptr<Engine>& engine, std::span<Operation> ope
     engine->check_process();
     moved = 0;
     if (operations.empty()) return {.left = std::nullopt, .ended = true};
-    switch (checked_mode(mode, stream)) {
+    switch (mode) {
         case SubmitMode::in_stream:
-            if (operations.size() == 1) return run_one(engine, operations.front(), stream, moved);
-            run_all(engine, operations, stream, moved);
+            if (operations.size() == 1) {
+                run_one(engine, operations.front(), stream, moved);
+            } else {
+                run_all(engine, operations, stream, moved);
+            }
             return {};
         case SubmitMode::at_once: {
             if (operations.size() == 1) return {start_one(engine, operations.front(), stream)};

@@ -64,7 +64,7 @@ public:
     // What is expected after a copy, or after the end of a file has changed.
     void expect(const Move& move);
     void expect_file_end(std::size_t region, std::size_t bytes);
-    // New content: of the expected bytes, and a copy of it for whoever writes it.
+    // New content: of the expected bytes, and a copy of it for the thread that writes it.
     std::vector<std::byte> expect_new(const Span& span, Draw& draw);
     // Writes new content at once.
     void write(const Span& span, Draw& draw);

@@ -35,7 +35,7 @@ void read(Player& player, Draw& draw, Form form) {
     call.form = form;
     call.limit = form == Form::wait ? draw_limit(draw) : -1;
     call.moves = {{{region, to.offset, bytes}, {file, offset, bytes}}};
-    // More than what it reads: whoever changes the file's end changes what is read.
+    // More than what it reads: a change of the file's end changes what is read.
     call.file = Span{file, offset, requested + 1};
     call.text = "read" + form_text(form, call.limit) + " " + std::to_string(requested) +
                 " bytes, " + memory.text(call.moves[0].to) + " <- " +

@@ -484,7 +484,7 @@ void Player::finish(Operation& operation) {
     activity_.ends();
 }
 
-// Which operations have left bytes that nobody knows: those that failed, and those after them.
+// Which operations have left bytes that are not known: those that failed, and those after them.
 std::vector<bool> Player::uncertain() const {
     std::vector<Span> unknown;
     std::vector<bool> found;

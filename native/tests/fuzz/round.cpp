@@ -91,7 +91,7 @@ Drawn draw_round(const Settings& settings, std::uint64_t seed) {
     return drawn;
 }
 
-// Ends a hang after some time, or when nobody needs it any more.
+// Ends a hang after some time, or when it is not needed any more.
 class EndOfHang {
 public:
     EndOfHang(double seconds, std::string fake) : fake_(std::move(fake)) {
