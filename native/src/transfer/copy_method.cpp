@@ -277,7 +277,9 @@ Choice choose_over_link(Choice choice, const Side& to, const Side& from, std::si
     if (relayed) return chunked(std::move(choice), "over the links of the relays too");
     if (!host.pinned && !fresh && is_for_ring(options, bytes, from_gpu)) {
         choice.ring = ring_shape(bytes, options.threads, from_gpu);
-        return chunked(std::move(choice), "threads that are awake copy through pinned slots");
+        return chunked(std::move(choice), options.spin_seconds > 0
+                                              ? "threads that are awake copy through pinned slots"
+                                              : "threads copy through a ring of pinned slots");
     }
     return host.pinned ? choose_of_pinned(std::move(choice), bytes, options.max_queued_bytes)
                        : choose_of_pageable(std::move(choice), bytes, options.max_queued_bytes);
