@@ -25,7 +25,7 @@ stream = own.handle
 host, there = np.zeros(16 << 20, np.uint8), GpuArray(16 << 20)
 pinned = transfer.pinned_empty(1 << 20, np.uint8)
 context.copy(there, host, stream=stream)
-context.copy(there.view((1 << 20,), None), pinned, stream=stream)
+context.copy_async(there.view((1 << 20,), None), pinned, stream=stream).result()
 context.copy(pinned[:4096], there.view((4096,), None), stream=stream)
 pieces = [(there.view((512,), None, offset), pinned[offset:][:512]) for offset in (0, 1024)]
 context.copy_batch(dsts=[to for to, _ in pieces], srcs=[of for _, of in pieces], stream=stream)
