@@ -68,17 +68,17 @@ TEST_F(AwakeThreads, BringEveryByte) {
 // The staging memory holds a part of each copy at once: slots are used again and again.
 TEST_F(AwakeThreads, CopyThroughRingsThatAreSmallerThanTheCopy) {
     fake::configure("h2d=20;d2h=20;latency=5");
-    for (const std::size_t pinned : {2 * kMiB, 4 * kMiB, 16 * kMiB}) {
+    for (const std::size_t pinned : {2 * kMiB, 3 * kMiB, 8 * kMiB}) {
         for (const std::size_t threads : {1, 2, 5}) {
             waywiser::Context context({.threads = threads,
                                        .pinned_bytes = pinned,
                                        .policy = "off",
                                        .spin_seconds = 200e-6});
-            constexpr std::size_t kMost = 24 * kMiB + 4097;
+            constexpr std::size_t kMost = 9 * kMiB + 4097;
             const gpu::DeviceBuffer device(0, kMost);
             const gpu::Stream stream(0);
             unsigned round = 0;
-            for (const std::size_t bytes : {kMost, 8 * kMiB, 17 * kMiB + 3, 1 * kMiB + 1}) {
+            for (const std::size_t bytes : {kMost, 4 * kMiB, 5 * kMiB + 3, 1 * kMiB + 1}) {
                 const auto source = test::sequence(bytes, ++round);
                 std::vector<std::byte> back(bytes, std::byte{0});
                 context.copy(device.data(), source.data(), bytes, stream.handle());
@@ -87,7 +87,8 @@ TEST_F(AwakeThreads, CopyThroughRingsThatAreSmallerThanTheCopy) {
                     << bytes << " bytes, " << pinned << " pinned, " << threads << " threads";
             }
             EXPECT_LE(context.usage().pinned_bytes, pinned);
-            EXPECT_EQ(context.usage().transfers, 0U);
+            // A copy returns when its bytes have arrived; its last thread leaves it after that.
+            while (context.usage().transfers != 0) std::this_thread::yield();
         }
     }
 }

@@ -19,6 +19,7 @@
 #include "async_call.hpp"
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
+#include "sanitizer.hpp"
 #include "scratch_folder.hpp"
 #include "transfer/log_thread.hpp"
 #include "units.hpp"
@@ -135,6 +136,9 @@ TEST_F(LogOfAContext, StaysWithTheContextThatIsMoved) {
 
 // The function waits for what never comes.
 TEST_F(LogOfAContext, HoldsUpNoExit) {
+    if (test::sanitizer() == test::Sanitizer::thread) {
+        GTEST_SKIP() << "the thread sanitizer ends children of a process with threads";
+    }
     const pid_t child = fork();
     if (child == 0) {
         alarm(60);
