@@ -9,6 +9,7 @@
 
 #include "gpu/gpu.hpp"
 #include "transfer/chunk.hpp"
+#include "transfer/wait.hpp"
 
 namespace waywiser::transfer {
 
@@ -24,8 +25,8 @@ public:
     // has happened (nullptr: at once).
     void open(std::shared_ptr<const gpu::Event> start);
     [[nodiscard]] bool waits() const { return start_ != nullptr; }
-    // Whether `start` has happened. Throws gpu::Error.
-    [[nodiscard]] bool started() const { return start_->done(); }
+    // Whether `start` has happened. Throws gpu::Error if that cannot be found out.
+    [[nodiscard]] bool started() { return start_query_.has_happened(*start_); }
 
     // No chunk is left to take now.
     [[nodiscard]] bool exhausted() const;
@@ -55,6 +56,7 @@ private:
 
     const Job& job_;
     std::shared_ptr<const gpu::Event> start_;
+    EventQuery start_query_;
     std::size_t next_ = 0;                                       // first byte of no chunk yet
     std::vector<std::pair<std::size_t, std::size_t>> put_back_;  // offset and bytes
     std::size_t incomplete_ = 0;                                 // chunks taken and not complete

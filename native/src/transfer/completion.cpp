@@ -15,24 +15,24 @@ constexpr Polling kPlainCopy{.spin = std::chrono::milliseconds(50),
                              .pause = std::chrono::microseconds(2),
                              .sleep = std::chrono::microseconds(20)};
 
-// Waits for the event. `made`: when it was recorded; polling time counts from then, over all waits.
-bool wait_for_event(const gpu::Event& event, const Deadline& deadline,
-                    std::chrono::steady_clock::time_point made) {
-    if (deadline.is_limited()) {
-        return poll([&] { return event.done(); }, deadline, kPlainCopy, made);
-    }
-    event.synchronize();
-    return true;
-}
-
 }  // namespace
 
-bool WatchedEvent::ended() const noexcept {
+bool WatchedEvent::ended() noexcept {
     try {
-        return event_->done();
+        return happened();
     } catch (const gpu::Error&) {
         return true;
     }
+}
+
+// Polling time counts from when the event was recorded, over all waits.
+bool WatchedEvent::wait_for_event(const Deadline& deadline) {
+    if (deadline.is_limited()) {
+        return poll([this] { return happened(); }, deadline, kPlainCopy, made_);
+    }
+    event_->synchronize();
+    query_.note_happened();
+    return true;
 }
 
 std::vector<std::shared_ptr<Job>> WatchedEvent::watches() {
@@ -47,7 +47,7 @@ bool WatchedEvent::done() {
 
 bool WatchedEvent::wait(const Deadline& deadline) {
     try {
-        if (!wait_for_event(*event_, deadline, made_)) return false;
+        if (!wait_for_event(deadline)) return false;
     } catch (const gpu::Error& error) {
         const Settled now = settle(*event_);  // it could not be queried
         for (const auto& job : watches()) {
@@ -125,7 +125,7 @@ std::size_t Completion::moved() const noexcept {
     try {
         // Jobs start after plain copies of the same transfer.
         const std::size_t moved = moved_by_jobs();
-        const bool arrived = plain_ ? plain_->event().done() : moved > 0 || done();
+        const bool arrived = plain_ ? plain_->happened() : moved > 0 || done();
         return (arrived ? bytes_ : 0) + moved;
     } catch (const gpu::Error&) {
         return moved_by_jobs();

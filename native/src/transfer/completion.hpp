@@ -22,6 +22,8 @@ public:
     explicit WatchedEvent(std::shared_ptr<const gpu::Event> event) : event_(std::move(event)) {}
 
     [[nodiscard]] const gpu::Event& event() const { return *event_; }
+    // Whether the event has happened. Throws gpu::Error if that cannot be found out.
+    [[nodiscard]] bool happened() { return query_.has_happened(*event_); }
     // Whether the copy has ended, in success or failure, and all descriptors are written.
     [[nodiscard]] bool done();
     // See Completion.
@@ -29,11 +31,14 @@ public:
     void notify(const std::shared_ptr<Notification>& notification, Engine& engine);
 
 private:
-    [[nodiscard]] bool ended() const noexcept;
+    [[nodiscard]] bool ended() noexcept;
+    // False if it has not happened before the deadline.
+    bool wait_for_event(const Deadline& deadline);
     [[nodiscard]] std::vector<std::shared_ptr<Job>> watches();
 
     const std::shared_ptr<const gpu::Event> event_;
     const std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
+    EventQuery query_;
     std::atomic<bool> watched_{false};
     std::mutex mutex_;
     std::vector<std::shared_ptr<Job>> watches_;

@@ -7,18 +7,18 @@ constexpr Polling kSettling{.spin = std::chrono::milliseconds(1),
                             .pause = std::chrono::microseconds(2),
                             .sleep = std::chrono::microseconds(100)};
 
-// A query that fails says nothing of the work, and the next one may not fail. To wait without
-// queries has no limit: only if so many have failed in a row.
+// To wait without queries has no limit: only if so many have failed in a row.
 constexpr int kFailedQueries = 16;
 
-template <class Work>
-bool is_done(const Work& work, int& failed) {
+// See EventQuery.
+template <class Work, class Count>
+bool is_done(const Work& work, Count& failed) {
     try {
         const bool done = work.done();
         failed = 0;
         return done;
     } catch (const gpu::Error& error) {
-        if (error.kind() == gpu::Failure::sticky || ++failed == kFailedQueries) throw;
+        if (error.kind() == gpu::Failure::sticky || ++failed >= kFailedQueries) throw;
         return false;
     }
 }
@@ -42,6 +42,13 @@ Settled settled(const Work& work) noexcept {
 }
 
 }  // namespace
+
+bool EventQuery::has_happened(const gpu::Event& event) {
+    if (happened_.load(std::memory_order_acquire)) return true;
+    if (!is_done(event, failed_)) return false;
+    note_happened();
+    return true;
+}
 
 // A stream that others fill all the time is never done.
 Settled settle(const gpu::Stream& stream) noexcept {

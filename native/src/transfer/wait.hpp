@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -71,6 +72,21 @@ bool poll(const Condition& condition, const Deadline& deadline, const Polling& p
 
 // A GPU that completes nothing for so long is taken for one that does not answer.
 inline constexpr double kUnresponsiveSeconds = 5;
+
+// Asks of one event whether it has happened, and of nothing else. A query that fails says nothing
+// of the work before the event, and the next one may not fail. Thread safe; has no lock.
+class EventQuery {
+public:
+    // Once it has happened, the driver is not asked again. Throws what is sticky, and what fails
+    // too often in a row.
+    bool has_happened(const gpu::Event& event);
+    // A thread has waited for the event.
+    void note_happened() { happened_.store(true, std::memory_order_release); }
+
+private:
+    std::atomic<bool> happened_{false};
+    std::atomic<int> failed_{0};  // queries in a row
+};
 
 // How a wait after a failure has ended.
 enum class Settled {

@@ -228,8 +228,8 @@ void Player::call_library(const Call& call, Operation& operation, Draw& draw) {
 }
 
 // Whether the stream is busy during the call. Not if the runtime may wait for the stream in a call
-// of its own: in a plain context it copies pageable memory, and other threads may fill the queue of
-// a legacy stream.
+// of its own: in a plain context it copies pageable memory, and between host memories; and other
+// threads may fill the queue of a legacy stream.
 bool Player::holds_stream(const Call& call, const std::string& context_kind) const {
     const auto is_pageable = [&](const Span& span) {
         const RegionKind kind = memory_.kind(span.region);
@@ -238,7 +238,9 @@ bool Player::holds_stream(const Call& call, const std::string& context_kind) con
     if (!call.held || round_.runtime_blocks) return false;
     if (streams_.kind(call.stream) == StreamKind::legacy && round_.threads > 1) return false;
     return context_kind != "plain" || std::ranges::none_of(call.moves, [&](const Move& move) {
-               return is_pageable(move.to) || is_pageable(move.from);
+               const bool on_host =
+                   memory_.on_host(move.to.region) && memory_.on_host(move.from.region);
+               return on_host || is_pageable(move.to) || is_pageable(move.from);
            });
 }
 
