@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from waywiser.files.owner import Owner
+from waywiser.files.file_owner import Owner
 from waywiser.words import temporary_folder
 from waywiser.words.temporary_folder import TemporaryFolder
 

@@ -64,7 +64,7 @@ class Attributes(NamedTuple):
             try:
                 os.setxattr(descriptor, ACCESS_LIST, listed if has_group else _closed(listed))
             except OSError:
-                group_bits = _group_bits(listed) if has_group else 0
+                group_bits &= _group_bits(listed) if has_group else 0
         elif not has_group:
             group_bits = 0
         mode = (self.mode & ~0o070) | group_bits

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from waywiser.files.file_locks import is_of_one_kernel, take_lock
-from waywiser.files.owner import OWNER_PATTERN, Owner
+from waywiser.files.file_owner import OWNER_PATTERN, Owner
 
 _NAME_BYTES = 120
 """Bytes of the name of a file in that of its unfinished one: a name has at most 255 bytes."""
