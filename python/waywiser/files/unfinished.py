@@ -62,19 +62,21 @@ def remove_leftovers(
             parts = [each for each in names if each.startswith(f"{name}-")]
             if name in kept or any(part in kept for part in parts):
                 continue
-            for part in parts:
-                remove_one(folder / part)
-            with suppress(OSError):
-                remove(folder / name)
+            if all(remove_one(folder / part) for part in parts):  # else the next one goes on
+                with suppress(OSError):
+                    remove(folder / name)
 
 
-def remove_one(path: Path) -> None:
-    """Removes a file or an empty folder, if that is possible."""
-    with suppress(OSError):
-        try:
-            os.unlink(path)
-        except IsADirectoryError:
+def remove_one(path: Path) -> bool:
+    """Removes a file or an empty folder; returns whether it is gone."""
+    try:
+        os.unlink(path)
+    except IsADirectoryError:
+        with suppress(OSError):
             os.rmdir(path)
+    except OSError:
+        pass
+    return not os.path.lexists(path)
 
 
 def sync_folder(folder: Path) -> None:

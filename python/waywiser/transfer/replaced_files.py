@@ -84,10 +84,11 @@ class ReplacedFiles:
     def close(self) -> None:
         """Removes what has a hidden name still, unless the index lists it."""
         if not self._are_listed:
-            for name in os.listdir(self._folder):
-                if name.startswith(f"{self._mark}-"):
-                    remove_one(self._folder / name)
-            remove_one(self._folder / self._mark)
+            hidden = [
+                each for each in os.listdir(self._folder) if each.startswith(f"{self._mark}-")
+            ]
+            if all(remove_one(self._folder / each) for each in hidden):
+                remove_one(self._folder / self._mark)
         os.close(self._lock)
 
     def file(self, name: str, nbytes: int) -> AbstractContextManager[Any]:
