@@ -38,7 +38,7 @@ def output_of(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @cache
-def _mounting() -> tuple[str, ...]:
+def mounting() -> tuple[str, ...]:
     """The command whose program may mount; empty if there is none."""
     ways: list[tuple[str, ...]] = [("unshare", "--user", "--map-root-user", "--mount")]
     if os.geteuid() == 0:
@@ -53,7 +53,7 @@ def _mounting() -> tuple[str, ...]:
 def mounted(commands: str) -> tuple[str, ...]:
     """A prefix for `run_program`: these commands of a shell mount first, for the program alone.
     Skips the test if that is not possible here."""
-    way = _mounting()
+    way = mounting()
     if not way:
         pytest.skip("mounts need namespaces (unshare), which are not allowed here")
     trial = subprocess.run([*way, "sh", "-ec", commands], capture_output=True, text=True)

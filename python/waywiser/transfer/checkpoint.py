@@ -89,8 +89,8 @@ def open_checkpoint(
     none of them in are not opened. If an index lists a tensor in one shard and another shard has it
     too, that of the listed shard is taken. Shards are in the order of their names.
 
-    Raises `SafetensorsError` for a file or an index that is not valid or a tensor that two files
-    have, `TensorNotFoundError` for a key that no file has or a tensor that is not in the shard that
+    Raises `SafetensorsError` for a file or an index that is not valid, a folder with two
+    checkpoints or a tensor that two files have, `TensorNotFoundError` for a key that no file has or a tensor that is not in the shard that
     the index lists, `TransferFileError` for a file that cannot be read.
     """
     selected = _selected_keys(keys)
