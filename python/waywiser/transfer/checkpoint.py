@@ -90,8 +90,9 @@ def open_checkpoint(
     too, that of the listed shard is taken. Shards are in the order of their names.
 
     Raises `SafetensorsError` for a file or an index that is not valid, a folder with two
-    checkpoints or a tensor that two files have, `TensorNotFoundError` for a key that no file has or a tensor that is not in the shard that
-    the index lists, `TransferFileError` for a file that cannot be read.
+    checkpoints or a tensor that two files have, `TensorNotFoundError` for a key that no file has or
+    a tensor that is not in the shard that the index lists, `TransferFileError` for a file that
+    cannot be read.
     """
     selected = _selected_keys(keys)
     sources = [source for path in _paths(paths) for source in _sources(path)]

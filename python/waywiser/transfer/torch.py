@@ -178,10 +178,10 @@ def save_files(
 
     Raises `SharedTensorsError`, which is a `RuntimeError`, for tensors that share memory;
     `InvalidTransfer`, which is a `ValueError`, for one that is not contiguous or has no memory, and
-    for a folder with other files, or in which one file cannot replace shards; `UnsupportedTransfer` for a type or a layout that the format does
-    not have; `InvalidOperand` for arguments of a wrong type; `TransferFileError`, which is an
-    `OSError`, if the disk is full or the path cannot be written; and what
-    ``waywiser.transfer.write_async`` raises.
+    for a folder with other files, or in which one file cannot replace shards; `UnsupportedTransfer`
+    for a type or a layout that the format does not have; `InvalidOperand` for arguments of a wrong
+    type; `TransferFileError`, which is an `OSError`, if the disk is full or the path cannot be
+    written; and what ``waywiser.transfer.write_async`` raises.
     """
     save(tensors, path, shard_bytes, metadata, torch=torch, dtypes=FORMAT_NAMES)
 
