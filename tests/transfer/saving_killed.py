@@ -1,6 +1,6 @@
 """Saves over an old checkpoint in children that are killed, each at another line of the modules
 that write; checks after each that the old one or the new one is there, and whole, and that the next
-save removes what a killed one left.
+save removes what a killed one left. The folder ``model`` may be there already, as a mount point.
 
 Prints how often it was the old one, and how often the new one.
 """
@@ -20,11 +20,11 @@ from transfer import torch_stand_in
 
 sys.modules["torch"] = torch_stand_in  # type: ignore[assignment]
 import waywiser.transfer.torch as loading  # noqa: E402
-from waywiser.transfer import durable_output, saving  # noqa: E402
+from waywiser.transfer import durable_output, replaced_files, saving  # noqa: E402
 
 del sys.modules["torch"]
 
-WATCHED = {durable_output.__file__, saving.__file__}
+WATCHED = {durable_output.__file__, replaced_files.__file__, saving.__file__}
 
 
 def tensors(value: int) -> dict[str, Any]:
@@ -84,6 +84,16 @@ def held(path: Path) -> int:
     return value
 
 
+def unfinished(path: Path) -> set[str]:
+    """What is beside the path and, if it is mounted, hidden in it, without what belongs to that."""
+    beside = set(os.listdir(path.parent)) - {path.name}
+    if not os.path.ismount(path):
+        return beside
+    assert not beside, beside
+    hidden = {name for name in os.listdir(path) if name.startswith(".")}
+    return {name for name in hidden if not any(name.startswith(f"{each}-") for each in hidden)}
+
+
 def main(folder: Path, shard_bytes: int | None) -> None:
     path = folder / "model"
     assert save_and_die(path, 0, shard_bytes, 0)
@@ -95,8 +105,9 @@ def main(folder: Path, shard_bytes: int | None) -> None:
         assert now in (before, value), (before, value, now)
         was_old += now == before
         was_new += now == value
-        left = set(os.listdir(folder)) - {path.name}
-        assert len(left) <= 1, left
+        left = unfinished(path)
+        # If it is mounted, what was killed at its end may be the checkpoint.
+        assert len(left) <= 1 + os.path.ismount(path), left
         before = now
         if whole:
             assert now == value and not left, left

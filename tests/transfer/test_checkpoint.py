@@ -105,6 +105,53 @@ def test_a_folder_that_does_not_say_what_to_load_is_an_error(tmp_path: Path) -> 
     assert "the folder has 2 indices" in error_text(SafetensorsError, tmp_path)
 
 
+@pytest.mark.parametrize("stem", ["model", "diffusion_pytorch_model", "model.fp16"])
+def test_a_single_file_beside_the_index_of_its_shards_is_an_error(
+    tmp_path: Path, stem: str
+) -> None:
+    sharded(tmp_path)
+    index = (tmp_path / INDEX_NAME).rename(tmp_path / f"{stem}.safetensors.index.json")
+    single = write(tmp_path / f"{stem}.safetensors", "embed")
+    text = error_text(SafetensorsError, tmp_path)
+    assert f"has {single.name} and {index.name}, which lists other files" in text
+    assert f"pass {str(single)!r} or {str(index)!r} as paths" in text
+    assert "has " in error_text(SafetensorsError, [tmp_path], ["embed"])
+    assert selected(index) == WHOLE
+    assert selected(single) == {single.name: ["embed"]}
+    single.unlink()
+    single.symlink_to("nowhere")
+    assert "one of the two is older" in error_text(SafetensorsError, tmp_path)
+
+
+def test_other_files_beside_shards_change_nothing(tmp_path: Path) -> None:
+    sharded(tmp_path)
+    for name in ("consolidated.safetensors", "adapter_model.safetensors", ".model.safetensors"):
+        write(tmp_path / name, "embed", "other")
+    assert selected(tmp_path) == WHOLE
+
+
+def test_an_index_may_list_the_file_of_its_own_name(tmp_path: Path) -> None:
+    write(tmp_path / "model.safetensors", "a", "b")
+    write_index(tmp_path, {"a": "model.safetensors", "b": "model.safetensors"})
+    assert selected(tmp_path) == {"model.safetensors": ["a", "b"]}
+
+
+def test_one_of_several_shards_without_an_index_is_no_checkpoint(tmp_path: Path) -> None:
+    path = write(tmp_path / SHARDS[0], "embed")
+    text = error_text(SafetensorsError, tmp_path)
+    assert f"no index, and {SHARDS[0]} is one of 2 shards" in text and repr(str(path)) in text
+    assert selected(path) == {SHARDS[0]: ["embed"]}
+    path.rename(tmp_path / "model-00001-of-00001.safetensors")
+    assert list(selected(tmp_path).values()) == [["embed"]]
+
+
+def test_hidden_files_are_of_saves_that_have_not_ended(tmp_path: Path) -> None:
+    write(tmp_path / "x.safetensors", "a")
+    write(tmp_path / ".saving-1-y.safetensors", "b")
+    (tmp_path / f".saving-1-{INDEX_NAME}").write_text("{")
+    assert selected(tmp_path) == {"x.safetensors": ["a"]}
+
+
 def test_keys_select_tensors_in_the_order_of_the_file(tmp_path: Path) -> None:
     path = write(tmp_path / "x.safetensors", "b", "a", "d", "c")
     assert selected(path, ["c", "a", "b", "a"]) == {"x.safetensors": ["b", "a", "c"]}

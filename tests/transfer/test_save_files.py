@@ -11,6 +11,7 @@ import json
 import os
 import random
 import signal
+import stat
 import subprocess
 import sys
 import warnings
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from files.other_file_systems import mounted
 from transfer import torch_stand_in
 from transfer.test_load_files import NO_TORCH, load_module
 from waywiser.transfer import durable_output
@@ -324,6 +326,70 @@ class TestPaths:
         assert (folder / "config.json").read_text() == "{}"
         assert os.listdir(tmp_path) == ["model"]
 
+    def test_a_device_is_not_replaced(self, saving: Any, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "link").symlink_to("/dev/null")
+        for name in ("pipe", "link"):
+            with pytest.raises(InvalidTransfer, match="a device, a pipe or a socket"):
+                saving.save_files({"a": tensor_of(saving.torch, "U8", (4,))}, tmp_path / name)
+        assert Path("/dev/null").is_char_device()
+        assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
+
+    def test_a_name_that_is_too_long_is_an_error_before_anything_is_written(
+        self, saving: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(durable_output, "_reserve", lambda *_: pytest.fail("it began to write"))
+        for shard_bytes in (None, 3):
+            with pytest.raises(TransferFileError, match=r"too long.*pass a shorter name"):
+                saving.save_files(
+                    {"a": tensor_of(saving.torch, "U8", (4,))},
+                    tmp_path / ("x" * 256),
+                    shard_bytes=shard_bytes,
+                )
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o440])
+    def test_who_may_read_a_file_stays_the_same(
+        self, saving: Any, tmp_path: Path, mode: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """From the first byte on: the mode is seen when the blocks of the file are reserved."""
+        path = tmp_path / "model.safetensors"
+        path.write_bytes(b"old")
+        path.chmod(mode)
+        reserve = durable_output._reserve
+        seen: list[int] = []
+
+        def seeing(descriptor: int, nbytes: int) -> None:
+            seen.append(stat.S_IMODE(os.fstat(descriptor).st_mode) & ~0o600)
+            reserve(descriptor, nbytes)
+
+        monkeypatch.setattr(durable_output, "_reserve", seeing)
+        saving.save_files({"a": tensor_of(saving.torch, "U8", (4,))}, path)
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+        assert seen == [mode & ~0o600]
+
+    @pytest.mark.parametrize("mode", [0o700, 0o770, 0o2750, 0o555])
+    def test_who_may_read_a_folder_stays_the_same(
+        self, saving: Any, tmp_path: Path, mode: int
+    ) -> None:
+        """A folder that is empty, then shards by name, and more of them than before."""
+        folder = tmp_path / "model"
+        folder.mkdir()
+        folder.chmod(mode)
+        tensors = {name: tensor_of(saving.torch, "U8", (4,)) for name in "abc"}
+        saving.save_files(tensors, folder, shard_bytes=8)
+        assert stat.S_IMODE(folder.stat().st_mode) == mode
+        for each in folder.iterdir():
+            each.chmod(0o640)
+        (folder / "model.safetensors.index.json").chmod(0o644)
+        for shard_bytes in (8, 4):
+            saving.save_files(tensors, folder, shard_bytes=shard_bytes)
+            assert stat.S_IMODE(folder.stat().st_mode) == mode
+            modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()}
+            assert modes.pop("model.safetensors.index.json") == 0o644
+            assert set(modes.values()) == {0o640}
+        assert os.listdir(tmp_path) == ["model"]
+
     def test_a_file_is_no_folder_and_a_folder_no_file(self, saving: Any, tmp_path: Path) -> None:
         tensors = {"a": tensor_of(saving.torch, "U8", (4,))}
         (tmp_path / "file").write_bytes(b"x")
@@ -336,27 +402,6 @@ class TestPaths:
             saving.save_files(tensors, tmp_path / "missing" / "file")
         assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
         saving.save_files(tensors, tmp_path / "folder", shard_bytes=2)  # it is empty
-
-    def test_without_an_exchange_an_existing_folder_is_rejected(
-        self, saving: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        tensors = {"a": tensor_of(saving.torch, "U8", (4,))}
-        saving.save_files(tensors, tmp_path / "model", shard_bytes=2)
-        before = (tmp_path / "model" / "model.safetensors").read_bytes()
-
-        class WithoutExchange:
-            def __getattr__(self, name: str) -> Any:
-                if name == "renameat2":
-                    raise AttributeError(name)
-                return getattr(durable_output_libc, name)
-
-        durable_output_libc = durable_output._libc
-        monkeypatch.setattr(durable_output, "_libc", WithoutExchange())
-        with pytest.raises(InvalidTransfer, match=r"cannot exchange.*save to a new folder"):
-            saving.save_files({"b": tensors["a"]}, tmp_path / "model", shard_bytes=2)
-        assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
-        assert os.listdir(tmp_path) == ["model"]
-        saving.save_files(tensors, tmp_path / "new", shard_bytes=2)
 
     def test_files_are_synced_before_they_have_their_name_and_folders_after(
         self, saving: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -375,23 +420,25 @@ class TestPaths:
         noted(
             "fsync", lambda descriptor: _kind(os.readlink(f"/proc/self/fd/{descriptor}"), tmp_path)
         )
-        noted("rename", lambda one, other: other.name)
-        exchange = durable_output._exchange
+        noted("rename", lambda one, other: "a trial" if one.name == "model" else other.name)
+        exchange = durable_output.exchange
 
         def noted_exchange(one: Path, other: Path) -> None:
-            if other.name == "model":
-                done.append("exchange")
+            done.append("exchange")
             exchange(one, other)
 
-        monkeypatch.setattr(durable_output, "_exchange", noted_exchange)
+        monkeypatch.setattr(durable_output, "exchange", noted_exchange)
         tensors = {name: tensor_of(saving.torch, "U8", (4,)) for name in "ab"}
         saving.save_files(tensors, tmp_path / "f")
         assert done == ["fsync unfinished", "rename f", "fsync parent"]
         written = ["fsync file"] * 3 + ["fsync unfinished", "fsync parent"]
-        for put in (["rename model"], ["rename model", "exchange"]):
+        for trial, put in (
+            ([], ["rename model"]),
+            (["rename a trial"], ["rename model", "exchange"]),
+        ):
             done.clear()
             saving.save_files(tensors, tmp_path / "model", shard_bytes=4)
-            assert done == [*written, *put, "fsync parent"]
+            assert done == [*trial, *written, *put, "fsync parent"]
 
 
 def _kind(path: str, parent: Path) -> str:
@@ -414,6 +461,12 @@ def limited_files(nbytes: int) -> Iterator[None]:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
+
+
+def mounted_model(folder: Path) -> tuple[str, ...]:
+    """A prefix that makes the folder ``model`` a mount point for a program."""
+    (folder / "model").mkdir()
+    return mounted(f"mount -t tmpfs none '{folder}/model'")
 
 
 class TestFailures:
@@ -485,16 +538,19 @@ class TestFailures:
                 )
         assert os.listdir(tmp_path) == []
 
-    @pytest.mark.parametrize("shard_bytes", [None, 2**17])
+    @pytest.mark.parametrize(
+        ("shard_bytes", "mount"), [(None, False), (2**17, False), (2**17, True)]
+    )
     def test_killed_at_every_step_it_is_the_old_one_or_the_new_one(
-        self, tmp_path: Path, shard_bytes: int | None
+        self, tmp_path: Path, shard_bytes: int | None, mount: bool
     ) -> None:
         """A child for each line of the modules that write is killed there; a save after it is
         whole, and has removed what the killed one left."""
         program = Path(__file__).with_name("saving_killed.py")
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        prefix = mounted_model(tmp_path) if mount else ()
         done = subprocess.run(
-            [sys.executable, program, tmp_path, str(shard_bytes or 0)],
+            [*prefix, sys.executable, program, tmp_path, str(shard_bytes or 0)],
             env=environment,
             capture_output=True,
             text=True,

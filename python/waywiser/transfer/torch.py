@@ -116,7 +116,8 @@ def load_files(
     Args:
         paths: one path or several. A path is a safetensors file, an index
             (``model.safetensors.index.json``), or a folder that has an index or a single
-            safetensors file.
+            safetensors file. A folder with ``model.safetensors`` and an index of other files is
+            an error: pass the one to load.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, the number of a GPU, or a ``torch.device``.
         keys: the names of the tensors to load, in any order; None for all of them.
 
@@ -167,18 +168,20 @@ def save_files(
         metadata: texts by name for the header of each file; ``{"format": "pt"}``, for example.
 
     When it returns, the files are on the disk. What was at the path before is replaced as a whole
-    at that moment: after an error, a kill or a loss of power it is there as it was. A folder is
-    replaced only if it has nothing but safetensors files and their index. A file has the bytes that
+    at that moment: after an error, a kill or a loss of power it is there as it was. What replaces
+    it has its mode, owner, group and other attributes. A folder is replaced only if it has nothing
+    but safetensors files and their index; in a folder that cannot be exchanged, as a mount point,
+    the files are replaced. A file has the bytes that
     the safetensors library writes, with the metadata sorted by name; shards and index are named as
     huggingface_hub does. Tensors are read on the current stream of their GPU, and must not change
     until it returns.
 
     Raises `SharedTensorsError`, which is a `RuntimeError`, for tensors that share memory;
     `InvalidTransfer`, which is a `ValueError`, for one that is not contiguous or has no memory, and
-    for a folder with other files; `UnsupportedTransfer` for a type or a layout that the format does
-    not have; `InvalidOperand` for arguments of a wrong type; `TransferFileError`, which is an
-    `OSError`, if the disk is full or the path cannot be written; and what
-    ``waywiser.transfer.write_async`` raises.
+    for a folder with other files, or in which one file cannot replace shards; `UnsupportedTransfer`
+    for a type or a layout that the format does not have; `InvalidOperand` for arguments of a wrong
+    type; `TransferFileError`, which is an `OSError`, if the disk is full or the path cannot be
+    written; and what ``waywiser.transfer.write_async`` raises.
     """
     save(tensors, path, shard_bytes, metadata, torch=torch, dtypes=FORMAT_NAMES)
 
