@@ -56,7 +56,7 @@ FROM_AGENT = (
 def test_messages_are_lines_that_mean_the_same() -> None:
     for to in TO_AGENT:
         line = encode(to)
-        assert line.startswith(b'{"v":1,') and line.count(b"\n") == 1
+        assert line.startswith(b'{"v":2,') and line.count(b"\n") == 1
         assert decode_to_agent(line.rstrip(b"\n")) == to
     for said in FROM_AGENT:
         assert decode_from_agent(encode(said).rstrip(b"\n")) == said
@@ -73,13 +73,13 @@ def test_tags_are_unique(union: object) -> None:
     [
         b"",
         b"{",
-        b'{"v":1}',
-        b'{"v":1,"type":"leave","more":1}',
-        b'{"v":2,"type":"leave"}',
-        b'{"type":"leave","v":1}',
-        b'{"v":1,"type":"ask","id":1,"request":{"type":"none"}}',
-        b'{"v":1,' + b"[" * 5000,
-        b'{"v":1,\xff',
+        b'{"v":2}',
+        b'{"v":2,"type":"leave","more":1}',
+        b'{"v":3,"type":"leave"}',
+        b'{"type":"leave","v":2}',
+        b'{"v":2,"type":"ask","id":1,"request":{"type":"none"}}',
+        b'{"v":2,' + b"[" * 5000,
+        b'{"v":2,\xff',
     ],
 )
 def test_lines_outside_the_protocol(line: bytes) -> None:
@@ -113,7 +113,7 @@ def test_the_first_lines_of_another_version_are_understood() -> None:
     found = decode_any_version(line)
     assert found is not None
     assert (found.v, found.type, found.reason, found.final) == (9, "rejection", "why", True)
-    assert VERSION == 1
+    assert VERSION == 2
 
 
 def test_a_token_is_long_and_stays_out_of_messages() -> None:

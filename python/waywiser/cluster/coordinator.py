@@ -20,7 +20,8 @@ import msgspec
 from waywiser.cluster.admission import Admission
 from waywiser.cluster.hub import Hub
 from waywiser.cluster.protocol import Answer, Request
-from waywiser.cluster.token_proof import TokenError
+from waywiser.cluster.run_certificate import RunCertificate
+from waywiser.cluster.token_proof import TokenError, with_certificate
 from waywiser.words import Value, WaywiserError
 from waywiser.words.closeable import Closeable
 from waywiser.words.cluster import ClusterNode, NodeState
@@ -73,7 +74,8 @@ def parse_address(text: str) -> tuple[str, int]:
 class Coordinator(Closeable):
     """Listens from the start on. ``address`` is ``HOST:PORT``; both may be empty. ``expected`` are
     the names of the nodes, or how many there are; 0 if nobody knows. ``log`` is called with a line
-    for who is rejected, and for who is lost. Raises `CoordinatorError`."""
+    for who is rejected, and for who is lost. Raises `CoordinatorError`,
+    `waywiser.cluster.run_certificate.CertificateError`."""
 
     def __init__(
         self,
@@ -91,8 +93,16 @@ class Coordinator(Closeable):
         self._names = names
         _allow_descriptors()
         host, port = parse_address(address)
+        certificate = RunCertificate()
+        self.token = with_certificate(token, certificate.fingerprint)
+        """What agents of this run alone are given; those with ``token`` join too."""
         self._hub = Hub(
-            partial(_listen, host), port, Admission(token, names), log, greeting_seconds
+            partial(_listen, host),
+            port,
+            Admission(token, certificate.fingerprint, names),
+            log,
+            greeting_seconds,
+            certificate.context,
         )
         self.address = _advertised(host, self._hub.port)
         """What agents are given: ``HOST:PORT``."""

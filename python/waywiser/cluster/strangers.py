@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import selectors
 import socket
+import ssl
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,6 +25,8 @@ _NO_ROOM_SECONDS = 0.05
 
 _MOST_LOGGED = 1000
 
+_SILENT = " (it sent nothing, as an agent of an older Waywiser does)"
+
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 Listen = Callable[[int], socket.socket]
@@ -40,8 +43,10 @@ class Strangers(Closeable):
         port: int,
         log: Callable[[str], None],
         greeting_seconds: float,
+        tls: ssl.SSLContext,
     ) -> None:
         self._selector = selector
+        self._tls = tls
         self._listen = listen
         self._log = log
         self._greeting_seconds = greeting_seconds
@@ -87,7 +92,7 @@ class Strangers(Closeable):
                 return
             until = time.monotonic() + self._greeting_seconds
             host = str(peer[0]).removeprefix("::ffff:")
-            connection = Connection(accepted, host, until, self._selector)
+            connection = Connection(accepted, host, until, self._selector, self._tls)
             self._connections[connection] = None
             connection.send(Challenge(connection.nonce))
             if len(self._connections) > _MOST:
@@ -102,6 +107,8 @@ class Strangers(Closeable):
         self, connection: Connection, reason: str, rejection: Rejection | None = None
     ) -> None:
         """Says why, logs it once for each host and reason, and closes the connection."""
+        if connection.is_silent:
+            reason += _SILENT
         connection.send(rejection or Rejection(reason))
         with suppress(OSError):
             connection.socket.shutdown(socket.SHUT_WR)
