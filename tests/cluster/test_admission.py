@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from joined_agents import OWN_NONCE, TOKEN, greeting
 
 from waywiser.cluster.admission import Admission, AdmissionDecision
-from waywiser.cluster.protocol import Rejection, Welcome
+from waywiser.cluster.protocol import JoinRequest, Rejection, Welcome, encode
 from waywiser.cluster.token_proof import JoinExchange, agent_proof, coordinator_proof, is_proof
 from waywiser.words.cluster import ClusterNode, Rail
 
@@ -64,11 +64,61 @@ def test_names_of_the_list(given_name: str, expected: tuple[str, ...], name: str
         assert "not in the list" in reason(found)
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "n1\n", "x" * 201, "-n", "n 1", "n\u0661"])
-def test_names_that_are_none(name: str) -> None:
-    found = decide(greeting(CERTIFICATE, NONCE, name))
+NO_NAMES = [
+    *("", ".", "..", "a/b", "n1\n", "-n", "n 1", "n1.", "n1..", "\0", "\0n1", "n1\0", "n\x001"),
+    *("x" * 201, "x" * 60_000, "n\u0661", "\uff4e1", "n1\u200b", "\u202en1", "n\u0131", "n\x1b1"),
+]
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+@pytest.mark.parametrize("expected", [(), ("n1", "n2")])
+def test_names_that_are_none(name: str, expected: tuple[str, ...]) -> None:
+    found = decide(greeting(CERTIFICATE, NONCE, name), expected)
     assert "is no name of a node" in reason(found)
     assert found.node is None
+
+
+@pytest.mark.parametrize("name", ["N1", "n01", "n1-", "n1_", "cafe\u0301"])
+def test_a_name_is_that_of_the_list_or_none(name: str) -> None:
+    assert decide(greeting(CERTIFICATE, NONCE, name), ("n1", "caf\u00e9")).node is None
+
+
+@pytest.mark.parametrize(
+    ("mark", "other"),
+    [
+        (b'"node":', b'"na\\u0000me":"n2","node":'),
+        (b'"node":', b'"nam\\u200be":"n2","node":'),
+        (b'"node":', b'"\\u000bname":"n2","proof":"x","node":'),
+        (b'"name":"n1","nonce"', b'"n\\u0000ame":"n2","name":"n1","nonce"'),
+    ],
+)
+def test_a_greeting_with_two_names_is_never_that_of_the_other(mark: bytes, other: bytes) -> None:
+    """Characters that are removed from texts of agents are in the keys too."""
+    line = greeting(CERTIFICATE, NONCE, "n1")
+    assert mark in line
+    found = decide(line.replace(mark, other, 1), ("n1", "n2"))
+    assert found.node is None or found.node.name == "n1"
+
+
+@pytest.mark.parametrize("nonce", ["", "5" * 31, "5" * 31 + "\0", "A" * 32, "\u0665" * 32])
+def test_a_nonce_without_its_form_is_that_of_a_stranger(nonce: str) -> None:
+    proof = agent_proof(TOKEN, JoinExchange(CERTIFICATE, NONCE, nonce, "n1"))
+    assert decide(encode(JoinRequest("n1", nonce, proof, ClusterNode("n1")))).is_stranger
+
+
+NAME_TEXT = st.sampled_from([*NO_NAMES, "n1", "n2", "N2", "n2.x"])
+
+
+@given(NAME_TEXT, NAME_TEXT, st.text(st.sampled_from("05\0n"), max_size=40))
+def test_the_proof_of_one_name_is_never_that_of_another(
+    proved: str, name: str, between: str
+) -> None:
+    """Whatever of the proved text is written into other fields."""
+    proof = agent_proof(TOKEN, JoinExchange(CERTIFICATE, NONCE, OWN_NONCE, proved))
+    for said, nonce in ((name, OWN_NONCE), (f"{name}{between}{OWN_NONCE}\0{proved}", OWN_NONCE)):
+        line = encode(JoinRequest(said, nonce, proof, ClusterNode(name)))
+        found = decide(line, ("n1", "n2"))
+        assert found.node is None or said == proved
 
 
 def test_impossible_facts_are_rejected() -> None:

@@ -30,13 +30,6 @@ from waywiser.cluster.protocol import (
     decode_to_agent,
     encode,
 )
-from waywiser.cluster.token_proof import (
-    SHORTEST_TOKEN,
-    TOKEN_VARIABLE,
-    TokenError,
-    new_token,
-    token_of,
-)
 from waywiser.measure.probe.protocol import ProtocolError
 from waywiser.words.cluster import ClusterNode
 
@@ -114,14 +107,3 @@ def test_the_first_lines_of_another_version_are_understood() -> None:
     assert found is not None
     assert (found.v, found.type, found.reason, found.final) == (9, "rejection", "why", True)
     assert VERSION == 2
-
-
-def test_a_token_is_long_and_stays_out_of_messages() -> None:
-    assert token_of({TOKEN_VARIABLE: f" {'x' * SHORTEST_TOKEN}\n"}) == "x" * SHORTEST_TOKEN
-    for environment in ({}, {TOKEN_VARIABLE: "secret"}):
-        with pytest.raises(TokenError) as caught:
-            token_of(environment)
-        assert "secret" not in str(caught.value)
-        assert TOKEN_VARIABLE in str(caught.value)
-    assert len(new_token()) >= SHORTEST_TOKEN
-    assert new_token() != new_token()

@@ -117,17 +117,17 @@ def test_older_versions_of_tls_are_spoken_by_neither() -> None:
     own = RunCertificate()
     own.context.minimum_version = ssl.TLSVersion.TLSv1_2
     own.context.maximum_version = ssl.TLSVersion.TLSv1_2
-    refused: list[object] = []
+    failures: list[object] = []
 
     def serve(connection: socket.socket) -> None:
         try:
             own.context.wrap_socket(connection, server_side=True)
         except ssl.SSLError as error:
-            refused.append(error)
+            failures.append(error)
 
     with server(serve) as address:
         assert join_once(address) is not None
-    assert refused
+    assert failures
 
     old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     old.check_hostname = False

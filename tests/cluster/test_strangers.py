@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from joined_agents import LONG, TOKEN, AgentThread, Bare, bare, greeting
+from joined_agents import LONG, TOKEN, AgentThread, Bare, bare, connected, greeting
 
 from tree import ROOT
 from waywiser.cluster.coordinator import Coordinator
 from waywiser.cluster.protocol import Rejection, Welcome, decode_to_agent
+from waywiser.cluster.secure_channel import SecureChannel
 
 OTHER_TOKEN = "fedcba9876543210"
 
@@ -200,3 +201,55 @@ def test_another_version_is_excluded_with_the_remedy() -> None:
         (node,) = own.coordinator.admit(LONG)
         assert (node.name, node.state) == ("n1", "excluded")
         assert "install the same Waywiser" in node.reason
+
+
+PLAIN: dict[str, bytes] = {
+    "HTTP": b"GET / HTTP/1.1\r\nHost: n0\r\n\r\n",
+    "an older agent": b'{"v":1,"type":"join","name":"n1","nonce":"","proof":"","node":{}}\n',
+    "no record": b"\x16" * 4096,
+    "a record of nothing": b"\x16\x03\x01\x00\x04\x01\x00\x00\x00",
+}
+
+
+@pytest.mark.parametrize("what", PLAIN)
+def test_who_speaks_no_tls_is_rejected_and_logged_once(what: str) -> None:
+    with watched() as own:
+        for _ in range(3):
+            with connected(own.coordinator.address) as stranger:
+                stranger.sendall(PLAIN[what])
+                stranger.shutdown(socket.SHUT_WR)
+                try:
+                    while b"welcome" not in (heard := stranger.recv(1 << 16)) and heard:
+                        pass
+                except ConnectionError:
+                    pass
+        assert "TLS" in own.line()
+        own.assert_whole()
+
+
+def test_handshakes_that_do_not_end_keep_no_node_out() -> None:
+    """Connections that say nothing, half of a handshake, or one byte of it after the other."""
+    hello = SecureChannel().unsent()
+    with watched() as own:
+        silent = [connected(own.coordinator.address) for _ in range(90)]
+        for number, stranger in enumerate(silent):
+            stranger.sendall(hello[: (0, 1, len(hello) // 2)[number % 3]])
+        dripping = connected(own.coordinator.address)
+        for byte in hello[:-1]:
+            dripping.sendall(bytes([byte]))
+        own.assert_whole()
+        for stranger in (*silent, dripping):
+            stranger.close()
+
+
+@pytest.mark.parametrize("part", [0.0, 0.5, 1.0])
+def test_a_handshake_has_the_time_of_a_greeting(part: float) -> None:
+    hello = SecureChannel().unsent()
+    with watched(greeting_seconds=0.2) as own:
+        with connected(own.coordinator.address) as stranger:
+            stranger.sendall(hello[: int(part * len(hello))])
+            while stranger.recv(1 << 16):
+                pass
+        line = own.line()
+        assert "did not say in time who it is" in line
+        assert ("older Waywiser" in line) == (part == 0)

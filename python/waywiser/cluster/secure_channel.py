@@ -79,7 +79,7 @@ class SecureChannel:
         if self._tls is None or not self.is_open:
             self._early.append(data)
             return self.unsent()
-        sent = []
+        sent = [self._out.read()]
         for start in range(0, 0 if self._failed else len(data), _RECORD_BYTES):
             self._tls.write(data[start : start + _RECORD_BYTES])
             sent.append(self._out.read())
