@@ -77,8 +77,10 @@ def test_2000_agents_join_and_answer_at_little_memory() -> None:
     ):
         assert process.stdout is not None
         address, before = process.stdout.readline().split()
-        agents = [Bare(address) for _ in range(AGENTS)]
-        for number, agent in enumerate(agents):
+        agents = []
+        for number in range(AGENTS):
+            agent = Bare(address)
+            agents.append(agent)
             agent.say(agent.greeting(f"n{number}", node=node(number)))
         _answer_until_the_end(agents)
         joined, answered, after = map(int, process.stdout.readline().split())

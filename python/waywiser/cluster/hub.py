@@ -29,7 +29,8 @@ from waywiser.cluster.protocol import (
     encode,
 )
 from waywiser.cluster.secure_channel import ChannelError
-from waywiser.cluster.strangers import Listen, Strangers
+from waywiser.cluster.strangers import Strangers
+from waywiser.measure.probe.listener import Listen
 from waywiser.measure.probe.protocol import ProtocolError
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import ClusterNode
@@ -199,7 +200,7 @@ class Hub:
         elif isinstance(decision.answer, Rejection):
             if node and node.name not in self.agents:
                 self._know(node)
-            self._strangers.reject(connection, decision.answer.reason, decision.answer)
+            self._strangers.reject_with(connection, decision.answer)
 
     def _hear(self, connection: Connection, line: bytes) -> None:
         message = decode_from_agent(line)
