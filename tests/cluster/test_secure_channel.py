@@ -106,6 +106,17 @@ def test_a_changed_byte_is_never_heard() -> None:
         assert changed < 2 or len(heard) <= changed or heard[changed] == b""
 
 
+def test_a_long_handshake_is_not_kept() -> None:
+    """The first message of a client may have 128 KiB, as TLS itself sees it."""
+    server = SecureChannel(certificate().context)
+    record = b"\x16\x03\x01\x04\x00" + bytes(1024)
+    begin = b"\x16\x03\x01\x00\x04\x01\x01\x00\x00"
+    assert server.receive(begin) == b""
+    with pytest.raises(ChannelError, match="too long"):
+        for _ in range(20):
+            server.receive(record)
+
+
 def test_an_end_that_failed_says_so_and_nothing_more() -> None:
     server, client = opened()
     order = bytearray(server.send(b"an order"))

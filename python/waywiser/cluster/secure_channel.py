@@ -15,6 +15,9 @@ from waywiser.words import WaywiserError
 _RECORD_BYTES = 1 << 14
 """The plain bytes of one record of TLS. More at once only lets buffers grow, which stay large."""
 
+_HANDSHAKE_BYTES = 1 << 14
+"""The most bytes of a handshake, which takes 2,000; what is unfinished stays in memory."""
+
 _ALERT, _HANDSHAKE = 21, 22
 """The first byte of what a peer sends that speaks TLS."""
 
@@ -34,6 +37,7 @@ class SecureChannel:
         """None in a server until the peer has sent a byte: a silent connection costs little."""
         self._early: list[bytes] = []
         self._failed = False
+        self._handshake_bytes = 0
         self.has_begun = False
         """Whether anything was received."""
         self.is_open = False
@@ -58,6 +62,9 @@ class SecureChannel:
             if not self.has_begun and data[0] not in (_ALERT, _HANDSHAKE):
                 raise ChannelError("something that is not TLS")
             self.has_begun = True
+            self._handshake_bytes += 0 if self.is_open else len(data)
+            if self._handshake_bytes > _HANDSHAKE_BYTES:
+                raise ChannelError("a handshake that is too long")
             if self._tls is None:
                 assert self._server is not None
                 self._tls = self._server.wrap_bio(self._in, self._out, server_side=True)
