@@ -9,13 +9,26 @@ from contextlib import contextmanager
 
 from waywiser.cluster.agent import Agent, Handlers
 from waywiser.cluster.joining import AgentError, Joining
-from waywiser.cluster.protocol import AskNode, JoinRequest, NodeNow, encode
-from waywiser.cluster.token_proof import agent_proof
+from waywiser.cluster.protocol import (
+    AskNode,
+    Challenge,
+    JoinRequest,
+    NodeNow,
+    decode_to_agent,
+    encode,
+)
+from waywiser.cluster.secure_channel import client_context, fingerprint_of
+from waywiser.cluster.token_proof import JoinExchange, agent_proof
 from waywiser.words.cluster import ClusterNode
 
 TOKEN = "0123456789abcdef"
+OWN_NONCE = "5" * 32
+"""That of the agents that `greeting` speaks for."""
 LONG = 300.0
 """Seconds that are never over: what a test waits for happens."""
+
+
+_CONTEXT = client_context()
 
 
 class AgentThread:
@@ -60,11 +73,16 @@ class AgentThread:
 
 
 class Bare:
-    """A connection that says what a test lets it say."""
+    """A connection over TLS that says what a test lets it say."""
 
     def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=LONG)
+        plain = connected(address)
+        try:
+            self.socket = _CONTEXT.wrap_socket(plain)
+        except OSError:
+            plain.close()
+            raise
+        self.certificate = fingerprint_of(self.socket.getpeercert(binary_form=True) or b"")
         self._file = self.socket.makefile("rb")
 
     def line(self) -> bytes:
@@ -73,6 +91,16 @@ class Bare:
             return self._file.readline()
         except ConnectionError:
             return b""
+
+    def nonce(self) -> str:
+        """That of the challenge, which is the first line."""
+        challenge = decode_to_agent(self.line().rstrip(b"\n"))
+        assert isinstance(challenge, Challenge)
+        return challenge.nonce
+
+    def greeting(self, name: str, token: str = TOKEN, node: ClusterNode | None = None) -> bytes:
+        """The line of an agent in answer to the challenge."""
+        return greeting(self.certificate, self.nonce(), name, token, node)
 
     def say(self, line: bytes) -> None:
         self.socket.sendall(line)
@@ -91,7 +119,18 @@ def bare(address: str) -> Iterator[Bare]:
         connection.close()
 
 
-def greeting(nonce: str, name: str, token: str = TOKEN, node: ClusterNode | None = None) -> bytes:
-    """The line of an agent that was sent this nonce."""
-    proof = agent_proof(token, nonce, "own nonce", name)
-    return encode(JoinRequest(name, "own nonce", proof, node or ClusterNode(name)))
+def connected(address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=LONG)
+
+
+def greeting(
+    certificate: str,
+    nonce: str,
+    name: str,
+    token: str = TOKEN,
+    node: ClusterNode | None = None,
+) -> bytes:
+    """The line of an agent that was sent this nonce by the coordinator with this certificate."""
+    proof = agent_proof(token, JoinExchange(certificate, nonce, OWN_NONCE, name))
+    return encode(JoinRequest(name, OWN_NONCE, proof, node or ClusterNode(name)))

@@ -55,56 +55,6 @@ def test_an_agent_gives_up_in_the_end_and_says_why() -> None:
     assert str(error).startswith(f"{address}: the coordinator cannot be joined: Connection refused")
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        b"SSH-2.0-OpenSSH_9.6\r\n",
-        b'{"v":1,"type":"challenge","nonce":""}\n',
-        b'{"v":1,"type":"challenge","nonce":"a"}\nnonsense\n',
-        b'{"v":1,"type":"challenge","nonce":"a"}\n{"v":1,"type":"leave"}\n',
-        b"x" * 2_000_000,
-        b"",
-    ],
-)
-def test_an_agent_joins_no_other_server(said: bytes) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            accepted, _ = server.accept()
-            with accepted:
-                try:
-                    accepted.sendall(said)
-                    accepted.shutdown(socket.SHUT_WR)
-                    while accepted.recv(1 << 16):
-                        pass
-                except OSError:
-                    pass
-
-        serving = threading.Thread(target=serve)
-        serving.start()
-        error = AgentThread(f"127.0.0.1:{server.getsockname()[1]}", "n1", seconds=0.0).join()
-        serving.join()
-    assert error is not None
-
-
-def test_an_agent_joins_no_coordinator_without_the_token() -> None:
-    """One that answers with the proof of the agent, for example."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            accepted, _ = server.accept()
-            with accepted, accepted.makefile("rb") as lines:
-                accepted.sendall(b'{"v":1,"type":"challenge","nonce":"a"}\n')
-                proof = lines.readline().split(b'"proof":"')[1].split(b'"')[0]
-                accepted.sendall(b'{"v":1,"type":"welcome","name":"n1","proof":"%s"}\n' % proof)
-
-        serving = threading.Thread(target=serve)
-        serving.start()
-        error = AgentThread(f"127.0.0.1:{server.getsockname()[1]}", "n1").join()
-        serving.join()
-    assert error is not None and "does not have the token" in str(error)
-
-
 def test_errors_of_handlers_are_answers() -> None:
     def bad(request: object) -> Answer:
         raise WaywiserError("no disk", remedy="buy one")

@@ -30,13 +30,6 @@ from waywiser.cluster.protocol import (
     decode_to_agent,
     encode,
 )
-from waywiser.cluster.token_proof import (
-    SHORTEST_TOKEN,
-    TOKEN_VARIABLE,
-    TokenError,
-    new_token,
-    token_of,
-)
 from waywiser.measure.probe.protocol import ProtocolError
 from waywiser.words.cluster import ClusterNode
 
@@ -56,7 +49,7 @@ FROM_AGENT = (
 def test_messages_are_lines_that_mean_the_same() -> None:
     for to in TO_AGENT:
         line = encode(to)
-        assert line.startswith(b'{"v":1,') and line.count(b"\n") == 1
+        assert line.startswith(b'{"v":2,') and line.count(b"\n") == 1
         assert decode_to_agent(line.rstrip(b"\n")) == to
     for said in FROM_AGENT:
         assert decode_from_agent(encode(said).rstrip(b"\n")) == said
@@ -73,13 +66,13 @@ def test_tags_are_unique(union: object) -> None:
     [
         b"",
         b"{",
-        b'{"v":1}',
-        b'{"v":1,"type":"leave","more":1}',
-        b'{"v":2,"type":"leave"}',
-        b'{"type":"leave","v":1}',
-        b'{"v":1,"type":"ask","id":1,"request":{"type":"none"}}',
-        b'{"v":1,' + b"[" * 5000,
-        b'{"v":1,\xff',
+        b'{"v":2}',
+        b'{"v":2,"type":"leave","more":1}',
+        b'{"v":3,"type":"leave"}',
+        b'{"type":"leave","v":2}',
+        b'{"v":2,"type":"ask","id":1,"request":{"type":"none"}}',
+        b'{"v":2,' + b"[" * 5000,
+        b'{"v":2,\xff',
     ],
 )
 def test_lines_outside_the_protocol(line: bytes) -> None:
@@ -113,15 +106,4 @@ def test_the_first_lines_of_another_version_are_understood() -> None:
     found = decode_any_version(line)
     assert found is not None
     assert (found.v, found.type, found.reason, found.final) == (9, "rejection", "why", True)
-    assert VERSION == 1
-
-
-def test_a_token_is_long_and_stays_out_of_messages() -> None:
-    assert token_of({TOKEN_VARIABLE: f" {'x' * SHORTEST_TOKEN}\n"}) == "x" * SHORTEST_TOKEN
-    for environment in ({}, {TOKEN_VARIABLE: "secret"}):
-        with pytest.raises(TokenError) as caught:
-            token_of(environment)
-        assert "secret" not in str(caught.value)
-        assert TOKEN_VARIABLE in str(caught.value)
-    assert len(new_token()) >= SHORTEST_TOKEN
-    assert new_token() != new_token()
+    assert VERSION == 2

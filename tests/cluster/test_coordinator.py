@@ -6,7 +6,7 @@ import socket
 import threading
 
 import pytest
-from joined_agents import LONG, TOKEN, AgentThread, bare, greeting
+from joined_agents import LONG, TOKEN, AgentThread, bare
 
 from waywiser.cluster.coordinator import (
     AgentLost,
@@ -21,7 +21,6 @@ from waywiser.cluster.protocol import (
     Answer,
     AskAlive,
     AskNode,
-    Challenge,
     NodeNow,
     PutBridge,
     Rejection,
@@ -92,10 +91,10 @@ def test_a_node_that_is_not_in_the_list_is_rejected_for_good() -> None:
 def test_a_second_agent_of_a_name_waits_for_the_end_of_the_first() -> None:
     with Coordinator(ANY, TOKEN, ["n1"]) as coordinator, bare(coordinator.address) as first:
         second_node = ClusterNode("n1", versions={"kernel": "2"})
-        first.say(greeting(_nonce(first.line()), "n1"))
+        first.say(first.greeting("n1"))
         assert isinstance(decode_to_agent(first.line()), Welcome)
         with bare(coordinator.address) as second:
-            second.say(greeting(_nonce(second.line()), "n1", node=second_node))
+            second.say(second.greeting("n1", node=second_node))
             rejection = decode_to_agent(second.line())
             assert isinstance(rejection, Rejection)
             assert "another agent" in rejection.reason
@@ -107,7 +106,7 @@ def test_the_loss_of_an_agent_answers_what_it_was_asked() -> None:
     with Coordinator(ANY, TOKEN, ["n1", "n2"], log=log.append) as coordinator:
         other = AgentThread(coordinator.address, "n2")
         with bare(coordinator.address) as first:
-            first.say(greeting(_nonce(first.line()), "n1"))
+            first.say(first.greeting("n1"))
             coordinator.admit(LONG)
             coordinator.begin_tests()
             replies: list[tuple[str, object]] = []
@@ -144,7 +143,7 @@ def test_an_agent_that_leaves_the_protocol_is_lost(line: bytes) -> None:
         Coordinator(ANY, TOKEN, ["n1"], log=lambda _: lost.set()) as coordinator,
         bare(coordinator.address) as first,
     ):
-        first.say(greeting(_nonce(first.line()), "n1"))
+        first.say(first.greeting("n1"))
         coordinator.admit(LONG)
         first.say(line + b"x")
         assert lost.wait(LONG)
@@ -155,7 +154,7 @@ def test_an_agent_that_leaves_the_protocol_is_lost(line: bytes) -> None:
 def test_a_node_may_join_again_before_the_tests_and_not_later() -> None:
     with Coordinator(ANY, TOKEN, ["n1"]) as coordinator:
         with bare(coordinator.address) as first:
-            first.say(greeting(_nonce(first.line()), "n1"))
+            first.say(first.greeting("n1"))
             coordinator.admit(LONG)
         while coordinator.is_connected("n1"):
             pass
@@ -208,7 +207,7 @@ def test_several_threads_ask_at_once() -> None:
 def test_a_node_can_be_marked_and_stays_so() -> None:
     with Coordinator(ANY, TOKEN, 1) as coordinator:
         with bare(coordinator.address) as first:
-            first.say(greeting(_nonce(first.line()), "n1"))
+            first.say(first.greeting("n1"))
             coordinator.admit(LONG)
             coordinator.mark("n1", "stuck", "process 7 does not end")
         while coordinator.is_connected("n1"):
@@ -273,9 +272,3 @@ def test_a_coordinator_needs_a_token_and_a_port() -> None:
         pytest.raises(CoordinatorError, match="cannot listen there"),
     ):
         Coordinator(coordinator.address, TOKEN)
-
-
-def _nonce(line: bytes) -> str:
-    challenge = decode_to_agent(line.rstrip(b"\n"))
-    assert isinstance(challenge, Challenge)
-    return challenge.nonce

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from joined_agents import TOKEN, Bare, greeting
+from joined_agents import TOKEN, Bare
 
 from tree import ROOT
-from waywiser.cluster.protocol import Alive, Answered, Challenge, Requested, decode_to_agent, encode
+from waywiser.cluster.protocol import Alive, Answered, Requested, decode_to_agent, encode
 from waywiser.measure.probe.protocol import Lines
 from waywiser.words.cluster import ClusterNode, Interface, Rail
 
@@ -77,11 +77,11 @@ def test_2000_agents_join_and_answer_at_little_memory() -> None:
     ):
         assert process.stdout is not None
         address, before = process.stdout.readline().split()
-        agents = [Bare(address) for _ in range(AGENTS)]
-        for number, agent in enumerate(agents):
-            challenge = decode_to_agent(agent.line().rstrip(b"\n"))
-            assert isinstance(challenge, Challenge)
-            agent.say(greeting(challenge.nonce, f"n{number}", node=node(number)))
+        agents = []
+        for number in range(AGENTS):
+            agent = Bare(address)
+            agents.append(agent)
+            agent.say(agent.greeting(f"n{number}", node=node(number)))
         _answer_until_the_end(agents)
         joined, answered, after = map(int, process.stdout.readline().split())
         assert (joined, answered) == (AGENTS, AGENTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import socket
 import subprocess
 import sys
 import threading
@@ -11,11 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from joined_agents import LONG, TOKEN, AgentThread, Bare, bare, greeting
+from joined_agents import LONG, TOKEN, AgentThread, Bare, bare, connected, greeting
 
 from tree import ROOT
 from waywiser.cluster.coordinator import Coordinator
-from waywiser.cluster.protocol import Challenge, Rejection, Welcome, decode_to_agent
+from waywiser.cluster.protocol import Rejection, Welcome, decode_to_agent
+from waywiser.cluster.secure_channel import SecureChannel
 
 OTHER_TOKEN = "fedcba9876543210"
 
@@ -50,12 +52,6 @@ def watched(greeting_seconds: float = LONG) -> Iterator[Watched]:
         found.coordinator.close()
 
 
-def _nonce(connection: Bare) -> str:
-    challenge = decode_to_agent(connection.line().rstrip(b"\n"))
-    assert isinstance(challenge, Challenge)
-    return challenge.nonce
-
-
 def _last_line(connection: Bare) -> bytes:
     """The line before the end."""
     line = connection.line()
@@ -63,15 +59,15 @@ def _last_line(connection: Bare) -> bytes:
     return line
 
 
-SAID: dict[str, Callable[[str], bytes]] = {
-    "HTTP": lambda nonce: b"GET / HTTP/1.1\r\nHost: n0\r\n\r\n",
-    "bytes": lambda nonce: bytes(range(256)),
-    "no object": lambda nonce: b"[1]\n",
-    "another token": lambda nonce: greeting(nonce, "n1", OTHER_TOKEN),
-    "another nonce": lambda nonce: greeting("0" * 32, "n1"),
-    "no proof": lambda nonce: b'{"v":1,"type":"join","name":"n1"}\n',
-    "an answer": lambda nonce: b'{"v":1,"type":"answer","id":1,"answer":{"type":"alive"}}\n',
-    "deep": lambda nonce: b"[" * 60_000 + b"\n",
+SAID: dict[str, Callable[[Bare], bytes]] = {
+    "HTTP": lambda own: b"GET / HTTP/1.1\r\nHost: n0\r\n\r\n",
+    "bytes": lambda own: bytes(range(256)),
+    "no object": lambda own: b"[1]\n",
+    "another token": lambda own: own.greeting("n1", OTHER_TOKEN),
+    "another nonce": lambda own: greeting(own.certificate, "0" * 32, "n1"),
+    "no proof": lambda own: b'{"v":2,"type":"join","name":"n1"}\n',
+    "an answer": lambda own: b'{"v":2,"type":"answer","id":1,"answer":{"type":"alive"}}\n',
+    "deep": lambda own: b"[" * 60_000 + b"\n",
 }
 
 
@@ -80,8 +76,8 @@ def test_a_stranger_is_rejected_and_logged_once(what: str) -> None:
     with watched() as own:
         for _ in range(3):
             with bare(own.coordinator.address) as stranger:
-                stranger.say(SAID[what](_nonce(stranger)))
-                stranger.socket.shutdown(1)
+                stranger.say(SAID[what](stranger))
+                stranger.socket.shutdown(socket.SHUT_WR)
                 while stranger.line():
                     pass
         assert own.line().startswith("rejected a connection from 127.0.0.1: ")
@@ -91,12 +87,12 @@ def test_a_stranger_is_rejected_and_logged_once(what: str) -> None:
 def test_a_replayed_greeting_is_rejected_and_logged() -> None:
     with watched() as own:
         with bare(own.coordinator.address) as first:
-            heard = greeting(_nonce(first), "n1")
+            heard = first.greeting("n1")
             first.say(heard)
             assert isinstance(decode_to_agent(first.line().rstrip()), Welcome)
         assert "n1 (127.0.0.1) is lost" in own.line()
         with bare(own.coordinator.address) as second:
-            _nonce(second)
+            second.nonce()
             second.say(heard)
             rejection = decode_to_agent(_last_line(second).rstrip())
             assert isinstance(rejection, Rejection)
@@ -107,7 +103,7 @@ def test_a_replayed_greeting_is_rejected_and_logged() -> None:
 def test_a_long_line_is_rejected_before_it_ends() -> None:
     with watched() as own:
         with bare(own.coordinator.address) as stranger:
-            _nonce(stranger)
+            stranger.nonce()
             try:
                 while True:
                     stranger.say(b"x" * 4096)
@@ -120,7 +116,7 @@ def test_a_long_line_is_rejected_before_it_ends() -> None:
 def test_a_connection_that_speaks_too_slowly_is_ended() -> None:
     with watched(greeting_seconds=0.2) as own:
         with bare(own.coordinator.address) as slow, bare(own.coordinator.address) as silent:
-            line = greeting(_nonce(slow), "n1")
+            line = slow.greeting("n1")
             ended = threading.Event()
 
             def drip() -> None:
@@ -134,7 +130,7 @@ def test_a_connection_that_speaks_too_slowly_is_ended() -> None:
 
             dripping = threading.Thread(target=drip)
             dripping.start()
-            _nonce(silent)
+            silent.nonce()
             assert b"did not say in time" in _last_line(silent)
             assert b"did not say in time" in slow.line()
             ended.set()
@@ -147,7 +143,7 @@ def test_connections_that_only_look_are_not_logged() -> None:
     with watched() as own:
         for _ in range(5):
             with bare(own.coordinator.address) as port_scan:
-                _nonce(port_scan)
+                port_scan.nonce()
         own.assert_whole()
 
 
@@ -196,7 +192,7 @@ def test_an_agent_with_another_token_ends_with_the_remedy() -> None:
 def test_another_version_is_excluded_with_the_remedy() -> None:
     with watched() as own:
         with bare(own.coordinator.address) as newer:
-            line = greeting(_nonce(newer), "n1").replace(b'{"v":1,', b'{"v":7,"new":[1],')
+            line = newer.greeting("n1").replace(b'{"v":2,', b'{"v":7,"new":[1],')
             newer.say(line)
             rejection = decode_to_agent(_last_line(newer).rstrip())
             assert isinstance(rejection, Rejection)
@@ -205,3 +201,55 @@ def test_another_version_is_excluded_with_the_remedy() -> None:
         (node,) = own.coordinator.admit(LONG)
         assert (node.name, node.state) == ("n1", "excluded")
         assert "install the same Waywiser" in node.reason
+
+
+PLAIN: dict[str, bytes] = {
+    "HTTP": b"GET / HTTP/1.1\r\nHost: n0\r\n\r\n",
+    "an older agent": b'{"v":1,"type":"join","name":"n1","nonce":"","proof":"","node":{}}\n',
+    "no record": b"\x16" * 4096,
+    "a record of nothing": b"\x16\x03\x01\x00\x04\x01\x00\x00\x00",
+}
+
+
+@pytest.mark.parametrize("what", PLAIN)
+def test_who_speaks_no_tls_is_rejected_and_logged_once(what: str) -> None:
+    with watched() as own:
+        for _ in range(3):
+            with connected(own.coordinator.address) as stranger:
+                stranger.sendall(PLAIN[what])
+                stranger.shutdown(socket.SHUT_WR)
+                try:
+                    while b"welcome" not in (heard := stranger.recv(1 << 16)) and heard:
+                        pass
+                except ConnectionError:
+                    pass
+        assert "TLS" in own.line()
+        own.assert_whole()
+
+
+def test_handshakes_that_do_not_end_keep_no_node_out() -> None:
+    """Connections that say nothing, half of a handshake, or one byte of it after the other."""
+    hello = SecureChannel().unsent()
+    with watched() as own:
+        silent = [connected(own.coordinator.address) for _ in range(90)]
+        for number, stranger in enumerate(silent):
+            stranger.sendall(hello[: (0, 1, len(hello) // 2)[number % 3]])
+        dripping = connected(own.coordinator.address)
+        for byte in hello[:-1]:
+            dripping.sendall(bytes([byte]))
+        own.assert_whole()
+        for stranger in (*silent, dripping):
+            stranger.close()
+
+
+@pytest.mark.parametrize("part", [0.0, 0.5, 1.0])
+def test_a_handshake_has_the_time_of_a_greeting(part: float) -> None:
+    hello = SecureChannel().unsent()
+    with watched(greeting_seconds=0.2) as own:
+        with connected(own.coordinator.address) as stranger:
+            stranger.sendall(hello[: int(part * len(hello))])
+            while stranger.recv(1 << 16):
+                pass
+        line = own.line()
+        assert "did not say in time who it is" in line
+        assert ("older Waywiser" in line) == (part == 0)

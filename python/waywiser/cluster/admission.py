@@ -18,7 +18,14 @@ from waywiser.cluster.protocol import (
     decode_any_version,
     decode_from_agent,
 )
-from waywiser.cluster.token_proof import TOKEN_VARIABLE, agent_proof, coordinator_proof, is_proof
+from waywiser.cluster.token_proof import (
+    TOKEN_VARIABLE,
+    JoinExchange,
+    agent_proof,
+    coordinator_proof,
+    is_nonce,
+    is_proof,
+)
 from waywiser.measure.probe.protocol import ProtocolError
 from waywiser.profile.cluster_validation import require_valid_node
 from waywiser.profile.validation import InvalidRecord
@@ -42,10 +49,12 @@ class AdmissionDecision(Value, frozen=True):
 
 
 class Admission:
-    """Decides who may join. ``expected`` has the names of the nodes; empty if any may join."""
+    """Decides who may join. ``certificate`` is the fingerprint of that of the coordinator.
+    ``expected`` has the names of the nodes; empty if any may join."""
 
-    def __init__(self, token: str, expected: Iterable[str] = ()) -> None:
+    def __init__(self, token: str, certificate: str, expected: Iterable[str] = ()) -> None:
         self._token = token
+        self._certificate = certificate
         self.expected = frozenset(expected)
         names = tuple(self.expected)
         labels = [name.partition(".")[0] for name in names]
@@ -62,11 +71,14 @@ class Admission:
         known = decode_any_version(line)
         if known is None:
             return _stranger("its first line is no greeting")
-        right = agent_proof(self._token, challenge, known.nonce, known.name)
-        if not is_proof(known.proof, right):
+        if not is_nonce(known.nonce):
+            return _stranger("its greeting is not in the protocol")
+        exchange = JoinExchange(self._certificate, challenge, known.nonce, known.name)
+        if not is_proof(known.proof, agent_proof(self._token, exchange)):
             return _stranger(
                 "the greeting was made with another token, or for another connection",
-                f"give coordinator and agents the same {TOKEN_VARIABLE}",
+                f"give coordinator and agents the same {TOKEN_VARIABLE}, and see whether the "
+                "agent reaches the coordinator without a proxy",
             )
         if known.v != VERSION:
             return self._other_version(known.v, known.name)
@@ -76,8 +88,8 @@ class Admission:
             return _stranger("its greeting is not in the protocol")
         if not isinstance(joined, JoinRequest):
             return _stranger("its first line is no greeting")
-        name = self._name(joined.name)
-        rejection = self._rejection(joined.name, name, connected)
+        name = self._name(known.name)  # which the proof covers
+        rejection = self._rejection(known.name, name, connected)
         if rejection:
             return AdmissionDecision(rejection)
         node = msgspec.structs.replace(joined.node, name=name, state="joined", reason="")
@@ -85,8 +97,7 @@ class Admission:
             require_valid_node(node)
         except InvalidRecord as error:
             return AdmissionDecision(Rejection(f"what it says of the node is impossible: {error}"))
-        proof = coordinator_proof(self._token, challenge, joined.nonce, joined.name)
-        return AdmissionDecision(Welcome(name, proof), node)
+        return AdmissionDecision(Welcome(name, coordinator_proof(self._token, exchange)), node)
 
     def _name(self, given: str) -> str:
         """The name of the list, if the agent gave another form of it; empty for one that is not

@@ -8,14 +8,13 @@ has ended, or the coordinator is gone, so is all that the agent has started.
 from __future__ import annotations
 
 import queue
-import select
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from waywiser.cluster.coordinator_link import CoordinatorLink
 from waywiser.cluster.joining import AgentError, Joining, join
 from waywiser.cluster.node_processes import adopt_orphans, kill_descendants
 from waywiser.cluster.protocol import (
@@ -32,14 +31,12 @@ from waywiser.cluster.protocol import (
     decode_to_agent,
     encode,
 )
+from waywiser.cluster.secure_channel import ChannelError
 from waywiser.measure.probe.protocol import Lines, ProtocolError
 from waywiser.words import WaywiserError
 
 END_SECONDS = 3.0
 """Seconds for handlers to give back what they hold, before their processes are killed."""
-
-LOOK_SECONDS = 1.0
-"""Seconds between two looks for a signal while nothing comes."""
 
 Handler = Callable[[Any], Answer]
 Handlers = Mapping[type, Handler]
@@ -63,7 +60,6 @@ class Agent:
         self._log = log
         self._threads = _Threads()
         self._doing: dict[int, str] = {}
-        self._sending = threading.Lock()
         self._tests_began = False
 
     def run(self, seconds: float) -> None:
@@ -71,9 +67,9 @@ class Agent:
         coordinator cannot be reached, rejects, or is gone."""
         try:
             while True:
-                connection = join(self._joining, time.monotonic() + seconds, self._log)
-                with connection:
-                    if self._converse(connection):
+                link = join(self._joining, time.monotonic() + seconds, self._log)
+                with link:
+                    if self._converse(link):
                         return
                 if self._tests_began:
                     raise AgentError("the coordinator is gone", where=self._joining.where)
@@ -81,11 +77,11 @@ class Agent:
         finally:
             self._end()
 
-    def _converse(self, connection: socket.socket) -> bool:
+    def _converse(self, link: CoordinatorLink) -> bool:
         """Whether it came to an orderly end."""
         lines = Lines(LINE_BYTES)
         try:
-            while data := _received(connection):
+            while data := link.receive():
                 for line in lines.feed(data):
                     message = decode_to_agent(line)
                     if isinstance(message, Leave):
@@ -93,25 +89,23 @@ class Agent:
                     if isinstance(message, Begin):
                         self._tests_began = True
                     elif isinstance(message, Requested):
-                        self._take(message, connection)
+                        self._take(message, link)
                     else:
                         raise ProtocolError("a second greeting")
-        except OSError:
+        except (OSError, ChannelError):
             pass
         except ProtocolError as error:
             raise AgentError(f"the coordinator sent {error.what}") from error
         return False
 
-    def _take(self, requested: Requested, connection: socket.socket) -> None:
+    def _take(self, requested: Requested, link: CoordinatorLink) -> None:
         if isinstance(requested.request, AskAlive):
-            self._answer(
-                connection, Answered(requested.id, Alive(tuple(self._doing.copy().values())))
-            )
+            self._answer(link, Answered(requested.id, Alive(tuple(self._doing.copy().values()))))
             return
         self._doing[requested.id] = str(type(requested.request).__struct_config__.tag)
-        self._threads.run(lambda: self._work(requested, connection))
+        self._threads.run(lambda: self._work(requested, link))
 
-    def _work(self, requested: Requested, connection: socket.socket) -> None:
+    def _work(self, requested: Requested, link: CoordinatorLink) -> None:
         handler = self._handlers.get(type(requested.request), _unknown)
         try:
             answer = handler(requested.request)
@@ -120,14 +114,14 @@ class Agent:
         except Exception as error:  # one request is lost, and not the node
             answer = RequestFailed(f"{type(error).__name__}: {error}")
         self._doing.pop(requested.id, None)
-        self._answer(connection, Answered(requested.id, answer))
+        self._answer(link, Answered(requested.id, answer))
 
-    def _answer(self, connection: socket.socket, message: FromAgent) -> None:
+    def _answer(self, link: CoordinatorLink, message: FromAgent) -> None:
         line = encode(message)
         if len(line) > LINE_BYTES and isinstance(message, Answered):
             line = encode(Answered(message.id, RequestFailed("the answer is too long")))
-        with suppress(OSError), self._sending:
-            connection.sendall(line)
+        with suppress(OSError):
+            link.send(line)
 
     def _end(self) -> None:
         """Lets handlers give back what they hold, for some time."""
@@ -144,16 +138,6 @@ def run_as_process(agent: Agent, seconds: float) -> None:
         agent.run(seconds)
     finally:
         kill_descendants()
-
-
-def _received(connection: socket.socket) -> bytes:
-    """What comes next; empty at the end of the connection. The wait is divided: Python sees a
-    signal that came just before a system call only after it."""
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    while not poll.poll(LOOK_SECONDS * 1e3):
-        pass
-    return connection.recv(1 << 16)
 
 
 def _unknown(request: object) -> Answer:

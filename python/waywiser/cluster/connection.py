@@ -1,14 +1,16 @@
-"""The coordinator's end of one connection: lines in, lines out, never waiting."""
+"""The coordinator's end of one encrypted connection: lines in, lines out, never waiting."""
 
 from __future__ import annotations
 
 import selectors
 import socket
+import ssl
 import sys
 from collections import deque
 from contextlib import suppress
 
 from waywiser.cluster.protocol import JOIN_LINE_BYTES, LINE_BYTES, ToAgent, encode
+from waywiser.cluster.secure_channel import ChannelError, SecureChannel
 from waywiser.cluster.token_proof import new_nonce
 from waywiser.measure.probe.protocol import Lines
 from waywiser.words.closeable import Closeable
@@ -39,6 +41,7 @@ class Connection(Closeable):
         host: str,
         until: float,
         selector: selectors.BaseSelector,
+        tls: ssl.SSLContext,
     ) -> None:
         self.socket = connection
         self.host = host
@@ -48,6 +51,8 @@ class Connection(Closeable):
         self.name = ""
         """The name of the node, once it has joined."""
         self.has_spoken = False
+        """Whether it said anything in the channel, or something that is no channel."""
+        self._channel = SecureChannel(tls)
         self._lines = Lines(JOIN_LINE_BYTES)
         self._out: deque[memoryview] = deque()
         self._selector = selector
@@ -59,6 +64,11 @@ class Connection(Closeable):
     def is_closed(self) -> bool:
         return self.socket.fileno() < 0
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether not even a channel has begun."""
+        return not self._channel.has_begun
+
     def admit(self, name: str) -> None:
         """Lines may be longer from now on."""
         self.name = name
@@ -66,21 +76,29 @@ class Connection(Closeable):
 
     def receive(self) -> list[bytes] | None:
         """Whole lines that have arrived; None when nothing more can come. Raises
-        `waywiser.measure.probe.protocol.ProtocolError` for a line that is too long."""
+        `waywiser.measure.probe.protocol.ProtocolError` for a line that is too long, and
+        `waywiser.cluster.secure_channel.ChannelError`."""
         try:
             data = self.socket.recv(_READ_BYTES)
         except (BlockingIOError, InterruptedError):
             return []
         except OSError:
             return None
-        self.has_spoken = self.has_spoken or bool(data)
-        return self._lines.feed(data) if data else None
+        if not data:
+            return None
+        try:
+            plain = self._channel.receive(data)
+        except ChannelError:
+            self.has_spoken = True
+            raise
+        finally:
+            self._send(self._channel.unsent())
+        self.has_spoken = self.has_spoken or bool(plain)
+        return self._lines.feed(plain)
 
     def send(self, message: ToAgent | bytes) -> None:
         """Sends what can be sent at once, and keeps the rest for `flush`."""
-        line = message if isinstance(message, bytes) else encode(message)
-        self._out.append(memoryview(line))
-        self.flush()
+        self._send(self._channel.send(message if isinstance(message, bytes) else encode(message)))
 
     def flush(self) -> None:
         """Sends more of what is kept; call when the socket is writable. A broken connection is
@@ -98,6 +116,11 @@ class Connection(Closeable):
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._out else 0)
         if self._selector.get_key(self.socket).events != events:
             self._selector.modify(self.socket, events, self)
+
+    def _send(self, data: bytes) -> None:
+        if data:
+            self._out.append(memoryview(data))
+            self.flush()
 
     def close(self) -> None:
         if not self.is_closed:

@@ -20,18 +20,13 @@ import msgspec
 from waywiser.cluster.admission import Admission
 from waywiser.cluster.hub import Hub
 from waywiser.cluster.protocol import Answer, Request
-from waywiser.cluster.token_proof import TokenError
+from waywiser.cluster.run_certificate import RunCertificate
+from waywiser.cluster.token_proof import TokenError, with_certificate
+from waywiser.measure.probe.listener import GREETING_SECONDS, listening_socket
 from waywiser.words import Value, WaywiserError
 from waywiser.words.closeable import Closeable
 from waywiser.words.cluster import ClusterNode, NodeState
 from waywiser.words.host_list import natural_key
-
-GREETING_SECONDS = 30.0
-"""Seconds for who connects to say who it is."""
-
-
-_BACKLOG = 4096
-"""Connections that wait to be taken in; the kernel may allow fewer."""
 
 
 class CoordinatorError(WaywiserError):
@@ -73,7 +68,8 @@ def parse_address(text: str) -> tuple[str, int]:
 class Coordinator(Closeable):
     """Listens from the start on. ``address`` is ``HOST:PORT``; both may be empty. ``expected`` are
     the names of the nodes, or how many there are; 0 if nobody knows. ``log`` is called with a line
-    for who is rejected, and for who is lost. Raises `CoordinatorError`."""
+    for who is rejected, and for who is lost. Raises `CoordinatorError`,
+    `waywiser.cluster.run_certificate.CertificateError`."""
 
     def __init__(
         self,
@@ -91,8 +87,16 @@ class Coordinator(Closeable):
         self._names = names
         _allow_descriptors()
         host, port = parse_address(address)
+        certificate = RunCertificate()
+        self.token = with_certificate(token, certificate.fingerprint)
+        """What agents of this run alone are given; those with ``token`` join too."""
         self._hub = Hub(
-            partial(_listen, host), port, Admission(token, names), log, greeting_seconds
+            partial(_listen, host),
+            port,
+            Admission(token, certificate.fingerprint, names),
+            log,
+            greeting_seconds,
+            certificate.context,
         )
         self.address = _advertised(host, self._hub.port)
         """What agents are given: ``HOST:PORT``."""
@@ -204,13 +208,7 @@ def _allow_descriptors() -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        if not host and socket.has_dualstack_ipv6():
-            with suppress(OSError):  # IPv6 may be switched off all the same
-                return socket.create_server(
-                    ("", port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True
-                )
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        return listening_socket(host, port)
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no name of a host"
         raise CoordinatorError(

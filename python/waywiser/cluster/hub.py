@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -27,13 +28,18 @@ from waywiser.cluster.protocol import (
     decode_from_agent,
     encode,
 )
-from waywiser.cluster.strangers import Listen, Strangers
+from waywiser.cluster.secure_channel import ChannelError
+from waywiser.cluster.strangers import Strangers
+from waywiser.measure.probe.listener import Listen
 from waywiser.measure.probe.protocol import ProtocolError
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import ClusterNode
 
 _LEAVE_SECONDS = 2.0
 """Seconds for the last lines to be sent."""
+
+_ENDED = "its connection ended"
+_ENDED_EARLY = f"{_ENDED} before it said who it is"
 
 OnAnswer = Callable[[str, Answer | str], None]
 """Called with the name of a node and its answer, or the reason why none comes any more."""
@@ -50,6 +56,7 @@ class Hub:
         admission: Admission,
         log: Callable[[str], None],
         greeting_seconds: float,
+        tls: ssl.SSLContext,
     ) -> None:
         self.changed = threading.Condition()
         """Held by who reads or changes `nodes`; notified when they change."""
@@ -64,7 +71,7 @@ class Hub:
         self._tests_began = False
         self._ends = False
         self._selector = selectors.DefaultSelector()
-        self._strangers = Strangers(self._selector, listen, port, self._log, greeting_seconds)
+        self._strangers = Strangers(self._selector, listen, port, self._log, greeting_seconds, tls)
         self.port = self._strangers.port
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
@@ -168,15 +175,18 @@ class Hub:
         try:
             lines = connection.receive()
             if lines is None:
-                self._lost(connection, "its connection ended")
+                self._lost(connection, _ENDED if connection.name else _ENDED_EARLY)
                 return
             for line in lines:
                 if connection.name:
                     self._hear(connection, line)
                 elif connection in self._strangers:
                     self._greet(connection, line)
-        except ProtocolError as error:
+        except ChannelError as error:
             self._lost(connection, f"it sent {error.what}")
+        except ProtocolError as error:  # the words of a stranger are not repeated
+            what = error.what if connection.name else "a line that is too long"
+            self._lost(connection, f"it sent {what}")
 
     def _greet(self, connection: Connection, line: bytes) -> None:
         """The first line of a connection."""
@@ -190,7 +200,7 @@ class Hub:
         elif isinstance(decision.answer, Rejection):
             if node and node.name not in self.agents:
                 self._know(node)
-            self._strangers.reject(connection, decision.answer.reason, decision.answer)
+            self._strangers.reject_with(connection, decision.answer)
 
     def _hear(self, connection: Connection, line: bytes) -> None:
         message = decode_from_agent(line)
@@ -206,8 +216,7 @@ class Hub:
         name = connection.name
         if not name:
             if connection.has_spoken:
-                what = "it sent a line that is too long or unfinished"
-                self._strangers.reject(connection, what)
+                self._strangers.reject(connection, reason)
             else:
                 self._strangers.drop(connection)
             return

@@ -1,4 +1,5 @@
-"""How an agent joins: it tries until the coordinator is up, and each shows the other its token."""
+"""How an agent joins: it tries until the coordinator is up, and each shows the other that it has
+the token, in a channel that no other can read or change."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from collections.abc import Callable
 
 from waywiser.cluster.connection import keep_alive
 from waywiser.cluster.coordinator import parse_address
+from waywiser.cluster.coordinator_link import CoordinatorLink
 from waywiser.cluster.protocol import (
     JOIN_LINE_BYTES,
     JoinRequest,
@@ -17,7 +19,16 @@ from waywiser.cluster.protocol import (
     decode_to_agent,
     encode,
 )
-from waywiser.cluster.token_proof import agent_proof, coordinator_proof, is_proof, new_nonce
+from waywiser.cluster.secure_channel import ChannelError
+from waywiser.cluster.token_proof import (
+    JoinExchange,
+    agent_proof,
+    coordinator_proof,
+    divide_token,
+    is_nonce,
+    is_proof,
+    new_nonce,
+)
 from waywiser.measure.probe.protocol import ProtocolError
 from waywiser.words import Value, WaywiserError
 from waywiser.words.cluster import ClusterNode
@@ -50,16 +61,17 @@ class Joining(Value, frozen=True):
     node: ClusterNode
 
 
-def join(joining: Joining, deadline: float, log: Callable[[str], None]) -> socket.socket:
+def join(joining: Joining, deadline: float, log: Callable[[str], None]) -> CoordinatorLink:
     """The connection to the coordinator. ``deadline`` is on the clock of ``time.monotonic``.
     Raises `AgentError`."""
     address = parse_address(joining.where)
     wait, said, reason = _FIRST_WAIT, "", ""
     while True:
         try:
-            return _join_once(joining, address, max(deadline - time.monotonic(), 1.0))
+            seconds = min(max(deadline - time.monotonic(), 1.0), _TRY_SECONDS)
+            return _join_once(joining, address, time.monotonic() + seconds)
         except OSError as error:
-            reason = error.strerror or str(error)
+            reason = error.strerror or str(error) or "the connection ended"
         except JoinRejected:
             raise
         except AgentError as error:
@@ -78,23 +90,46 @@ def join(joining: Joining, deadline: float, log: Callable[[str], None]) -> socke
         wait = min(2 * wait, _LONGEST_WAIT)
 
 
-def _join_once(joining: Joining, address: tuple[str, int], seconds: float) -> socket.socket:
-    connection = socket.create_connection(address, timeout=min(seconds, _TRY_SECONDS))
+def _join_once(joining: Joining, address: tuple[str, int], deadline: float) -> CoordinatorLink:
+    seconds = max(deadline - time.monotonic(), 0.1)
+    connection = socket.create_connection(address, timeout=seconds)
+    link = CoordinatorLink(connection)
     try:
         keep_alive(connection)
-        challenge = decode_any_version(_line(connection))
-        if challenge is None or challenge.type != "challenge" or not challenge.nonce:
+        certificate = _certificate(link, joining, deadline)
+        challenge = decode_any_version(_line(link, deadline))
+        if challenge is None or challenge.type != "challenge" or not is_nonce(challenge.nonce):
             raise AgentError("the program at this address is not a coordinator")
-        name, nonce = joining.node.name, new_nonce()
-        proof = agent_proof(joining.token, challenge.nonce, nonce, name)
-        connection.sendall(encode(JoinRequest(name, nonce, proof, joining.node)))
-        right = coordinator_proof(joining.token, challenge.nonce, nonce, name)
-        _require_welcome(_line(connection), right, joining.where)
-        connection.settimeout(None)
+        name = joining.node.name
+        exchange = JoinExchange(certificate, challenge.nonce, new_nonce(), name)
+        proof = agent_proof(joining.token, exchange)
+        link.send(encode(JoinRequest(name, exchange.nonce, proof, joining.node)), deadline)
+        right = coordinator_proof(joining.token, exchange)
+        _require_welcome(_line(link, deadline), right, joining.where)
     except BaseException:
-        connection.close()
+        link.close()
         raise
-    return connection
+    return link
+
+
+def _certificate(link: CoordinatorLink, joining: Joining, deadline: float) -> str:
+    """The fingerprint of the certificate at the other end: that in the token, if it has one."""
+    try:
+        certificate = link.open(deadline)
+    except ChannelError as error:
+        raise AgentError(
+            f"the program at this address sent {error.what}: it is no coordinator, or one of "
+            "another version of Waywiser"
+        ) from error
+    expected = divide_token(joining.token)[1]
+    if expected and certificate != expected:
+        raise JoinRejected(
+            "the certificate of the coordinator is not that in the token of this agent",
+            where=joining.where,
+            remedy="give the agent the token of this run, and connect it to the coordinator "
+            "without a proxy that ends TLS",
+        )
+    return certificate
 
 
 def _require_welcome(line: bytes, proof: str, where: str) -> None:
@@ -113,17 +148,21 @@ def _require_welcome(line: bytes, proof: str, where: str) -> None:
             remedy=answer.remedy,
         )
     if not isinstance(answer, Welcome) or not is_proof(answer.proof, proof):
-        raise JoinRejected("the coordinator does not have the token of this agent", where=where)
+        raise JoinRejected(
+            "the coordinator does not have the token of this agent, or a program between them "
+            "ends TLS",
+            where=where,
+        )
 
 
-def _line(connection: socket.socket) -> bytes:
-    """The next line, and nothing of what follows it. Raises `AgentError`, `OSError`."""
-    line = b""
-    while len(line) <= JOIN_LINE_BYTES:
-        ahead = connection.recv(JOIN_LINE_BYTES, socket.MSG_PEEK)
-        if not ahead:
-            raise AgentError("the coordinator closed the connection")
-        line += connection.recv(ahead.find(b"\n") + 1 or len(ahead))
-        if line.endswith(b"\n"):
-            return line[:-1]
-    raise AgentError("the program at this address is not a coordinator")
+def _line(link: CoordinatorLink, deadline: float) -> bytes:
+    """The next line. Raises `AgentError`, `OSError`."""
+    try:
+        line = link.line(JOIN_LINE_BYTES, deadline)
+    except ChannelError as error:
+        raise AgentError(f"the coordinator sent {error.what}") from error
+    if line.endswith(b"\n"):
+        return line[:-1]
+    if len(line) > JOIN_LINE_BYTES:
+        raise AgentError("the program at this address is not a coordinator")
+    raise AgentError("the coordinator closed the connection")

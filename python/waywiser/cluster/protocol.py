@@ -1,4 +1,5 @@
-"""What the coordinator and the agents say to each other: one JSON value per line, version first.
+"""What the coordinator and the agents say to each other: one JSON value per line, version first,
+in a channel of TLS from the first byte on (`waywiser.cluster.secure_channel`).
 
     coordinator -> agent   challenge  a nonce
     agent -> coordinator   join       its name, the node, and a proof that it has the token
@@ -28,7 +29,7 @@ from waywiser.words import Value
 from waywiser.words.cluster import ClusterNode
 from waywiser.words.visible import single_line_json
 
-VERSION = 1
+VERSION = 2
 
 JOIN_LINE_BYTES = 1 << 16
 """The longest line of who has not been admitted."""

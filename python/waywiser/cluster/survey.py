@@ -31,7 +31,7 @@ from waywiser.cluster.survey_needs import require_needs
 from waywiser.cluster.survey_options import ClusterSurveyOptions
 from waywiser.cluster.survey_transport import choose_transport, make_transport, unable_nodes
 from waywiser.cluster.time_plan import check_seconds, measured_costs
-from waywiser.cluster.token_proof import TOKEN_VARIABLE, new_token, token_of
+from waywiser.cluster.token_proof import TOKEN_VARIABLE, new_run_token
 from waywiser.cluster.transport import Transport
 from waywiser.machine.interfaces import new_errors
 from waywiser.profile.cluster_folder import ClusterFolder
@@ -82,15 +82,14 @@ def survey_cluster(
     node is waited for; what is finished is stored."""
     require_needs(options, hosts, folder.plan.transport)
     is_set = bool(os.environ.get(TOKEN_VARIABLE))
-    token = token_of() if is_set else new_token()
     with ExitStack() as stack:
         expected = options.nodes or options.expect_nodes
         coordinator = Coordinator(
-            options.address or "", token, hosts.names or expected, log=watcher.note
+            options.address or "", new_run_token(), hosts.names or expected, log=watcher.note
         )
         stack.callback(coordinator.close)
-        watcher.wait(coordinator.address, "" if is_set else token, hosts, expected)
-        _Survey(options, hosts, folder, watcher, coordinator).run(token, stack)
+        watcher.wait(coordinator.address, "" if is_set else coordinator.token, hosts, expected)
+        _Survey(options, hosts, folder, watcher, coordinator).run(stack)
 
 
 class _Survey:
@@ -113,9 +112,9 @@ class _Survey:
         self._others: frozenset[str] = frozenset()
         """Nodes that are present and no part of the run."""
 
-    def run(self, token: str, stack: ExitStack) -> None:
+    def run(self, stack: ExitStack) -> None:
         """Runs all steps, from the start of the agents on. Raises `WaywiserError`."""
-        self._admit(token, stack)
+        self._admit(stack)
         self._resume()
         for difference in version_differences(self._joined()):
             self._watcher.note(difference.text)
@@ -153,12 +152,12 @@ class _Survey:
         """Seconds until the deadline; infinite without one."""
         return inf if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
 
-    def _admit(self, token: str, stack: ExitStack) -> None:
+    def _admit(self, stack: ExitStack) -> None:
         """Waits until all nodes have joined, or the time to join is over."""
         seconds = min(self._options.join_seconds or JOIN_SECONDS, self._left())
         files = stack.enter_context(TemporaryFolder("waywiser-hosts-"))
         agents = started_agents(
-            self._hosts, self._coordinator, token, seconds, str(files.path), self._watcher.note
+            self._hosts, self._coordinator, seconds, str(files.path), self._watcher.note
         )
         if agents is not None:
             stack.enter_context(agents)

@@ -71,7 +71,6 @@ def with_groups(plan: ClusterPlan, hosts: SurveyHosts, nodes: Collection[str]) -
 def started_agents(
     hosts: SurveyHosts,
     coordinator: Coordinator,
-    token: str,
     seconds: float,
     folder: str,
     log: Callable[[str], None],
@@ -94,7 +93,7 @@ def started_agents(
     return AgentLaunch(
         from_template(hosts.template, command, folder),
         hosts.names,
-        token,
+        coordinator.token,
         address=coordinator.address,
         missing=missing,
         has_joined=has_joined,

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from waywiser.cluster.agent_launch import LauncherError, from_template
+from waywiser.cluster.run_certificate import RunCertificate
 from waywiser.cluster.survey_hosts import SurveyHosts
 from waywiser.cluster.survey_options import ClusterSurveyOptions
-from waywiser.cluster.token_proof import TOKEN_VARIABLE, token_of
+from waywiser.cluster.token_proof import new_run_token
 from waywiser.measure.ranks.launch_hosts import LaunchHosts
 from waywiser.measure.ranks.launcher import launch_command
 from waywiser.measure.ranks.mpi_library import find_library
@@ -40,12 +41,15 @@ def require_needs(options: ClusterSurveyOptions, hosts: SurveyHosts, transport: 
 def missing_needs(
     options: ClusterSurveyOptions, hosts: SurveyHosts, transport: str
 ) -> Iterator[WaywiserError]:
-    """Yields an error with its remedy for each thing that is missing: a token that can be used,
-    open files, a folder for temporary files, the launcher of agents, and for ``mpi`` the compiler,
-    the library and the launcher of ranks. ``transport`` is empty if it is not known yet."""
-    checks: list[Callable[[str], None]] = [partial(_require_descriptors, options, hosts)]
-    if os.environ.get(TOKEN_VARIABLE):
-        checks.append(_require_token)
+    """Yields an error with its remedy for each thing that is missing: open files, a token
+    and a certificate that can be used, a folder for temporary files, the launcher of agents, and
+    for ``mpi`` the compiler, the library and the launcher of ranks. ``transport`` is empty if it
+    is not known yet."""
+    checks: list[Callable[[str], None]] = [
+        partial(_require_descriptors, options, hosts),
+        _require_token,
+        _require_certificate,
+    ]
     if hosts.template:
         checks.append(partial(_require_agent_launcher, hosts.template))
     if transport == WITHOUT_NCCL:
@@ -77,7 +81,11 @@ def _require_descriptors(options: ClusterSurveyOptions, hosts: SurveyHosts, fold
 
 
 def _require_token(folder: str) -> None:
-    token_of()
+    new_run_token()
+
+
+def _require_certificate(folder: str) -> None:
+    RunCertificate()
 
 
 def _require_agent_launcher(template: str, folder: str) -> None:

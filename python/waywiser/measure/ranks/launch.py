@@ -6,10 +6,8 @@ A rank is a process that calls `waywiser.measure.ranks.rank.connect_back`.
 
 from __future__ import annotations
 
-import hmac
 import os
 import secrets
-import selectors
 import signal
 import socket
 import time
@@ -19,9 +17,9 @@ from threading import Lock
 
 from waywiser.measure.probe.channel import READ_BYTES
 from waywiser.measure.probe.worker_process import Log, signal_name
-from waywiser.measure.ranks.greeting import MOST_LINE_BYTES, Greeting, Joined, from_line
+from waywiser.measure.ranks.greeting import Joined, from_line
 from waywiser.measure.ranks.launch_hosts import LaunchHosts
-from waywiser.measure.ranks.launch_start import open_listener, start_launcher
+from waywiser.measure.ranks.launch_start import start_launcher
 from waywiser.measure.ranks.launcher import (
     exported_variables,
     launch_command,
@@ -34,6 +32,7 @@ from waywiser.measure.ranks.leftovers import (
 )
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.ranks.rank_end import DistantRank, RankEnd, readable
+from waywiser.measure.ranks.rank_listener import RankListener
 from waywiser.words.closeable import Closeable
 from waywiser.words.number_format import count
 
@@ -49,6 +48,10 @@ _EXIT_SECONDS = 0.5
 _LOOK_AT_LAUNCHER_SECONDS = 3.0
 """Seconds in which a launcher that was killed is seen to have ended, on a busy machine too. Most
 launchers end within milliseconds after a rank."""
+
+_LAST_RANK_SECONDS = 5.0
+"""Seconds in which ranks that a launcher has left behind connect, beside others that keep the port
+busy."""
 
 _LEAVE_SECONDS = 2.0
 """Seconds in which a launcher ends and cleans up after its ranks have ended."""
@@ -103,10 +106,10 @@ class Launch(Closeable):
         with ExitStack() as stack:
             host = hosts.address if hosts else "127.0.0.1"
             # The name of this machine is often an address that only this machine has.
-            self._listener = stack.enter_context(open_listener("" if hosts else host))
+            listener = stack.enter_context(RankListener("" if hosts else host, self.secret))
             temporary = stack.enter_context(folders(self.secret))
             self._began = os.stat(temporary).st_ctime
-            address = f"{host}:{self._listener.getsockname()[1]}:{self.secret}"
+            address = f"{host}:{listener.port}:{self.secret}"
             environment = launch_environment(ranks, address, temporary, hosts=hosts)
             exported = exported_variables(environment)
             self._words = launch_command(
@@ -118,7 +121,7 @@ class Launch(Closeable):
             stack.enter_context(self.launcher.stdout)
             os.set_blocking(self.launcher.stdout.fileno(), False)
             stack.callback(self._end)
-            self._connect(seconds)
+            self._connect(listener, seconds)
             self._resources = stack.pop_all()
 
     def join(self, seconds: float = 60.0) -> None:
@@ -209,41 +212,30 @@ class Launch(Closeable):
         """Ends all ranks and the launcher."""
         self._resources.close()
 
-    def _connect(self, seconds: float) -> None:
-        """Waits for the greetings of all ranks. Who connects has as long as the launch to say who
-        it is: on a busy machine a rank may take seconds."""
+    def _connect(self, listener: RankListener, seconds: float) -> None:
+        """Waits for the greetings of all ranks, and closes the port."""
         deadline = time.monotonic() + seconds
-        with ExitStack() as strangers, selectors.DefaultSelector() as selector:
-            selector.register(self._listener, selectors.EVENT_READ)
-            while len(self.ranks) < self._size:
-                if self._is_cancelled():
-                    self.launcher.terminate()
-                    raise self._missing("the launch was stopped before all ranks had connected")
-                for key, _ in (ready := selector.select(_LOOK_SECONDS)):
-                    if key.fileobj is self._listener:
-                        with suppress(OSError):  # it is gone again, or there is no descriptor
-                            connection = strangers.enter_context(self._listener.accept()[0])
-                            selector.register(connection, selectors.EVENT_READ, connection)
-                    else:
-                        selector.unregister(key.data)
-                        self._hear(key.data)
-                if not ready and (status := self._status()) is not None:
-                    have = f"{len(self.ranks)} of {self._size} ranks had connected"
-                    raise self._missing(f"{_ended(status)} when {have}")
-                if len(self.ranks) < self._size and time.monotonic() > deadline:
-                    have = f"{len(self.ranks)} of {self._size} ranks"
-                    raise self._missing(f"{have} have connected in {seconds:.3g} s", late=True)
-
-    def _hear(self, connection: socket.socket) -> None:
-        """Takes in a rank; drops whoever does not know the secret."""
-        with suppress(OSError):
-            line, _, more = connection.recv(MOST_LINE_BYTES).partition(b"\n")
-            greeting = from_line(line, Greeting)
-            if greeting and hmac.compare_digest(greeting.secret.encode(), self.secret.encode()):
+        last = float("inf")
+        """When the ranks of a launcher that has ended have connected, or never do."""
+        while len(self.ranks) < self._size:
+            if self._is_cancelled():
+                self.launcher.terminate()
+                raise self._missing("the launch was stopped before all ranks had connected")
+            greeted, any_came = listener.greeted(_LOOK_SECONDS)
+            for rank in greeted:
                 kind = DistantRank if self._hosts else RankEnd
-                self.ranks.append(kind(connection.dup(), greeting, more))
-                return
-        connection.close()
+                self.ranks.append(kind(rank.connection, rank.greeting, rank.more))
+            have = f"{len(self.ranks)} of {self._size} ranks"
+            strangers = _rejected(listener.rejected)
+            now = time.monotonic()
+            if (status := self._status()) is not None:
+                last = min(last, now + _LAST_RANK_SECONDS)
+                if not any_came or (now > last and not greeted):
+                    raise self._missing(f"{_ended(status)} when {have} had connected{strangers}")
+            if len(self.ranks) < self._size and now > deadline:
+                what = f"{have} have connected in {seconds:.3g} s{strangers}"
+                raise self._missing(what, late=True)
+        listener.close()
 
     def _status(self) -> int | None:
         """That of the launcher; None while it runs."""
@@ -315,3 +307,10 @@ def _ended(status: int) -> str:
     if status < 0:
         return f"the launcher was killed by {signal_name(-status)}"
     return f"the launcher ended with status {status}"
+
+
+def _rejected(connections: int) -> str:
+    """What a failure states of connections that were of no rank."""
+    if not connections:
+        return ""
+    return f"; {count(connections, 'connection')} of other processes had to be closed"
