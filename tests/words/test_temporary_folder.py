@@ -74,7 +74,7 @@ def test_a_folder_of_another_user_is_left(place: Path, monkeypatch: pytest.Monke
 def test_a_folder_that_another_start_removes_before_it_is_locked_is_made_again(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock: Callable[[int, Path], bool] = temporary_folder._lock
+    lock: Callable[[int, Path], bool] = temporary_folder._locked
     removed: list[Path] = []
 
     def locked(folder: int, path: Path) -> bool:
@@ -83,6 +83,6 @@ def test_a_folder_that_another_start_removes_before_it_is_locked_is_made_again(
             shutil.rmtree(path)
         return lock(folder, path)
 
-    monkeypatch.setattr(temporary_folder, "_lock", locked)
+    monkeypatch.setattr(temporary_folder, "_locked", locked)
     with TemporaryFolder("one-") as folder:
         assert list(place.iterdir()) == [folder.path] != removed

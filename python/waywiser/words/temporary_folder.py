@@ -24,14 +24,11 @@ class TemporaryFolder(Closeable):
     """
 
     def __init__(self, prefix: str) -> None:
-        _remove_abandoned(tempfile.gettempdir(), prefix)
+        remove_abandoned(tempfile.gettempdir(), prefix)
         self._lock: int | None = None
         while self._lock is None:  # another start may have removed it before it was locked
             self.path = Path(tempfile.mkdtemp(prefix=prefix))
-            self._lock = _opened(self.path)
-            if self._lock is not None and not _lock(self._lock, self.path):
-                os.close(self._lock)
-                self._lock = None
+            self._lock = hold(self.path)
 
     def close(self) -> None:
         """Removes it with all that is in it."""
@@ -41,8 +38,8 @@ class TemporaryFolder(Closeable):
             os.close(lock)
 
 
-def _remove_abandoned(parent: str, prefix: str) -> None:
-    """Removes the folders of this user that nobody has locked."""
+def remove_abandoned(parent: str, prefix: str) -> None:
+    """Removes the folders of this user with this prefix that nobody holds (`hold`)."""
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if not entry.name.startswith(prefix) or (folder := _opened(Path(entry.path))) is None:
@@ -54,6 +51,17 @@ def _remove_abandoned(parent: str, prefix: str) -> None:
                 os.close(folder)
 
 
+def hold(path: Path) -> int | None:
+    """Holds a folder, so that no other process takes it for abandoned until the descriptor is
+    closed, which is returned; several processes may hold one. None if there is none any more, or
+    another start removes it."""
+    folder = _opened(path)
+    if folder is None or _locked(folder, path):
+        return folder
+    os.close(folder)
+    return None
+
+
 def _opened(path: Path) -> int | None:
     """A descriptor of a folder; None if there is none."""
     try:
@@ -62,10 +70,10 @@ def _opened(path: Path) -> int | None:
         return None
 
 
-def _lock(folder: int, path: Path) -> bool:
-    """Locks a folder that was just made. False if another start removes it."""
+def _locked(folder: int, path: Path) -> bool:
+    """Locks a folder. False if another start removes it."""
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(folder), os.stat(path))
     except (BlockingIOError, FileNotFoundError):
         return False

@@ -22,8 +22,8 @@ from typing import Any
 
 from waywiser.measure.ranks.greeting import NODE_VARIABLE, VARIABLE, Greeting, Joined, to_line
 from waywiser.measure.ranks.leftovers import (
+    enter_folders,
     folder_of,
-    make_folders,
     mapped_files,
     remove,
     remove_folders,
@@ -77,7 +77,7 @@ def connect_back(environment: Mapping[str, str] = os.environ) -> socket.socket:
     for level, name, value in _ALIVE:
         connection.setsockopt(level, name, value)
     os.environ["TMPDIR"] = temporary = folder_of(secret)
-    if make_folders(temporary):  # on another node than that of the launch
+    if enter_folders(temporary):  # on another node than that of the launch
         atexit.register(remove_folders, temporary)
     greeting = Greeting(secret, os.getpid(), stated_rank(environment), own_host(environment))
     connection.sendall(to_line(greeting))
