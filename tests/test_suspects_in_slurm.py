@@ -81,7 +81,7 @@ def test_every_node_of_a_fleet_is_surveyed_into_one_folder(
         assert of_gpus in script
         script = script.replace(of_gpus, "")  # the nodes here have none
     program = tmp_path / "waywiser"
-    program.write_text('#!/bin/sh\n[ "$1" != survey ] || touch "$6"\n')
+    program.write_text('#!/bin/sh\n[ "$1" != survey ] || touch "$5"\n')
     program.chmod(0o755)
     site = tmp_path / "fleet.sbatch"
     path = {"PATH": f"{tmp_path}:{slurm.environment['PATH']}"}

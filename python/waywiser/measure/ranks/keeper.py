@@ -58,7 +58,10 @@ def may_start(parent: int) -> bool:
 
 def start(command: list[str]) -> int:
     """The process id of the launcher."""
-    launcher = os.fork()
+    try:
+        launcher = os.fork()
+    except OSError as error:
+        sys.exit(f"the launcher cannot be started: {error.strerror}")
     if launcher:
         return launcher
     try:

@@ -23,6 +23,7 @@ from waywiser.measure.ranks.launch_start import (
     end_keeper,
     launch_folders,
     let_start,
+    require_room,
     start_keeper,
 )
 from waywiser.measure.ranks.launcher import (
@@ -35,6 +36,7 @@ from waywiser.measure.ranks.leftovers import (
     folder_of,
     remove,
 )
+from waywiser.measure.ranks.met_limit import met_limit
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.ranks.rank_end import DistantRank, RankEnd, readable
 from waywiser.measure.ranks.rank_listener import RankListener
@@ -108,6 +110,8 @@ class Launch(Closeable):
         self._hosts = hosts
         self._is_cancelled = is_cancelled
         self._lock = Lock()
+        if hosts is None:
+            require_room(library, ranks)
         with ExitStack() as stack:
             host = hosts.address if hosts else "127.0.0.1"
             # The name of this machine is often an address that only this machine has.
@@ -267,7 +271,9 @@ class Launch(Closeable):
     def _failure(self, reason: str, kind: type[MpiError] = MpiError) -> MpiError:
         printed = self.printed()
         said = f"; launcher and ranks printed: {printed}" if printed else ""
-        if len(self.ranks) < self._size:
+        if found := met_limit(printed):
+            remedy = found
+        elif len(self.ranks) < self._size:
             remedy = "see whether the launcher starts another command"
         elif not all(rank.joined for rank in self.ranks):
             remedy = f"see whether it is the launcher of {self._library.name}"

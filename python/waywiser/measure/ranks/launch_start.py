@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from waywiser.machine.rank_limits import TASKS_REMEDY, is_no_task, rank_limits
 from waywiser.measure.ranks.leftovers import folder_of, folders, shared_folder
-from waywiser.measure.ranks.mpi_library import MpiError
+from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 
 _KEEPER = Path(__file__).with_name("keeper.py")
 """The program that starts the launcher and outlives this process."""
@@ -32,14 +33,27 @@ def start_keeper(
         )
     folders = (temporary, shared_folder(temporary))
     keeper = [sys.executable, "-I", "-S", str(_KEEPER), str(os.getpid()), *folders]
-    return subprocess.Popen(
-        [*keeper, program, *words[1:]],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        env=environment,
-    )
+    try:
+        return subprocess.Popen(
+            [*keeper, program, *words[1:]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=environment,
+        )
+    except OSError as error:
+        raise MpiError(
+            f"the launcher cannot be started: {error.strerror}",
+            where=words[0],
+            remedy=TASKS_REMEDY if is_no_task(error) else "",
+        ) from error
+
+
+def require_room(library: MpiLibrary, ranks: int) -> None:
+    """Raises `MpiError` for a limit of this machine that so many ranks would meet."""
+    for limit in rank_limits(ranks, needs_shared_memory=library.needs_shared_memory):
+        raise MpiError(limit.what, remedy=limit.remedy)
 
 
 @contextmanager

@@ -84,6 +84,12 @@ class MpiLibrary(Value, frozen=True):
         return self._named[1]
 
     @property
+    def needs_shared_memory(self) -> bool:
+        """Whether ranks of one machine end without room in ``/dev/shm``. Open MPI takes another
+        way."""
+        return self.name != "Open MPI"
+
+    @property
     def _named(self) -> tuple[str, str]:
         found = _NAME.match(self.text)
         return (found[1], found[2]) if found else (self.text, "")
