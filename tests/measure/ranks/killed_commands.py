@@ -1,4 +1,4 @@
-"""Commands that start ranks, killed at random moments: after the next run nothing of them is left."""
+"""Commands that start ranks, killed at random moments: after the next run nothing is left."""
 
 from __future__ import annotations
 

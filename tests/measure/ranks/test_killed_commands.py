@@ -1,5 +1,5 @@
-"""Commands that start ranks leave nothing when they are killed. `benchmarks/early_kills.py` does the
-same a hundred times."""
+"""Commands that start ranks leave nothing when they are killed. `benchmarks/early_kills.py` kills
+a hundred of them."""
 
 from __future__ import annotations
 
