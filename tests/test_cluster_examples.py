@@ -68,7 +68,8 @@ def job_commands() -> tuple[list[str], list[str]]:
 def test_the_jobs_start_a_coordinator_and_agents() -> None:
     survey, join = job_commands()
     assert survey[:3] == ["waywiser", "cluster", "survey"]
-    assert join == ["waywiser", "cluster", "join", "waywiser:7000", "--node-name", "$(NODE_NAME)"]
+    assert join[:4] == ["waywiser", "cluster", "join", "waywiser:7000"]
+    assert join[join.index("--node-name") + 1] == "$(NODE_NAME)"
     assert survey[survey.index("--address") + 1] == "0.0.0.0:7000"
 
 
@@ -88,6 +89,26 @@ def test_the_jobs_agree_on_nodes_ports_and_names() -> None:
         names = {each["name"] for each in container["env"]}
         assert "WAYWISER_CLUSTER_TOKEN" in names
     assert "NODE_NAME" in names
+
+
+MOST_SECONDS_OF_A_LATE_POD = 1800
+"""So long a pod without a survey may hold its GPUs."""
+
+MOST_BACKOFF_SECONDS = 360
+"""Kubernetes waits 10 s before it starts a container again, then twice as long each time."""
+
+
+def test_every_job_ends_and_a_late_pod_gives_its_gpus_back() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML, which the linters bring, is not installed")
+    _, coordinator, nodes = (each["spec"] for each in yaml.safe_load_all(JOBS.read_text()))
+    survey, join = job_commands()
+    joining = int(survey[survey.index("--join-seconds") + 1])
+    assert coordinator["activeDeadlineSeconds"] >= 2 * joining, "there is time for the tests"
+    after = nodes["activeDeadlineSeconds"] - coordinator["activeDeadlineSeconds"]
+    assert 0 < after <= 300, "agents last as long as the survey, and not much longer"
+    waits = [int(join[join.index("--join-seconds") + 1])] * (nodes["backoffLimit"] + 1)
+    backoffs = [min(10 * 2**n, MOST_BACKOFF_SECONDS) for n in range(nodes["backoffLimit"])]
+    assert sum(waits) + sum(backoffs) <= MOST_SECONDS_OF_A_LATE_POD
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.simulated_nodes import simulated_nodes
-from tests.cluster.slurm_cluster import SlurmCluster, slurm_cluster
+from tests.cluster.slurm_cluster import SlurmCluster, slurm_cluster, without_environment
 from tests.measure.ranks.watching import wait_until
 
 from mpi_wheels import mpicc_of
@@ -45,12 +45,18 @@ class Batch:
         }
         self._job = ""
 
-    def submit(self) -> None:
+    def submit(self, *, inherits: bool = True) -> None:
+        """``inherits``: the job has the environment of the shell that submits it."""
         options = ("--transport", "mpi", "--mpicc", mpicc_of("mpich"), "--no-check")
+        script = SBATCH
+        if not inherits:
+            script = self.folder / "site.sbatch"
+            variables = {**self.slurm.environment, **self._environment}
+            script.write_text(without_environment(SBATCH.read_text(), variables))
         said = self.slurm.run(
-            *("sbatch", f"--nodes={len(NODES)}", "--output=%j.out", SBATCH, *options),
+            *("sbatch", f"--nodes={len(NODES)}", "--output=%j.out", script, *options),
             cwd=self.folder,
-            env=self._environment,
+            env=self._environment if inherits else {},
         )
         match = re.search(r"Submitted batch job (\d+)", said)
         assert match is not None, said
@@ -109,7 +115,7 @@ def test_an_allocation_that_ends_a_new_one_and_a_slurmd_that_dies(
     before = batch.finished()
     assert "go on with: waywiser cluster survey -o c --resume" in batch.said
 
-    batch.submit()
+    batch.submit(inherits=False)
     batch.await_tests(2)
     slurm.kill_daemon("n3")
     assert wait_until(batch.is_over), batch.said

@@ -7,6 +7,7 @@ submits and runs jobs.
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -59,6 +60,16 @@ MessageTimeout=5
 NodeName={nodes} CPUs=4
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+
+
+def without_environment(script: str, variables: Mapping[str, str]) -> str:
+    """The script for a job without the environment of who submits it, as sites have it by
+    ``--export=NONE``; their modules set these variables in it instead."""
+    lines = script.splitlines()
+    after = max(n for n, line in enumerate(lines) if line.startswith("#SBATCH")) + 1
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    site = [*lines[:after], "#SBATCH --export=NONE", *exports, *lines[after:]]
+    return "\n".join(site) + "\n"
 
 
 class SlurmCluster:

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -79,15 +78,15 @@ def test_a_folder_of_another_user_is_left(place: Path, monkeypatch: pytest.Monke
 def test_a_folder_that_another_start_removes_before_it_is_locked_is_made_again(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock: Callable[[Path], int | None] = temporary_folder._locked
+    hold = temporary_folder.hold
     removed: list[Path] = []
 
-    def locked(path: Path) -> int | None:
+    def held(path: Path) -> int | None:
         if not removed:
             removed.append(path)
             shutil.rmtree(path)
-        return lock(path)
+        return hold(path)
 
-    monkeypatch.setattr(temporary_folder, "_locked", locked)
+    monkeypatch.setattr(temporary_folder, "hold", held)
     with TemporaryFolder("one-") as folder:
         assert list(place.iterdir()) == [folder.path] != removed

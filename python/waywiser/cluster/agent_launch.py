@@ -15,6 +15,7 @@ from contextlib import suppress
 from waywiser.cluster.launcher_output import hosts_named_first
 from waywiser.cluster.token_proof import TOKEN_VARIABLE
 from waywiser.measure.probe.worker_process import Log
+from waywiser.measure.ranks.outer_launcher import without_outer_launcher
 from waywiser.words import WaywiserError
 from waywiser.words.closeable import Closeable
 
@@ -73,7 +74,7 @@ class AgentLaunch(Closeable):
         self._has_joined = has_joined
         self._give_up = give_up
         self._log = log
-        self._environment = {**os.environ, TOKEN_VARIABLE: token}
+        self._environment = {**without_outer_launcher(os.environ), TOKEN_VARIABLE: token}
         self._printed = Log()
         self._missed: set[str] = set()
         """The hosts that were missing when the launch before ended."""

@@ -4,7 +4,6 @@ the end of what is left of a launch."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from waywiser.cluster.coordinator import AgentLost, NoAnswer, Reply
 from waywiser.cluster.protocol import (
@@ -20,10 +19,11 @@ from waywiser.cluster.protocol import (
 )
 from waywiser.cluster.requested_agents import RequestedAgents
 from waywiser.machine.machine import Machine
-from waywiser.measure.ranks.bridge_file import sha256_of
+from waywiser.measure.ranks.bridge_file import MOST_BYTES, sha256_of
 from waywiser.measure.ranks.mpi_library import MpiLibrary
 from waywiser.words.cluster import ClusterNode, FailedTest, PlannedTest
 from waywiser.words.records import Failure
+from waywiser.words.trusted_file import read_trusted
 
 _ASK_SECONDS = 60.0
 
@@ -90,7 +90,7 @@ class MpiNodes:
         found = self._ask(dict.fromkeys(names, find))
         absent = [name for name in names if found[name] == BridgePath("")]
         if absent:
-            put = PutBridge(self._sha256, Path(self._library.bridge).read_bytes())
+            put = PutBridge(self._sha256, read_trusted(self._library.bridge, MOST_BYTES))
             found |= self._ask(dict.fromkeys(absent, put))
         for name, reply in found.items():
             if not isinstance(reply, BridgePath):

@@ -17,9 +17,8 @@ from waywiser.cluster.protocol import (
     PutBridge,
     ReadPart,
 )
-from waywiser.measure.ranks.bridge_file import received_bridge, sha256_of
+from waywiser.measure.ranks.bridge_file import received_bridge, sha256_of, store_bridge
 from waywiser.words import WaywiserError
-from waywiser.words.atomic_write import replaced_file
 from waywiser.words.closeable import Closeable
 from waywiser.words.temporary_folder import TemporaryFolder
 
@@ -79,11 +78,7 @@ def put_bridge(request: PutBridge) -> BridgePath:
     if hashlib.sha256(request.content).hexdigest() != request.sha256:
         raise NodeFileError("the bridge arrived with other bytes than it was sent with")
     path = _bridge(request.sha256)
-    try:
-        with replaced_file(Path(path)) as part:
-            part.write_bytes(request.content)
-    except OSError as error:
-        raise NodeFileError(f"cannot be written: {error.strerror}", where=path) from error
+    store_bridge(Path(path), request.content)
     return BridgePath(path)
 
 

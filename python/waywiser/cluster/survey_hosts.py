@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from collections.abc import Callable, Collection, Mapping
 from typing import Literal
 
@@ -48,7 +49,14 @@ def survey_hosts(
         names = read_hostfile(options.hostfile)
         return SurveyHosts(names, "hostfile", options.launcher or "")
     if variables.get("SLURM_JOB_ID") and (names := slurm_hosts(variables)):
-        return SurveyHosts(names, "slurm", options.launcher or SLURM)
+        if options.launcher or shutil.which("srun", path=variables.get("PATH")):
+            return SurveyHosts(names, "slurm", options.launcher or SLURM)
+        if not options.nodes:
+            raise HostsUnknown(
+                "SLURM_JOB_ID is set, but srun, which starts the agents, is not in PATH",
+                remedy="add the folder of srun to PATH, name another launcher with --launcher, or "
+                "start the agents yourself: --nodes N",
+            )
     if not options.nodes and not options.expect_nodes:
         raise HostsUnknown(
             "the nodes to survey are not known",

@@ -14,6 +14,7 @@ from waywiser.cluster.survey_hosts import SurveyHosts
 from waywiser.cluster.survey_options import ClusterSurveyOptions
 from waywiser.cluster.token_proof import new_run_token
 from waywiser.measure.ranks.launch_hosts import LaunchHosts
+from waywiser.measure.ranks.launch_start import require_room
 from waywiser.measure.ranks.launcher import launch_command
 from waywiser.measure.ranks.mpi_library import find_library
 from waywiser.words import WaywiserError
@@ -95,6 +96,7 @@ def _require_agent_launcher(template: str, folder: str) -> None:
 def _require_mpi(options: ClusterSurveyOptions, folder: str) -> None:
     """The ``mpicc`` that compiles the bridge, the library that it loads, and what starts ranks."""
     library = find_library(options.mpicc or "")
+    require_room(library, 1)
     if options.launcher:
         host = LaunchHosts(_HOST, (_HOST,), (1,))
         _require_program(launch_command(library, ["waywiser"], 1, options.launcher, host, folder))

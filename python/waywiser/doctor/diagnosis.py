@@ -8,7 +8,7 @@ from itertools import chain
 from waywiser.curves.headline import headline
 from waywiser.curves.overview import overview
 from waywiser.curves.point import Point
-from waywiser.doctor import direct_storage, gpu, isolation, memory, nccl, processor, virtual
+from waywiser.doctor import direct_storage, gpu, isolation, memory, nccl, processor, ranks, virtual
 from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.situation import Situation
 from waywiser.profile import Profile
@@ -43,6 +43,7 @@ CHECKS: tuple[Check, ...] = (
     isolation.acs,
     direct_storage.direct_storage,
     nccl.nccl,
+    ranks.rank_limits,
     processor.governor,
     processor.boost,
     processor.threads,
@@ -66,6 +67,9 @@ DISTURBING: tuple[Check, ...] = (
     memory.swap,
 )
 """Checks of what disturbs all measurements of a machine."""
+
+_RANKS = 2
+"""Ranks whose limits are looked at: the fewest that exchange messages."""
 
 OTHER_WORK = ("load", "gpu-in-use")
 """The findings of these that are about the work of others, and not about settings."""
@@ -110,6 +114,7 @@ def live_situation() -> Situation:
     from waywiser.machine.cpu_load import present_load
     from waywiser.machine.environment import gpu_environment
     from waywiser.machine.nccl_library import try_nccl
+    from waywiser.machine.rank_limits import rank_limits
     from waywiser.machine.system_files import SystemFiles
 
     machine = machine_from(capture_live())
@@ -124,6 +129,7 @@ def live_situation() -> Situation:
         stored=gpu_environment(),
         load_now=present_load(),
         nccl=try_nccl(library) if len(machine.gpus) > 1 else None,
+        rank_limits=tuple(rank_limits(_RANKS)),
     )
 
 

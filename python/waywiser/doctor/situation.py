@@ -12,6 +12,7 @@ from waywiser.machine.cpu_load import CpuLoad, load_of
 from waywiser.machine.environment import host_environment
 from waywiser.machine.machine import Machine
 from waywiser.machine.nccl_library import TriedNccl
+from waywiser.machine.rank_limits import RankLimit
 from waywiser.machine.system_files import SystemFiles
 from waywiser.profile.health import HealthReport
 from waywiser.words.records import GpuHealth, GpuState
@@ -48,6 +49,8 @@ class Situation:
     """The last reading of these counters."""
     load_now: CpuLoad | None = None
     """How much other programs use the CPUs of the live machine; None if nobody looked."""
+    rank_limits: tuple[RankLimit, ...] = ()
+    """The limits that ranks of MPI would meet on the live machine."""
     measured: Mapping[str, str] = field(default_factory=dict)
     """The slowest bandwidth of each group of headline paths: ``H2D 55.4 GB/s, 88 % of the
     theoretical peak``; empty if there is no profile."""

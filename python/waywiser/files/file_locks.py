@@ -26,16 +26,18 @@ _ONE_KERNEL = frozenset(
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def take_lock(descriptor: int) -> bool | None:
+def take_lock(descriptor: int, *, is_shared: bool = False) -> bool | None:
     """Locks an open file or folder until the descriptor and its copies are closed (``flock``).
+    ``is_shared``: others may have a shared lock too.
 
     True: it is locked now. False: another process holds the lock. None: the file system has no
     such locks, so that nothing is known. Open a file for reading and writing: NFS needs both. A
     folder on a network file system is locked for this host alone.
     """
+    kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         except InterruptedError:

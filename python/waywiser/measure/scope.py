@@ -154,6 +154,7 @@ def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], known: Gpu |
 def _with_ranks(scope: Scope, selection: MachineSelection) -> Scope:
     """The scope with the ranks that a launch will have."""
     from waywiser.machine.ranks import crowd_note, placement_text
+    from waywiser.measure.ranks.launch_start import require_room
     from waywiser.measure.ranks.mpi_library import find_library
     from waywiser.measure.ranks.placement import place_ranks
     from waywiser.measure.ranks.tries import untaken_kinds
@@ -163,6 +164,7 @@ def _with_ranks(scope: Scope, selection: MachineSelection) -> Scope:
     ranks = place_ranks(
         scope.machine, selection.ranks, selection.ranks_per_gpu, selection.rank_cpus
     )
+    require_room(library, len(ranks))
     untaken = untaken_kinds(library, scope.machine, selection.launcher)
     unsent, unexchanged = untaken["send"], untaken["alltoallv"]
     kinds = {"unsent": tuple(unsent), "unexchanged": tuple(unexchanged)}

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
-from waywiser.files.file_locks import take_lock
+from waywiser.files.file_locks import is_of_one_kernel, take_lock
 from waywiser.files.unfinished import remove_leftovers, unfinished_name
 from waywiser.words.closeable import Closeable
 
@@ -30,7 +31,7 @@ class TemporaryFolder(Closeable):
         while self._lock is None:  # another start may have removed it before it was locked
             self.path = place / unfinished_name(prefix)
             self.path.mkdir(mode=0o700)
-            self._lock = _locked(self.path)
+            self._lock = hold(self.path)
 
     def close(self) -> None:
         """Removes it with all that is in it."""
@@ -45,17 +46,46 @@ def _remove(leftover: Path) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-def _locked(path: Path) -> int | None:
-    """A descriptor that holds the lock on a folder that was just made; without one if the file
-    system has no locks. None if another start removes the folder."""
-    try:
-        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    try:
-        if take_lock(folder) is not False and os.path.samestat(os.fstat(folder), os.stat(path)):
-            return folder
-    except FileNotFoundError:
-        pass
+def remove_abandoned(parent: str, prefix: str) -> None:
+    """Removes the folders of this user with this prefix that no process of this kernel holds
+    (`hold`). Their names do not state a process: on a file system that other hosts may use, all
+    stay."""
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if not entry.name.startswith(prefix) or (folder := _opened(Path(entry.path))) is None:
+                continue
+            try:
+                is_own = os.fstat(folder).st_uid == os.geteuid()
+                if is_own and take_lock(folder) and is_of_one_kernel(folder):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+            finally:
+                os.close(folder)
+
+
+def hold(path: Path) -> int | None:
+    """Holds a folder, so that no other process takes it for abandoned until the descriptor is
+    closed, which is returned; several processes may hold one. None if there is none any more, or
+    another start removes it."""
+    folder = _opened(path)
+    if folder is None or _is_held(folder, path):
+        return folder
     os.close(folder)
     return None
+
+
+def _opened(path: Path) -> int | None:
+    """A descriptor of a folder; None if there is none."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _is_held(folder: int, path: Path) -> bool:
+    """Whether a folder could be locked, or has no locks. False if another start removes it."""
+    try:
+        return take_lock(folder, is_shared=True) is not False and os.path.samestat(
+            os.fstat(folder), os.stat(path)
+        )
+    except FileNotFoundError:
+        return False

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from waywiser.errors import WaywiserError
+from waywiser.words.trusted_file import UntrustedPath, require_trusted_folder
 
 VARIABLE = "XDG_CACHE_HOME"
 """Replaces ``~/.cache``."""
@@ -15,13 +16,22 @@ class CacheError(WaywiserError):
     """The folder cannot be found or made."""
 
 
-def user_cache(part: str, what: str, remedy: str) -> Path:
-    """The folder ``part`` of the user's cache, made if need be. ``what`` names it in errors.
-    Raises `CacheError`."""
+def user_cache(part: str, what: str, remedy: str, *, for_code: bool = False) -> Path:
+    """The folder ``part`` of the user's cache, made if need be, for this user alone. ``what`` names
+    it in errors. ``for_code``: code is loaded from it, so it must be trusted
+    (`waywiser.words.trusted_file`); the path then has no links. Raises `CacheError`."""
     folder = Path(os.environ.get(VARIABLE) or "~/.cache") / "waywiser" / part
     try:
         folder = folder.expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
+        _make(folder)
+        return require_trusted_folder(folder) if for_code else folder
+    except UntrustedPath as error:
+        remedies = [each for each in (error.remedy, remedy) if each]
+        raise CacheError(
+            f"{what} is not trusted: {error.what}",
+            where=error.where,
+            remedy=", or ".join(remedies),
+        ) from error
     except RuntimeError as error:  # no HOME, and no entry of the user in /etc/passwd
         raise CacheError(
             f"{what}, {folder}, cannot be found: user {os.getuid()} has no home", remedy=remedy
@@ -30,4 +40,11 @@ def user_cache(part: str, what: str, remedy: str) -> Path:
         raise CacheError(
             f"{what} cannot be made: {error.strerror}", where=str(folder), remedy=remedy
         ) from error
-    return folder
+
+
+def _make(folder: Path) -> None:
+    """Makes a folder and those above it that are missing, for this user alone."""
+    if not folder.is_dir():
+        if folder.parent != folder:
+            _make(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)

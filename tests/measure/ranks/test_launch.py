@@ -216,11 +216,11 @@ def test_nothing_is_left_when_a_process_ends_after_its_thread_that_launched(
     """The threads of a process that is killed end one after the other."""
     code = """
 import os, sys, threading, time
-from waywiser.measure.ranks.launch_start import start_launcher
+from waywiser.measure.ranks.launch_start import let_start, start_keeper
 from waywiser.measure.ranks.leftovers import folders
 
 def launch():
-    start_launcher(["sleep", "600"], os.environ, temporary)
+    let_start(start_keeper(["sleep", "600"], os.environ, temporary))
     sys.stdin.readline()
 
 with folders("secret") as temporary:

@@ -107,8 +107,10 @@ def test_ranks_across_hosts_are_started_by_a_hostfile(
 
 
 def test_ranks_on_other_hosts_get_what_is_theirs_and_no_token(tmp_path: Path) -> None:
+    (tmp_path / "srun").touch(mode=0o755)
     base = {
         "HOME": "/h",
+        "PATH": str(tmp_path),
         "WAYWISER_NODE": "head",
         "WAYWISER_CLUSTER_TOKEN": "token",
         "WAYWISER_OTHER": "1",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import pwd
+import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from mpi_wheels import mpicc_of
+from waywiser.machine import native
 from waywiser.measure.ranks import mpi_library
+from waywiser.measure.ranks.bridge_file import loaded_bridge
 from waywiser.measure.ranks.mpi_library import (
     VARIABLE,
     Mpicc,
@@ -206,3 +210,166 @@ def test_the_launcher_is_beside_mpicc(
     for each in others:
         program(f"bin/{each}")
     assert os.path.basename(launcher_beside(mpicc)) == launcher
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _changed(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0x55
+    path.write_bytes(content)
+
+
+def _of_an_earlier_version(path: Path) -> None:
+    path.write_text('{"text":"MPICH 5.0.2"}')
+
+
+def _not_utf8(path: Path) -> None:
+    path.write_bytes(b'{"text":"\xff\xfe","sha256":"\xed"}')
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def _dangling(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("nowhere")
+
+
+def _writable(path: Path) -> None:
+    path.chmod(0o666)
+
+
+def _missing(path: Path) -> None:
+    path.unlink()
+
+
+DAMAGES = (
+    *(_empty, _cut, _changed, _of_an_earlier_version, _not_utf8, _folder, _fifo, _device),
+    *(_dangling, _writable, _missing),
+)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".so"])
+def test_what_is_damaged_is_compiled_again(
+    suffix: str, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mpicc = program(
+        "mpicc", 'for word; do [ "$was" = -o ] && echo a bridge >"$word"; was=$word; done'
+    )
+    monkeypatch.setattr(mpi_library, "_library_text", lambda mpicc, bridge: "MPICH 5.0.2")
+    library = find_library(mpicc)
+    for damage in DAMAGES:
+        damage(Path(library.bridge).with_suffix(suffix))
+        again = find_library(mpicc)
+        assert not again.was_cached, damage
+        assert Path(again.bridge).read_text() == "a bridge\n"
+        assert (again.text, again.bridge) == (library.text, library.bridge)
+        assert find_library(mpicc).was_cached, damage
+
+
+def test_a_bridge_that_others_could_have_written_is_not_loaded(cache: Path) -> None:
+    library = find_library(mpicc_of("mpich"))
+    cache.parent.chmod(0o777)
+    with pytest.raises(CacheError, match=r"waywiser: .*: other users .*chmod go-w .*XDG_CACHE"):
+        find_library(mpicc_of("mpich"))
+    with pytest.raises(CacheError, match="the bridge to MPI is not loaded"):
+        loaded_bridge(native.load(), library.bridge)
+    cache.parent.chmod(0o755)
+    Path(library.bridge).chmod(0o666)
+    with pytest.raises(CacheError, match=r"bridge-\w+\.so: other users may write to it"):
+        loaded_bridge(native.load(), library.bridge)
+
+
+def test_a_mpicc_may_print_in_any_encoding(program: Program) -> None:
+    mpicc = program("mpicc", "printf 'Fehler: \\374berall \\377 error\\n' >&2; exit 1")
+    with pytest.raises(MpiError, match=r"cannot compile the bridge to MPI: Fehler: .berall"):
+        find_library(mpicc)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "/usr/bin/ld: final link failed: No space left on device",
+        "cc1: fatal error: error writing to /tmp/ccX.s: Disk quota exceeded",
+    ],
+)
+def test_a_full_folder_for_temporary_files_is_named(line: str, program: Program) -> None:
+    mpicc = program(
+        "mpicc", f"echo '{line}' >&2; echo 'collect2: error: ld returned 1' >&2; exit 1"
+    )
+    with pytest.raises(MpiError, match=r"temporary files, \S+, is full: .*with TMPDIR\)"):
+        find_library(mpicc)
+
+
+def test_a_mpicc_that_writes_nothing_is_an_error(program: Program) -> None:
+    with pytest.raises(MpiError, match="mpicc ended without an error and wrote no file"):
+        find_library(program("mpicc"))
+
+
+def in_file_system(options: str, script: str, folder: Path) -> str:
+    """What a script prints that has a file system of its own at a folder. Skips the test where
+    mount namespaces are forbidden."""
+    folder.mkdir()
+    mount = f"mount -t tmpfs -o {options} tmpfs {folder} || exit 77\n"
+    code = f"import sys; sys.path[:0] = {sys.path!r}\n{script}"
+    words = ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c"]
+    done = subprocess.run(
+        [*words, f'{mount}exec "$@"', "bash", sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(folder)},
+        check=False,
+    )
+    if done.returncode == 77 or "unshare:" in done.stderr:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    return done.stdout
+
+
+FINDS = """
+from waywiser.machine import native
+from waywiser.measure.ranks import mpi_library
+from waywiser.measure.ranks.bridge_file import loaded_bridge
+from waywiser.words import WaywiserError
+mpi_library._library_text = lambda mpicc, bridge: ""
+try:
+    mpi_library.find_library({mpicc!r})
+except WaywiserError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("noexec", r"is on a file system that is mounted noexec.*another folder with XDG_CACHE"),
+        ("size=4k", r"is full \(No space left .*another folder with XDG_CACHE_HOME"),
+    ],
+)
+def test_limits_of_the_file_system_of_bridges_are_named(
+    options: str, said: str, program: Program, tmp_path: Path
+) -> None:
+    mpicc = program(
+        "mpicc",
+        'for word; do [ "$was" = -o ] && head -c 99999 /dev/zero >"$word"; was=$word; done',
+    )
+    printed = in_file_system(options, FINDS.format(mpicc=mpicc), tmp_path / "mounted")
+    assert re.search(said, printed), printed

@@ -183,7 +183,7 @@ def no_methods(subjects: Sequence[Subject], where: str) -> PolicyError:
         return PolicyError(
             "messages between ranks were measured, which the transfer library does not send",
             where=where,
-            remedy="waywiser advise and model --crossovers show which method is faster",
+            remedy="waywiser advise, or waywiser model --crossovers, shows which method is faster",
         )
     return PolicyError(
         "no method of the transfer library was measured",

@@ -20,8 +20,9 @@ import msgspec
 from waywiser.machine import native
 from waywiser.machine.machine import Machine
 from waywiser.machine.native_words import native_machine, native_memory
+from waywiser.measure.ranks.bridge_file import loaded_bridge
 from waywiser.measure.ranks.rank import RankError, connect_back, end_now, end_with, say_joined
-from waywiser.words import Memory, Value, format_bytes
+from waywiser.words import Memory, Value, WaywiserError, format_bytes
 
 SIZES = (7, 4096, 1 << 20)
 """Bytes of a message: libraries send small and large ones in different ways."""
@@ -129,7 +130,11 @@ def main(arguments: Sequence[str] = ()) -> int:
             end_now()  # whoever launched this rank is gone
         attempt = msgspec.json.decode(line, type=Attempt)
         library = native.load()
-        bridge = library.Bridge(attempt.bridge)
+        try:
+            bridge = loaded_bridge(library, attempt.bridge)
+        except (library.MessengerError, WaywiserError) as error:
+            print(error, file=sys.stderr)
+            return 2
         end_with(connection, lambda: str(bridge.stage))
         tried, outcome = _prepared(attempt, library)
         messenger = bridge.join()

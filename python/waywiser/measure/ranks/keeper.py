@@ -2,14 +2,17 @@
 
     python -I -S keeper.py PARENT TEMPORARY SHARED COMMAND...
 
-It ends as the launcher ends. SIGTERM ends the launcher, and so does the end of the thread that has
-started this process. It runs as a file and needs nothing of the package, so that it starts at once.
+It starts before the folders of the launch are made, and starts the launcher when a byte comes by
+its standard input. It ends as the launcher ends. SIGTERM ends the launcher, and so does the end of
+the thread that has started this process. It runs as a file and needs nothing of the package, so
+that it starts at once.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import select
 import shutil
 import signal
 import sys
@@ -38,9 +41,27 @@ def ask_for_signal_at_end_of_thread(number: int) -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
+LOOK_SECONDS = 0.05
+"""Seconds between two looks at a parent that makes the folders."""
+
+
+def may_start(parent: int) -> bool:
+    """Waits for the byte by which the launcher may start. False if the parent does not send it, has
+    ended, or has sent a signal instead."""
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    while os.getppid() == parent and not SIGNALS & signal.sigpending():
+        if poll.poll(1000 * LOOK_SECONDS):  # also when the parent has closed its end
+            return bool(os.read(0, 1))
+    return False
+
+
 def start(command: list[str]) -> int:
     """The process id of the launcher."""
-    launcher = os.fork()
+    try:
+        launcher = os.fork()
+    except OSError as error:
+        sys.exit(f"the launcher cannot be started: {error.strerror}")
     if launcher:
         return launcher
     try:
@@ -48,6 +69,7 @@ def start(command: list[str]) -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)  # which Python ignores
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.execvp(command[0], command)
     finally:
         os._exit(127)
@@ -98,7 +120,7 @@ def main(arguments: list[str]) -> None:
     parent, folders, command = int(arguments[0]), arguments[1:3], arguments[3:]
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     ask_for_signal_at_end_of_thread(THREAD_ENDED)
-    status, thread_ended = (0, True) if is_gone(parent, 0) else wait(start(command))
+    status, thread_ended = wait(start(command)) if may_start(parent) else (0, True)
     if is_gone(parent, PARENT_SECONDS if thread_ended else 0):
         clean(folders)
     code = os.waitstatus_to_exitcode(status)

@@ -18,8 +18,14 @@ from threading import Lock
 from waywiser.measure.probe.channel import READ_BYTES
 from waywiser.measure.probe.worker_process import Log, signal_name
 from waywiser.measure.ranks.greeting import Joined, from_line
-from waywiser.measure.ranks.launch_hosts import LaunchHosts
-from waywiser.measure.ranks.launch_start import start_launcher
+from waywiser.measure.ranks.launch_hosts import LaunchHosts, write_hostfile
+from waywiser.measure.ranks.launch_start import (
+    end_keeper,
+    launch_folders,
+    let_start,
+    require_room,
+    start_keeper,
+)
 from waywiser.measure.ranks.launcher import (
     exported_variables,
     launch_command,
@@ -27,9 +33,10 @@ from waywiser.measure.ranks.launcher import (
 )
 from waywiser.measure.ranks.leftovers import (
     abandoned_files,
-    folders,
+    folder_of,
     remove,
 )
+from waywiser.measure.ranks.met_limit import met_limit
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.ranks.rank_end import DistantRank, RankEnd, readable
 from waywiser.measure.ranks.rank_listener import RankListener
@@ -103,23 +110,31 @@ class Launch(Closeable):
         self._hosts = hosts
         self._is_cancelled = is_cancelled
         self._lock = Lock()
+        if hosts is None:
+            require_room(library, ranks)
         with ExitStack() as stack:
             host = hosts.address if hosts else "127.0.0.1"
             # The name of this machine is often an address that only this machine has.
             listener = stack.enter_context(RankListener("" if hosts else host, self.secret))
-            temporary = stack.enter_context(folders(self.secret))
-            self._began = os.stat(temporary).st_ctime
+            temporary = folder_of(self.secret)
             address = f"{host}:{listener.port}:{self.secret}"
-            environment = launch_environment(ranks, address, temporary, hosts=hosts)
+            environment = launch_environment(
+                ranks, address, temporary, hosts=hosts, template=template
+            )
             exported = exported_variables(environment)
             self._words = launch_command(
                 library, command, ranks, template, hosts, temporary, exported
             )
-            self.launcher = start_launcher(self._words, environment, temporary)
-            """The process that started the launcher, and ends as it does."""
+            self.launcher = start_keeper(self._words, environment, temporary)
+            """The process that starts the launcher, and ends as it does."""
+            stack.callback(end_keeper, self.launcher)
             assert self.launcher.stdout is not None
-            stack.enter_context(self.launcher.stdout)
             os.set_blocking(self.launcher.stdout.fileno(), False)
+            stack.enter_context(launch_folders(self.secret))
+            self._began = os.stat(temporary).st_ctime
+            if hosts:
+                write_hostfile(hosts, temporary, library.name)
+            let_start(self.launcher)
             stack.callback(self._end)
             self._connect(listener, seconds)
             self._resources = stack.pop_all()
@@ -256,7 +271,9 @@ class Launch(Closeable):
     def _failure(self, reason: str, kind: type[MpiError] = MpiError) -> MpiError:
         printed = self.printed()
         said = f"; launcher and ranks printed: {printed}" if printed else ""
-        if len(self.ranks) < self._size:
+        if found := met_limit(printed):
+            remedy = found
+        elif len(self.ranks) < self._size:
             remedy = "see whether the launcher starts another command"
         elif not all(rank.joined for rank in self.ranks):
             remedy = f"see whether it is the launcher of {self._library.name}"

@@ -27,16 +27,17 @@ class LaunchHosts(Value, frozen=True):
         return sum(self.slots)
 
 
+def hostfile_of(folder: str) -> str:
+    """The path of the file of hosts in the folder of a launch."""
+    return os.path.join(folder, "hosts")
+
+
 def write_hostfile(hosts: LaunchHosts, folder: str, library: str) -> str:
-    """The path of a file with a host and its slots in each line, as the ``mpiexec`` of the library
-    reads it."""
+    """Writes the file of hosts of a launch: a host and its slots in each line, as the ``mpiexec``
+    of the library reads it. Returns its path."""
     between = " slots=" if library == "Open MPI" else ":"
     lines = (f"{name}{between}{n}\n" for name, n in zip(hosts.names, hosts.slots, strict=True))
-    return _written(folder, "hosts", "".join(lines))
-
-
-def _written(folder: str, name: str, text: str) -> str:
-    path = os.path.join(folder, name)
+    path = hostfile_of(folder)
     with open(path, "w") as file:
-        file.write(text)
+        file.write("".join(lines))
     return path

@@ -13,9 +13,10 @@ from functools import cache
 
 from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT, worker_environment
 from waywiser.measure.ranks.greeting import NODE_VARIABLE, VARIABLE
-from waywiser.measure.ranks.launch_hosts import LaunchHosts, write_hostfile
-from waywiser.measure.ranks.leftovers import shared_folder
+from waywiser.measure.ranks.launch_hosts import LaunchHosts, hostfile_of
+from waywiser.measure.ranks.leftovers import SHARED_MEMORY, shared_folder
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
+from waywiser.measure.ranks.outer_launcher import without_allocation, without_outer_launcher
 
 _AS_ROOT = (
     *("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"),
@@ -76,15 +77,15 @@ def launch_command(
     exported: Sequence[str] = (),
 ) -> list[str]:
     """The words that start so many ranks of a command: by the ``mpiexec`` of the library, or by a
-    template such as ``srun -n {ranks} {command}``. Across ``hosts``, for which files are written
-    into the folder, a template may also have ``{nodes}``, ``{hosts}`` and ``{hostfile}``; the
-    variables ``exported`` get to the ranks there. Raises `MpiError`."""
+    template such as ``srun -n {ranks} {command}``. Across ``hosts``, of which a file is to be in
+    the folder, a template may also have ``{nodes}``, ``{hosts}`` and ``{hostfile}``; the variables
+    ``exported`` get to the ranks there. Raises `MpiError`."""
     values = {"ranks": str(ranks), "command": shlex.join(command)}
     if hosts is not None:
         values |= {
             "nodes": str(len(hosts.names)),
             "hosts": ",".join(hosts.names),
-            "hostfile": write_hostfile(hosts, folder, library.name),
+            "hostfile": hostfile_of(folder),
         }
         template = template or slurm_template(library, hosts)
     exports = _exports(library, exported) if hosts is not None else []
@@ -146,7 +147,13 @@ def _slurm_starts(program: str, kind: str) -> bool:
     """Whether ``srun`` starts ranks that find each other so. What it lists need not load."""
     command = [program, "--overlap", "--nodes=1", "--ntasks=1", f"--mpi={kind}", "true"]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_SLURM_SECONDS, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            timeout=_SLURM_SECONDS,
+            check=False,
+            env=without_outer_launcher(os.environ),
+        )
     except subprocess.TimeoutExpired:
         return False
     return done.returncode == 0
@@ -174,14 +181,20 @@ def launch_environment(
     temporary: str,
     base: Mapping[str, str] = os.environ,
     hosts: LaunchHosts | None = None,
+    template: str = "",
 ) -> dict[str, str]:
     """The environment of a launcher, which its ranks inherit: that of a worker, the ``address`` to
-    connect back to, and the folders of the launch (`waywiser.measure.ranks.leftovers.folders`).
-    What the user has set for the library stays."""
+    connect back to, and the folders of the launch, which may not be made yet
+    (`waywiser.measure.ranks.leftovers.folders`).
+    What the user has set for the library stays, and nothing that an outer launcher has set for its
+    own ranks. The library's own launcher does not see the allocation if all ranks are here."""
+    base = without_outer_launcher(base)
+    if hosts is None and not template:
+        base = without_allocation(base)
     here = max(hosts.slots) if hosts else ranks
     defaults = dict(_FEW_CPUS) if here > len(os.sched_getaffinity(0)) else {}
-    if os.path.isdir(shared := shared_folder(temporary)):
-        defaults |= dict.fromkeys(_SHARED_FOLDERS, shared)
+    if os.access(SHARED_MEMORY, os.W_OK):
+        defaults |= dict.fromkeys(_SHARED_FOLDERS, shared_folder(temporary))
     if os.geteuid() == 0:
         defaults |= dict.fromkeys(_AS_ROOT, "1")
     own = {VARIABLE: address, "TMPDIR": temporary}

@@ -15,7 +15,10 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from waywiser.words.temporary_folder import hold, remove_abandoned
 
 SHARED_MEMORY = "/dev/shm/"
 
@@ -37,17 +40,32 @@ _NAMES = re.compile(
 @contextmanager
 def folders(secret: str) -> Iterator[str]:
     """The folder for temporary files of the launch with that secret. That for shared memory is made
-    too, if there is ``/dev/shm``. Both are gone in the end."""
+    too, if there is ``/dev/shm``. Both are gone in the end. If this process is killed, the next
+    launch of this user removes them. Raises `OSError`."""
     temporary = folder_of(secret)
+    for parent in (os.path.dirname(temporary), SHARED_MEMORY):
+        remove_abandoned(parent, _PREFIX)
     _in_use.add(temporary)
-    os.mkdir(temporary, 0o700)
-    try:
-        with suppress(OSError):
-            os.mkdir(shared_folder(temporary), 0o700)
-        yield temporary
-    finally:
-        remove_folders(temporary)
-        _in_use.discard(temporary)
+    with ExitStack() as held:
+        try:
+            held.callback(os.close, _made(temporary))
+            with suppress(OSError):
+                held.callback(os.close, _made(shared_folder(temporary)))
+            yield temporary
+        finally:
+            remove_folders(temporary)
+            _in_use.discard(temporary)
+
+
+def _made(folder: str) -> int:
+    """Makes a folder; returns a descriptor, and while that is open no launch takes the folder for
+    abandoned. Raises `OSError`."""
+    while True:
+        os.mkdir(folder, 0o700)
+        if (descriptor := hold(Path(folder))) is not None:
+            return descriptor
+        with suppress(OSError):  # another launch removes it before it was held
+            os.rmdir(folder)
 
 
 _in_use: set[str] = set()
@@ -79,14 +97,18 @@ def name_of(secret: str) -> str:
     return _PREFIX + hashlib.sha256(secret.encode()).hexdigest()[:16]
 
 
-def make_folders(temporary: str) -> bool:
-    """Makes both folders of a launch; whether they were missing."""
-    made = False
+def enter_folders(temporary: str) -> bool:
+    """Makes both folders of a launch if they are missing, as on another node than that of the
+    launch, and holds them until this process ends; whether they were missing."""
+    were_missing = False
     for folder in (temporary, shared_folder(temporary)):
         with suppress(OSError):
-            os.mkdir(folder, 0o700)
-            made = True
-    return made
+            try:
+                _made(folder)
+                were_missing = True
+            except FileExistsError:
+                hold(Path(folder))
+    return were_missing
 
 
 def remove_leftovers(secret: str) -> None:

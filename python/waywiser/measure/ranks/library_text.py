@@ -9,14 +9,16 @@ from __future__ import annotations
 import sys
 
 from waywiser.machine import native
+from waywiser.measure.ranks.bridge_file import loaded_bridge
+from waywiser.words import WaywiserError
 
 
 def main() -> int:
     """The command."""
     library = native.load()
     try:
-        print(library.Bridge(sys.argv[1]).library)
-    except library.MessengerError as error:
+        print(loaded_bridge(library, sys.argv[1]).library)
+    except (library.MessengerError, WaywiserError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

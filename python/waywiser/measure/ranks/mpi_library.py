@@ -8,6 +8,7 @@ kept in the user's cache under a name made of its source, the path of ``mpicc``,
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import platform
@@ -15,16 +16,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from waywiser.measure.probe.environment import worker_environment
+from waywiser.measure.ranks.bridge_file import MOST_BYTES, bridge_folder, sha256_of, store_bridge
 from waywiser.words import Value, WaywiserError
-from waywiser.words.atomic_write import replaced_file
-from waywiser.words.user_cache import VARIABLE as CACHE_VARIABLE
-from waywiser.words.user_cache import user_cache
+from waywiser.words.regular_file import read_regular
+from waywiser.words.temporary_folder import TemporaryFolder
+from waywiser.words.trusted_file import UntrustedPath, read_trusted
 
 VARIABLE = "WAYWISER_MPICC"
 """Names the ``mpicc`` to use, if ``--mpicc`` does not."""
@@ -34,6 +37,12 @@ SOURCES = Path(__file__).resolve().parents[2] / "lib" / "mpi"
 
 _SECONDS = 120.0
 """Seconds for a compiler on a slow file system; it takes 0.3 s elsewhere."""
+
+_MOST_TEXT_BYTES = 1 << 16
+"""What is kept beside a bridge has some hundred bytes."""
+
+_NO_ROOM = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
+"""What compilers and linkers print if the folder for temporary files is full."""
 
 _NAME = re.compile(r"\s*(.+?)[\s,:(-]*(?:version[\s:]*|v)?\s*(\d+(?:\.\w+)+)", re.IGNORECASE)
 """Name and version in what a library calls itself: ``Open MPI v5.0.11, package: …``."""
@@ -75,6 +84,12 @@ class MpiLibrary(Value, frozen=True):
         return self._named[1]
 
     @property
+    def needs_shared_memory(self) -> bool:
+        """Whether ranks of one machine end without room in ``/dev/shm``. Open MPI takes another
+        way."""
+        return self.name != "Open MPI"
+
+    @property
     def _named(self) -> tuple[str, str]:
         found = _NAME.match(self.text)
         return (found[1], found[2]) if found else (self.text, "")
@@ -84,23 +99,36 @@ class _Compiled(Value, frozen=True):
     """What is kept beside a bridge, so that no process need load the library to know its name."""
 
     text: str
+    sha256: str
+    """The hash of the bridge: one that is damaged is compiled again."""
 
 
 def find_library(mpicc: str = "", environment: Mapping[str, str] = os.environ) -> MpiLibrary:
     """The MPI library to use, its bridge compiled if it was not. ``mpicc`` is that of ``--mpicc``.
-    Raises `MpiError`, and `CacheError` where there is no place for the bridge."""
+    Raises `MpiError`, and `CacheError` where there is no place for the bridge, or one that other
+    users may write to."""
     found = find_mpicc(mpicc, environment)
-    folder = user_cache(
-        "mpi", "the folder of compiled bridges", f"name a folder with {CACHE_VARIABLE}"
-    )
-    bridge = folder / f"bridge-{_key(found.path)}.so"
+    bridge = bridge_folder() / f"bridge-{_key(found.path)}.so"
     described = bridge.with_suffix(".json")
-    was_cached = bridge.exists() and described.exists()
-    if not was_cached:
-        _compile(found.path, bridge)
-        _describe(found.path, bridge, described)
-    text = msgspec.json.decode(described.read_bytes(), type=_Compiled).text
-    return MpiLibrary(found, str(bridge), text, launcher_beside(found.path), was_cached)
+    compiled = _compiled_before(bridge, described)
+    was_cached = compiled is not None
+    if compiled is None:
+        content = _compile(found.path)
+        store_bridge(bridge, content)
+        text = _library_text(found.path, bridge)
+        compiled = _Compiled(text, hashlib.sha256(content).hexdigest())
+        store_bridge(described, msgspec.json.encode(compiled))
+    return MpiLibrary(found, str(bridge), compiled.text, launcher_beside(found.path), was_cached)
+
+
+def _compiled_before(bridge: Path, described: Path) -> _Compiled | None:
+    """What is kept beside a bridge; None if either file is missing, damaged or not to be trusted:
+    then the bridge is compiled again."""
+    try:
+        kept = msgspec.json.decode(read_trusted(described, _MOST_TEXT_BYTES), type=_Compiled)
+    except (OSError, UntrustedPath, ValueError, RecursionError):
+        return None
+    return kept if sha256_of(str(bridge)) == kept.sha256 else None
 
 
 def find_mpicc(given: str = "", environment: Mapping[str, str] = os.environ) -> Mpicc:
@@ -143,7 +171,11 @@ def _key(mpicc: str) -> str:
     """What the compiled bridge depends on, as a part of a file's name."""
     try:
         shown = subprocess.run(
-            [mpicc, "-show"], capture_output=True, timeout=_SECONDS, check=False
+            [mpicc, "-show"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
         ).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MpiError(f"mpicc does not run: {error}", where=mpicc) from error
@@ -165,22 +197,54 @@ def _source(name: str) -> Path:
     return path
 
 
-def _compile(mpicc: str, bridge: Path) -> None:
-    """Compiles the bridge and renames it into place: others may do the same at this time."""
+def _compile(mpicc: str) -> bytes:
+    """The bridge, compiled in a temporary folder."""
     try:
-        with replaced_file(bridge) as part:
-            command = [mpicc, "-O2", "-fPIC", "-shared", "-o", str(part), str(_source("bridge.c"))]
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=_SECONDS, check=False
-            )
+        with TemporaryFolder("waywiser-mpicc-") as folder:
+            made = folder.path / "bridge.so"
+            command = [mpicc, "-O2", "-fPIC", "-shared", "-o", str(made), str(_source("bridge.c"))]
+            done = _output(command, {**os.environ, "LC_ALL": "C"})
             if done.returncode:
-                raise MpiError(
-                    f"mpicc cannot compile the bridge to MPI: {_first_error(done.stderr)}",
-                    where=mpicc,
-                    remedy="compile any MPI program with it, or name another with --mpicc",
-                )
+                raise _not_compiled(mpicc, done.stderr)
+            if not made.exists():
+                raise MpiError("mpicc ended without an error and wrote no file", where=mpicc)
+            return read_regular(made, MOST_BYTES)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MpiError(f"the bridge to MPI cannot be compiled: {error}", where=mpicc) from error
+
+
+def _not_compiled(mpicc: str, printed: str) -> MpiError:
+    """The error of a compiler that has failed; it needs temporary files."""
+    for line in printed.splitlines():
+        if any(reason in line for reason in _NO_ROOM):
+            return MpiError(
+                "the bridge to MPI cannot be compiled: the folder for temporary files, "
+                f"{tempfile.gettempdir()}, is full: {line.strip()}",
+                where=mpicc,
+                remedy="free space there, or name another folder with TMPDIR",
+            )
+    return MpiError(
+        f"mpicc cannot compile the bridge to MPI: {_first_error(printed)}",
+        where=mpicc,
+        remedy="compile any MPI program with it, or name another with --mpicc",
+    )
+
+
+def _output(
+    command: Sequence[str], environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """What a program prints, in whatever encoding. Raises `OSError` and
+    `subprocess.TimeoutExpired`."""
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=_SECONDS,
+        check=False,
+        env=environment,
+    )
 
 
 def _first_error(text: str) -> str:
@@ -190,18 +254,14 @@ def _first_error(text: str) -> str:
     return next(stated, lines[0] if lines else "it printed nothing")
 
 
-def _describe(mpicc: str, bridge: Path, described: Path) -> None:
-    """Stores what the library calls itself, as a process of its own finds it. A bridge that does
-    not load is removed."""
+def _library_text(mpicc: str, bridge: Path) -> str:
+    """What the library calls itself, as a process of its own finds it. A bridge that does not load
+    is removed."""
     command = [sys.executable, "-m", "waywiser.measure.ranks.library_text", str(bridge)]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-        env=worker_environment(),
-    )
+    try:
+        done = _output(command, worker_environment())
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MpiError(f"the MPI library cannot be tried: {error}", where=mpicc) from error
     if done.returncode:
         bridge.unlink(missing_ok=True)
         lines = done.stderr.strip().splitlines()
@@ -210,5 +270,4 @@ def _describe(mpicc: str, bridge: Path, described: Path) -> None:
             where=mpicc,
             remedy="load the module of this MPI, which sets LD_LIBRARY_PATH",
         )
-    with replaced_file(described) as part:
-        part.write_bytes(msgspec.json.encode(_Compiled(done.stdout.strip())))
+    return done.stdout.strip()

@@ -20,10 +20,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from waywiser.machine.rank_limits import TASKS_REMEDY
 from waywiser.measure.ranks.greeting import NODE_VARIABLE, VARIABLE, Greeting, Joined, to_line
 from waywiser.measure.ranks.leftovers import (
+    enter_folders,
     folder_of,
-    make_folders,
     mapped_files,
     remove,
     remove_folders,
@@ -63,7 +64,10 @@ def stated_rank(environment: Mapping[str, str] = os.environ) -> int:
 def connect_back(environment: Mapping[str, str] = os.environ) -> socket.socket:
     """A socket to the process that launched this one, which knows it from now on. The first thing
     that a rank does. Raises `RankError`."""
-    _end_by_signals()
+    try:
+        _end_by_signals()
+    except RuntimeError as error:
+        raise RankError(str(error), remedy=TASKS_REMEDY) from error
     address, _, secret = environment.get(VARIABLE, "").rpartition(":")
     host, _, port = address.rpartition(":")
     if not port.isdigit() or not secret:
@@ -77,7 +81,7 @@ def connect_back(environment: Mapping[str, str] = os.environ) -> socket.socket:
     for level, name, value in _ALIVE:
         connection.setsockopt(level, name, value)
     os.environ["TMPDIR"] = temporary = folder_of(secret)
-    if make_folders(temporary):  # on another node than that of the launch
+    if enter_folders(temporary):  # on another node than that of the launch
         atexit.register(remove_folders, temporary)
     greeting = Greeting(secret, os.getpid(), stated_rank(environment), own_host(environment))
     connection.sendall(to_line(greeting))

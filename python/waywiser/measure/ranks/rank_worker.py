@@ -20,9 +20,9 @@ from waywiser.machine.native_words import native_machine, native_memory
 from waywiser.measure.probe.protocol import Hello, Ready
 from waywiser.measure.probe.serve import converse
 from waywiser.measure.probe.worker import NativeMeasurer, order_failed, ready_of
-from waywiser.measure.ranks.bridge_file import bridge_here
+from waywiser.measure.ranks.bridge_file import bridge_here, loaded_bridge
 from waywiser.measure.ranks.rank import RankError, connect_back, end_now
-from waywiser.words import Memory, Place
+from waywiser.words import Memory, Place, WaywiserError
 
 
 def joined(hello: Hello, bridge: Any) -> Any:
@@ -51,7 +51,11 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     library = native.load()
-    bridge = library.Bridge(bridge_here(*arguments))
+    try:
+        bridge = loaded_bridge(library, bridge_here(*arguments))
+    except (library.MessengerError, WaywiserError) as error:
+        print(error, file=sys.stderr)
+        return 2
 
     def make(hello: Hello) -> tuple[NativeMeasurer, Ready]:
         messenger = joined(hello, bridge)
