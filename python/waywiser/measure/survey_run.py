@@ -48,7 +48,7 @@ from waywiser.measure.scope import (
     with_nccl,
 )
 from waywiser.measure.who_copies import observe_planned_copies
-from waywiser.profile import Profile, WritableProfile
+from waywiser.profile import NotReadable, NotWritable, Profile, WritableProfile
 from waywiser.profile.planned import resume_command
 from waywiser.profile.profile import is_finished
 from waywiser.words import Value, WaywiserError
@@ -195,8 +195,18 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
             unsupported_paths=(*survey.scope.unsupported_paths, *plan.unsupported_paths),
             command=command,
         )
-        with _removed_if_empty(file), profile:
+        with _removed_if_empty(file), _resumable(), profile:
             _measure(profile, survey.machine, plan, (), watcher, survey.scope.team)
+
+
+@contextmanager
+def _resumable() -> Iterator[None]:
+    """What was finished is stored when a disk is full or fails: a resume goes on."""
+    try:
+        yield
+    except (NotReadable, NotWritable) as error:
+        remedy = f"{error.remedy}, then --resume"
+        raise type(error)(error.what, where=error.where, remedy=remedy) from error
 
 
 @contextmanager
@@ -234,7 +244,8 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
         plan = make_plan(machine, commission.request)
         scope = with_nccl(scope, plan)
         require_same_libraries(machine, scope.machine, file)
-        with WritableProfile.resume(file, run_environment(scope), command=command) as profile:
+        profile = WritableProfile.resume(file, run_environment(scope), command=command)
+        with _resumable(), profile:
             _measure(
                 profile,
                 machine,

@@ -17,6 +17,7 @@ from typing import BinaryIO, NamedTuple, TextIO, cast
 
 from waywiser.profile.errors import ExistingFile, NotWritable
 from waywiser.profile.name import SUFFIX
+from waywiser.profile.write_probe import OBSTACLES, obstacle_of
 from waywiser.words.atomic_write import new_file, replaced_file
 from waywiser.words.regular_file import NotRegular, TooLarge, read_regular
 
@@ -205,6 +206,9 @@ def _explained(path: Path) -> Iterator[None]:
             ) from error
         raise _existing(path, "the file exists and is not overwritten") from error
     except OSError as error:
+        if error.errno in OBSTACLES:
+            obstacle = obstacle_of(error, path)
+            raise NotWritable(obstacle.what, where=str(path), remedy=obstacle.remedy) from error
         raise NotWritable(
             f"cannot be written: {error.strerror or error}",
             where=str(path),

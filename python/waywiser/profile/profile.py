@@ -17,14 +17,7 @@ from waywiser.machine.machine import Machine
 from waywiser.profile.checksum import is_intact
 from waywiser.profile.columns import BadColumn
 from waywiser.profile.errors import MissingProfile, ProfileError
-from waywiser.profile.opening import (
-    Opened,
-    damaged,
-    explained,
-    has_table,
-    open_read_only,
-    open_snapshot,
-)
+from waywiser.profile.opening import Opened, has_table, open_read_only, open_snapshot
 from waywiser.profile.rows import (
     AloneRow,
     LanesRow,
@@ -47,6 +40,7 @@ from waywiser.profile.schema import (
     count_key,
 )
 from waywiser.profile.single_lines import single_line_rows
+from waywiser.profile.sqlite_errors import damaged, explained
 from waywiser.profile.validation import MOST_INDEX, InvalidRecord, are_moments, require_valid
 from waywiser.words import Workload, grouped
 from waywiser.words.closeable import Closeable
