@@ -38,6 +38,7 @@ from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.supervisor import Progress, run_orders
+from waywiser.measure.probe.worker_process import LimitReached
 from waywiser.measure.ranks.world import RankTeam
 from waywiser.measure.scope import (
     MachineSelection,
@@ -201,11 +202,12 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
 
 @contextmanager
 def _resumable() -> Iterator[None]:
-    """What was finished is stored when a disk is full or fails: a resume goes on."""
+    """What was finished is stored when a disk is full or fails, or a limit is met: a resume goes
+    on."""
     try:
         yield
-    except (NotReadable, NotWritable) as error:
-        remedy = f"{error.remedy}, then --resume"
+    except (NotReadable, NotWritable, LimitReached) as error:
+        remedy = ", ".join(filter(None, (error.remedy, "then --resume")))
         raise type(error)(error.what, where=error.where, remedy=remedy) from error
 
 

@@ -45,11 +45,19 @@ from waywiser.profile.validation import MOST_INDEX, InvalidRecord, are_moments, 
 from waywiser.words import Workload, grouped
 from waywiser.words.closeable import Closeable
 from waywiser.words.numbers import whole_number
-from waywiser.words.records import Health, Locality, Samples, Series, Unsupported, Visit
+from waywiser.words.records import (
+    LIMIT,
+    Health,
+    Locality,
+    Samples,
+    Series,
+    Unsupported,
+    Visit,
+)
 
 T = TypeVar("T")
 
-UNFINISHED = ("interrupted",)
+UNFINISHED = ("interrupted", LIMIT)
 """Kinds of failure that a resumed survey measures again. All others are final: what crashed or hung
 would do so again and cost its time-out each time."""
 

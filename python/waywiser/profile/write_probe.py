@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,15 +92,16 @@ def _too_large(path: Path) -> WriteObstacle:
 
 
 def _write_beside(path: Path) -> None:
-    if path.exists():
-        os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+    """Has as many files open as SQLite: the file, its folder, and one beside it."""
     probe = path.with_name(f"{path.name}-probe")  # as long as the name of the journal
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        descriptor = os.open(probe, flags, 0o600)
-    except FileExistsError:  # another reader or writer of the same file looks now
-        return
-    try:
+    with ExitStack() as stack:
+        if path.exists():
+            _opened(path, os.O_WRONLY | os.O_NONBLOCK, stack)
+        _opened(path.parent, os.O_RDONLY | os.O_DIRECTORY, stack)
+        try:
+            descriptor = _opened(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stack)
+        except FileExistsError:  # another reader or writer of the same file looks now
+            return
         os.unlink(probe)
         at, piece = _size(path), os.urandom(_PIECE_BYTES)
         for start in range(at, at + PROBE_BYTES, _PIECE_BYTES):
@@ -108,8 +109,12 @@ def _write_beside(path: Path) -> None:
             while written < len(piece):
                 written += os.pwrite(descriptor, piece[written:], start + written)
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+
+
+def _opened(path: Path, flags: int, stack: ExitStack) -> int:
+    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    stack.callback(os.close, descriptor)
+    return descriptor
 
 
 def _size(path: Path) -> int:
