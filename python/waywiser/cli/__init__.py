@@ -68,13 +68,15 @@ def _main(arguments: Sequence[str] | None) -> int:
 
 def run(arguments: Sequence[str], *, exits: bool = False) -> int:
     """Runs one command line and returns its exit code. ``exits``: then the process ends."""
-    from waywiser.cli import streams
+    from waywiser.cli import signals, streams
     from waywiser.cli.brief import brief_unless_lasting
     from waywiser.cli.call import call
     from waywiser.words import WaywiserError
     from waywiser.words.visible import visible, with_short_quotes
 
     try:
+        if exits:
+            signals.end_by_signals()
         with brief_unless_lasting(arguments, exits=exits):
             code = call(arguments)
         sys.stdout.flush()
@@ -101,7 +103,7 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
         )
         return FAILED
     except Exception as error:
-        if _was_interrupted():
+        if exits and signals.was_interrupted():
             streams.say("waywiser: interrupted\n")
             return INTERRUPTED
         if _names_limit(error):
@@ -115,12 +117,6 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
         else:
             streams.say(_unforeseen(error) + "\n")
         return FAILED
-
-
-def _was_interrupted() -> bool:
-    from waywiser.cli import signals
-
-    return signals.was_interrupted()
 
 
 def _names_limit(error: Exception) -> bool:

@@ -428,7 +428,7 @@ def commission_of(profile: Profile) -> Commission:
     """Raises `SurveyError` for a profile that no survey of this version made."""
     try:
         return msgspec.json.decode(profile.plan_json, type=Commission)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         if tools := imported_from(profile.environment):
             raise SurveyError(
                 f"its numbers are imported from {' and '.join(tools)}: no survey made it",
