@@ -111,16 +111,16 @@ class Campaign:
 
     def _finish(self, process: subprocess.Popen[str]) -> tuple[int, str]:
         try:
-            out, err = process.communicate(timeout=END_SECONDS)
+            _, err = process.communicate(timeout=END_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
-            out, err = process.communicate()
+            _, err = process.communicate()
             self.require(False, f"{process.args}: did not end")
         return process.returncode, err
 
 
 def visits_of(file: Path) -> list[object]:
-    """The stored visits; none without a file. Raises `ProfileError` for a file that is not whole."""
+    """The stored visits; none without a file. Raises `ProfileError` for one that is not whole."""
     if not file.exists():
         return []
     with Profile.open(file) as profile:

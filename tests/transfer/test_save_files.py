@@ -337,27 +337,6 @@ class TestPaths:
         assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
         saving.save_files(tensors, tmp_path / "folder", shard_bytes=2)  # it is empty
 
-    def test_without_an_exchange_an_existing_folder_is_rejected(
-        self, saving: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        tensors = {"a": tensor_of(saving.torch, "U8", (4,))}
-        saving.save_files(tensors, tmp_path / "model", shard_bytes=2)
-        before = (tmp_path / "model" / "model.safetensors").read_bytes()
-
-        class WithoutExchange:
-            def __getattr__(self, name: str) -> Any:
-                if name == "renameat2":
-                    raise AttributeError(name)
-                return getattr(durable_output_libc, name)
-
-        durable_output_libc = durable_output._libc
-        monkeypatch.setattr(durable_output, "_libc", WithoutExchange())
-        with pytest.raises(InvalidTransfer, match=r"cannot exchange.*save to a new folder"):
-            saving.save_files({"b": tensors["a"]}, tmp_path / "model", shard_bytes=2)
-        assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
-        assert os.listdir(tmp_path) == ["model"]
-        saving.save_files(tensors, tmp_path / "new", shard_bytes=2)
-
     def test_files_are_synced_before_they_have_their_name_and_folders_after(
         self, saving: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -375,23 +354,25 @@ class TestPaths:
         noted(
             "fsync", lambda descriptor: _kind(os.readlink(f"/proc/self/fd/{descriptor}"), tmp_path)
         )
-        noted("rename", lambda one, other: other.name)
-        exchange = durable_output._exchange
+        noted("rename", lambda one, other: "a trial" if one.name == "model" else other.name)
+        exchange = durable_output.exchange
 
         def noted_exchange(one: Path, other: Path) -> None:
-            if other.name == "model":
-                done.append("exchange")
+            done.append("exchange")
             exchange(one, other)
 
-        monkeypatch.setattr(durable_output, "_exchange", noted_exchange)
+        monkeypatch.setattr(durable_output, "exchange", noted_exchange)
         tensors = {name: tensor_of(saving.torch, "U8", (4,)) for name in "ab"}
         saving.save_files(tensors, tmp_path / "f")
         assert done == ["fsync unfinished", "rename f", "fsync parent"]
         written = ["fsync file"] * 3 + ["fsync unfinished", "fsync parent"]
-        for put in (["rename model"], ["rename model", "exchange"]):
+        for trial, put in (
+            ([], ["rename model"]),
+            (["rename a trial"], ["rename model", "exchange"]),
+        ):
             done.clear()
             saving.save_files(tensors, tmp_path / "model", shard_bytes=4)
-            assert done == [*written, *put, "fsync parent"]
+            assert done == [*trial, *written, *put, "fsync parent"]
 
 
 def _kind(path: str, parent: Path) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from waywiser.files.file_owner import Owner
 from waywiser.words import temporary_folder
 from waywiser.words.temporary_folder import TemporaryFolder
 
@@ -65,24 +66,28 @@ def test_the_next_one_removes_that_of_a_killed_process_and_no_other(place: Path)
 
 
 def test_a_folder_of_another_user_is_left(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (place / "one-theirs").mkdir()
-    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    theirs = place / f"one-{Owner.of_this_process()._replace(started=1)}-00000000"
+    theirs.mkdir()
+    with monkeypatch.context() as other_user:
+        other_user.setattr(os, "geteuid", lambda: 4711)
+        with TemporaryFolder("one-"):
+            assert theirs.exists()
     with TemporaryFolder("one-"):
-        assert (place / "one-theirs").exists()
+        assert not theirs.exists()
 
 
 def test_a_folder_that_another_start_removes_before_it_is_locked_is_made_again(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock: Callable[[int, Path], bool] = temporary_folder._lock
+    lock: Callable[[Path], int | None] = temporary_folder._locked
     removed: list[Path] = []
 
-    def locked(folder: int, path: Path) -> bool:
+    def locked(path: Path) -> int | None:
         if not removed:
             removed.append(path)
             shutil.rmtree(path)
-        return lock(folder, path)
+        return lock(path)
 
-    monkeypatch.setattr(temporary_folder, "_lock", locked)
+    monkeypatch.setattr(temporary_folder, "_locked", locked)
     with TemporaryFolder("one-") as folder:
         assert list(place.iterdir()) == [folder.path] != removed

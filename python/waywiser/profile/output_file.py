@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple, TextIO, cast
 from waywiser.profile.errors import ExistingFile, NotWritable
 from waywiser.profile.name import SUFFIX
 from waywiser.profile.write_probe import OBSTACLES, obstacle_of
-from waywiser.words.atomic_write import new_file, replaced_file
+from waywiser.words.atomic_write import new_file, replaced_file, try_to_replace
 from waywiser.words.regular_file import NotRegular, TooLarge, read_regular
 
 STANDARD_OUTPUT = "-"
@@ -28,6 +28,8 @@ OTHER_FORMATS = ("csv", "html", "json", "md", "parquet", "pdf", "png", "svg", "t
 
 LIMIT_BYTES = 256 * 2**20
 """Size of an existing file that is read before it is replaced: a report has a few MB a machine."""
+
+_MOUNT_THE_FOLDER = "mount the folder of the file instead of the file, or name a file in a folder"
 
 
 class OutputKind(NamedTuple):
@@ -114,6 +116,7 @@ def require_output(output: str, kind: OutputKind | None = None) -> None:
             return
         if _require_former(path, kind):
             path = path.resolve()
+            try_to_replace(path)
         else:
             with suppress(FileNotFoundError):
                 path.lstat()
@@ -209,10 +212,13 @@ def _explained(path: Path) -> Iterator[None]:
         if error.errno in OBSTACLES:
             obstacle = obstacle_of(error, path)
             raise NotWritable(obstacle.what, where=str(path), remedy=obstacle.remedy) from error
+        is_mounted = error.errno == errno.EBUSY
         raise NotWritable(
-            f"cannot be written: {error.strerror or error}",
+            f"cannot be {'replaced' if is_mounted else 'written'}: {error.strerror or error}",
             where=str(path),
-            remedy="name a file in a folder that exists, is yours and has space",
+            remedy=_MOUNT_THE_FOLDER
+            if is_mounted
+            else "name a file in a folder that exists, is yours and has space",
         ) from error
 
 

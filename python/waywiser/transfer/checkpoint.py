@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -142,18 +143,59 @@ def _sources(path: Path) -> list[_Source]:
 def _folder_sources(folder: Path) -> list[_Source]:
     with _named_errors(folder):
         names = sorted(os.listdir(folder))
+    names = [name for name in names if not name.startswith(".")]  # a killed save may have left some
     indices = [name for name in names if name.endswith(INDEX_SUFFIX)]
     if INDEX_NAME in indices:
         indices = [INDEX_NAME]
     if len(indices) == 1:
-        return _index_sources(folder / indices[0])
+        sources = _index_sources(folder / indices[0])
+        _require_one_of_two(folder, indices[0], names, sources)
+        return sources
     files = [name for name in names if name.endswith(FILE_SUFFIX)]
     if not indices and len(files) == 1:
+        _require_all_shards(folder, files[0])
         return [_Source(folder / files[0])]
     found = f"{len(indices)} indices" if indices else f"no index and {len(files)} safetensors files"
     raise SafetensorsError(
         f"the folder has {found}", where=str(folder), remedy="pass the index or the files by name"
     )
+
+
+def _require_one_of_two(folder: Path, index: str, names: list[str], sources: list[_Source]) -> None:
+    """Raises if the folder has shards and the same checkpoint as a single file: one of them is
+    older, and other programs load the file."""
+    single = index.removesuffix(INDEX_SUFFIX) + FILE_SUFFIX
+    if single not in names or any(source.path.name == single for source in sources):
+        return
+    raise SafetensorsError(
+        f"the folder has {single} and {index}, which lists other files: one of the two is older",
+        where=str(folder),
+        remedy=f"pass {str(folder / single)!r} or {str(folder / index)!r} as paths, "
+        "and remove the other",
+    )
+
+
+def _require_all_shards(folder: Path, file: str) -> None:
+    """Raises for the only shard that is there of several, as after a download that was stopped."""
+    count = shards_of(file)
+    if count > 1:
+        raise SafetensorsError(
+            f"the folder has no index, and {file} is one of {count} shards",
+            where=str(folder),
+            remedy=f"copy all shards and their index, or pass {str(folder / file)!r} for this one",
+        )
+
+
+def shards_of(file: str) -> int:
+    """How many shards the checkpoint has that a file of this name belongs to."""
+    found = re.search(rf"-\d{{5}}-of-(\d{{5}}){re.escape(FILE_SUFFIX)}$", file, re.ASCII)
+    return int(found[1]) if found else 1
+
+
+def listed_files(index: Path) -> frozenset[str]:
+    """The names of the files that an index lists. Raises `SafetensorsError` and
+    `TransferFileError`."""
+    return frozenset(source.path.name for source in _index_sources(index))
 
 
 def _index_sources(index: Path) -> list[_Source]:

@@ -54,7 +54,8 @@ def save(
         _save_file(listed, texts, checked, torch, lambda nbytes: new_file(target, nbytes))
         return
     shards = split_into_shards(listed, _size(shard_bytes))
-    with new_folder(target) as folder:
+    names = [*shards, INDEX_NAME] if len(shards) > 1 else list(shards)
+    with new_folder(target, names) as folder:
         for name, shard in shards.items():
             _save_file(
                 shard, texts, checked, torch, lambda nbytes, name=name: folder.file(name, nbytes)

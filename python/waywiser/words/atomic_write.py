@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
+
+from waywiser.files.attributes import Attributes
+from waywiser.files.replaceable import remove_probe, require_replaceable
+from waywiser.files.unfinished import (
+    remove_leftovers,
+    shortened,
+    sync_folder,
+    unfinished_name,
+)
+
+_SUFFIX = ".part"
 
 
 @contextmanager
@@ -15,40 +27,103 @@ def new_file(path: Path) -> Iterator[Path]:
 
     Raises `FileExistsError` if ``path`` exists, before anything is written and again at the
     end; any other `OSError` if the folder is missing, full or closed. After an error nothing is
-    left. The caller reports errors in its own words.
+    left. What a killed process has left is removed by the next one that writes to ``path``. The
+    caller reports errors in its own words.
     """
-    if os.path.lexists(path):
+    with suppress(FileNotFoundError):
+        os.lstat(path)  # raises for a name that is too long, too
         raise FileExistsError(str(path))
-    with _part(path) as part:
-        yield part
-        _publish(part, path)
+    with _part(path, None) as part:
+        yield part.path
+        part.finish()
+        _publish(part.path, path)
 
 
 @contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
     """Writes like `new_file`, for files that others read while they are replaced: a former
-    one stays as it is until the new one takes its name. Raises `OSError`."""
-    with _part(path) as part:
-        yield part
-        _finish(part)
-        part.replace(path)
+    one stays as it is until the new one takes its name.
+
+    The new one has the mode, the owner, the group and the other attributes of the former one, if
+    the system allows it. Raises `OSError`, before anything is written if the former one cannot be
+    replaced.
+    """
+    try_to_replace(path)
+    with _part(path, Attributes.of(path) if _is_regular(path) else None) as part:
+        yield part.path
+        part.finish()
+        part.path.replace(path)
+
+
+def try_to_replace(path: Path) -> None:
+    """Raises the `OSError` with which `replaced_file` could not replace the file, if there is one.
+    Nothing is written."""
+    if os.path.lexists(path):
+        require_replaceable(path, _unnamed(path))
+
+
+class _Part(NamedTuple):
+    """A file that has no name of its own yet."""
+
+    path: Path
+    made: os.stat_result
+    attributes: Attributes | None
+
+    def finish(self) -> None:
+        """Puts it on the disk. A program that was to write to it may have made another one."""
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            if self.attributes is not None:
+                self.attributes.apply(descriptor)
+            elif os.fstat(descriptor).st_mode != self.made.st_mode:
+                os.fchmod(descriptor, stat.S_IMODE(self.made.st_mode))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager
-def _part(path: Path) -> Iterator[Path]:
+def _part(path: Path, attributes: Attributes | None) -> Iterator[_Part]:
     """An empty file in the same folder, gone at the end where it still has its own name."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    part = Path(name)
+    remove_leftovers(path.parent, _prefix(path), _SUFFIX, remove=_remove, is_locked=False)
+    part = _unnamed(path)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    descriptor = os.open(part, flags, 0o666 if attributes is None else 0o600)
     try:
-        yield part
+        try:
+            if attributes is not None:
+                attributes.apply(descriptor, more=0o600)
+            made = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        yield _Part(part, made, attributes)
     finally:
         with suppress(FileNotFoundError):
             part.unlink()
 
 
+def _prefix(path: Path) -> str:
+    return f".{shortened(path.name)}."
+
+
+def _unnamed(path: Path) -> Path:
+    """A name in the same folder that states who writes. It has no lock: one on NFS would keep out
+    SQLite, which writes profiles."""
+    return path.with_name(unfinished_name(_prefix(path), _SUFFIX))
+
+
+def _remove(leftover: Path) -> None:
+    if leftover.is_dir():
+        remove_probe(leftover)
+    else:
+        leftover.unlink()
+
+
+def _is_regular(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
 def _publish(part: Path, path: Path) -> None:
-    _finish(part)
     try:
         os.link(part, path)  # unlike a rename, a link never replaces what is there
     except FileExistsError:
@@ -58,23 +133,4 @@ def _publish(part: Path, path: Path) -> None:
             raise FileExistsError(str(path)) from None
         part.rename(path)
     with suppress(OSError):  # some file systems do not sync folders
-        _sync(path.parent)
-
-
-def _finish(part: Path) -> None:
-    part.chmod(0o666 & ~_umask())  # mkstemp makes private files
-    _sync(part)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        sync_folder(path.parent)

@@ -1,18 +1,18 @@
 """Temporary folders, of which none stays: the next start removes those of killed processes.
 
-A process holds a lock on its folder, which the kernel drops with the process. So a folder that can
-be locked is nobody's, on whatever process number it was made, in a container too.
+The name of a folder states its process. The process holds a lock on it too, which the kernel drops
+with the process, so that a folder of a container that has ended is known as well.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
+from waywiser.files.file_locks import take_lock
+from waywiser.files.unfinished import remove_leftovers, unfinished_name
 from waywiser.words.closeable import Closeable
 
 
@@ -24,14 +24,13 @@ class TemporaryFolder(Closeable):
     """
 
     def __init__(self, prefix: str) -> None:
-        _remove_abandoned(tempfile.gettempdir(), prefix)
+        place = Path(tempfile.gettempdir())
+        remove_leftovers(place, prefix, remove=_remove, user=os.geteuid())
         self._lock: int | None = None
         while self._lock is None:  # another start may have removed it before it was locked
-            self.path = Path(tempfile.mkdtemp(prefix=prefix))
-            self._lock = _opened(self.path)
-            if self._lock is not None and not _lock(self._lock, self.path):
-                os.close(self._lock)
-                self._lock = None
+            self.path = place / unfinished_name(prefix)
+            self.path.mkdir(mode=0o700)
+            self._lock = _locked(self.path)
 
     def close(self) -> None:
         """Removes it with all that is in it."""
@@ -41,41 +40,22 @@ class TemporaryFolder(Closeable):
             os.close(lock)
 
 
-def _remove_abandoned(parent: str, prefix: str) -> None:
-    """Removes the folders of this user that nobody has locked."""
-    with suppress(OSError), os.scandir(parent) as entries:
-        for entry in entries:
-            if not entry.name.startswith(prefix) or (folder := _opened(Path(entry.path))) is None:
-                continue
-            try:
-                if os.fstat(folder).st_uid == os.geteuid() and _takes_lock(folder):
-                    shutil.rmtree(entry.path, ignore_errors=True)
-            finally:
-                os.close(folder)
+def _remove(leftover: Path) -> None:
+    if leftover.is_dir():
+        shutil.rmtree(leftover, ignore_errors=True)
 
 
-def _opened(path: Path) -> int | None:
-    """A descriptor of a folder; None if there is none."""
+def _locked(path: Path) -> int | None:
+    """A descriptor that holds the lock on a folder that was just made; without one if the file
+    system has no locks. None if another start removes the folder."""
     try:
-        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
         return None
-
-
-def _lock(folder: int, path: Path) -> bool:
-    """Locks a folder that was just made. False if another start removes it."""
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(folder), os.stat(path))
-    except (BlockingIOError, FileNotFoundError):
-        return False
-    except OSError:  # a file system without locks: nobody can lock it, and it is not removed
-        return True
-
-
-def _takes_lock(folder: int) -> bool:
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+        if take_lock(folder) is not False and os.path.samestat(os.fstat(folder), os.stat(path)):
+            return folder
+    except FileNotFoundError:
+        pass
+    os.close(folder)
+    return None

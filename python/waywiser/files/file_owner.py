@@ -18,7 +18,8 @@ _MACHINE = "/etc/machine-id"
 _FIRST_PROCESSES = "pid:[4026531836]"
 """The namespace of processes that a kernel starts with; others are of containers."""
 
-_TEXT = re.compile(r"([0-9a-f]{10})-([0-9a-f]{8})-([0-9a-f]{6})-([0-9]{1,10})-([0-9]{1,20})")
+OWNER_PATTERN = r"[0-9a-f]{10}-[0-9a-f]{8}-[0-9a-f]{6}-[0-9]{1,10}-[0-9]{1,20}"
+"""What the text of an owner is like, as a regular expression."""
 
 
 class Owner(NamedTuple):
@@ -45,10 +46,9 @@ class Owner(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """The owner that a part of a name states; None if it states none."""
-        found = _TEXT.fullmatch(text)
-        if found is None:
+        if re.fullmatch(OWNER_PATTERN, text) is None:
             return None
-        host, boot, namespaces, process, started = found.groups()
+        host, boot, namespaces, process, started = text.split("-")
         return cls(host, boot, namespaces, int(process), int(started))
 
     def __str__(self) -> str:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.files import owner
-from waywiser.files.owner import Owner
+from waywiser.files import file_owner
+from waywiser.files.file_owner import Owner
 
-SHOWN = "from waywiser.files.owner import Owner; print(Owner.of_this_process(), flush=True)"
+SHOWN = "from waywiser.files.file_owner import Owner; print(Owner.of_this_process(), flush=True)"
 
 
 def owner_in_a_child(*prefix: str, then: str = "") -> subprocess.Popen[str]:
@@ -81,7 +81,7 @@ def test_a_process_of_another_boot_has_ended_only_if_the_host_is_surely_this_one
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     former = Owner.of_this_process()._replace(boot="0" * 8)
-    read = owner._read
+    read = file_owner._read
     for machine, namespace, expected in (
         ("0" * 32, "pid:[4026531836]", True),
         ("", "pid:[4026531836]", None),
@@ -89,10 +89,10 @@ def test_a_process_of_another_boot_has_ended_only_if_the_host_is_surely_this_one
     ):
 
         def found_at(path: str, machine: str = machine) -> str:
-            return machine if path == owner._MACHINE else read(path)
+            return machine if path == file_owner._MACHINE else read(path)
 
-        monkeypatch.setattr(owner, "_read", found_at)
-        monkeypatch.setattr(owner, "_namespace", lambda name, found=namespace: found)
+        monkeypatch.setattr(file_owner, "_read", found_at)
+        monkeypatch.setattr(file_owner, "_namespace", lambda name, found=namespace: found)
         assert Owner.of_this_process()._replace(boot=former.boot).has_ended() is expected
 
 
@@ -110,7 +110,7 @@ def test_a_process_of_another_container_is_not_known() -> None:
 
 def test_without_proc_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     own = Owner.of_this_process()
-    monkeypatch.setattr(owner._ProcessState, "of", lambda process: None)
+    monkeypatch.setattr(file_owner._ProcessState, "of", lambda process: None)
     unknown = Owner.of_this_process()
     assert unknown.started == 0
     assert unknown.has_ended() is None and own.has_ended() is None
