@@ -80,8 +80,11 @@ class Campaign:
         return self._finish(self.start(words))
 
     def end(self, words: Sequence[str], number: signal.Signals, after: float) -> tuple[int, str]:
-        """The same of a command that gets a signal after some seconds."""
+        """The same of a command that gets a signal after some seconds; one that can be caught not
+        while Python itself starts, before the first line of the command."""
         process = self.start(words)
+        while number != signal.SIGKILL and process.poll() is None and not catches_signals(process):
+            time.sleep(0.001)
         with suppress(subprocess.TimeoutExpired):
             process.wait(after)
         process.send_signal(number)
@@ -117,6 +120,15 @@ class Campaign:
             _, err = process.communicate()
             self.require(False, f"{process.args}: did not end")
         return process.returncode, err
+
+
+def catches_signals(process: subprocess.Popen[str]) -> bool:
+    """Whether the command has its handlers of signals."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+            if line.startswith("SigCgt:"):
+                return bool(int(line.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+    return False
 
 
 def visits_of(file: Path) -> list[object]:
@@ -233,7 +245,7 @@ def end_verbs(campaign: Campaign, count: int) -> None:
             (campaign.folder / name).unlink(missing_ok=True)
         for number in range(count):
             sent = campaign.dice.choice(GENTLE)
-            after = campaign.dice.uniform(0.08, 1.5)
+            after = campaign.dice.uniform(0.0, 1.5)
             code, err = campaign.end((verb, *others), sent, after)
             what = f"{verb} {number}, {sent.name} after {after:.2f} s"
             campaign.ends[f"{verb} {code}"] += 1

@@ -43,7 +43,7 @@ def run(path: Path, statement: str) -> Path:
         ("run", "\n)", f",\n CHECK ({HEAVY})\n)"),
         ("health", "checksum INTEGER NOT NULL", f"checksum INTEGER CHECK ({HEAVY}) NOT NULL"),
         ("plan", "one = 1", f"one = 1 AND {HEAVY}"),
-        ("environment", "run INTEGER", f"more INTEGER DEFAULT ({HEAVY}), run INTEGER"),
+        ("environment", "json TEXT NOT NULL", f"json TEXT DEFAULT ({HEAVY}) NOT NULL"),
     ],
 )
 def test_a_statement_of_somebody_else_runs_neither_when_read_nor_when_written(

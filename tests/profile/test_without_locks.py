@@ -52,8 +52,9 @@ opening.BUSY_SECONDS = 600.0
 path = Path(sys.argv[1])
 with Profile.open(path) as profile:
     print(len(list(profile.visits())))
+    machine = profile.machine
 for make in (lambda: WritableProfile.resume(path, {}),
-             lambda: WritableProfile.create(path.with_name("new.wwp"), profile.machine, {})):
+             lambda: WritableProfile.create(path.with_name("new.wwp"), machine, {})):
     try:
         make()
     except ProfileError as error:

@@ -55,6 +55,8 @@ def explained(path: Path, part: Path | None = None) -> Iterator[None]:
     the file that is written meanwhile, which gets the name ``path`` at the end."""
     try:
         yield
+    except sqlite3.ProgrammingError:  # a mistake of the caller, as a connection that is closed
+        raise
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _meaning(error, path, part or path) from error
 
