@@ -19,7 +19,7 @@ import waywiser
 from measure.plan import scripted_native
 from measure.plan.machines import machine
 from waywiser import cli
-from waywiser.cli.survey import stopped_by_signals
+from waywiser.cli.signals import ENDING, stopped_by_signals
 from waywiser.machine import native
 from waywiser.measure import scope
 from waywiser.words import WaywiserError
@@ -250,12 +250,13 @@ def test_ctrl_c_before_a_verb_begins_is_no_traceback(
     def fail() -> None:
         raise KeyboardInterrupt
 
-    ignored: list[int] = []
+    set_to: dict[int, object] = {}
     monkeypatch.setattr("waywiser.cli.streams.prepare", fail)
-    monkeypatch.setattr(signal, "signal", lambda number, _: ignored.append(number))
+    monkeypatch.setattr(signal, "signal", set_to.__setitem__)
     with pytest.raises(SystemExit) as ended:
         cli.main(["list"])
-    assert (ended.value.code, ignored) == (130, [signal.SIGINT])
+    assert ended.value.code == 130
+    assert {number: set_to[number] for number in ENDING} == dict.fromkeys(ENDING, signal.SIG_IGN)
     assert one_line(capsys) == "waywiser: interrupted\n"
 
 

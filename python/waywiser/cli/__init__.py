@@ -33,49 +33,57 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command ``waywiser``; always raises `SystemExit`."""
-    try:
-        from waywiser.cli import build_folders, streams
+    from waywiser.cli import signals
 
-        streams.prepare()
-        words = sys.argv[1:] if arguments is None else arguments
-        if len(words) == 1 and (folder := build_folders.folder(words[0])):
-            # Builds ask this while they are configured: they do not wait for the verbs to load.
-            code = _print_line(folder)
-        else:
-            code = run(words, exits=True)
+    try:
+        signals.end_by_signals()
+        code = _main(arguments)
+        if signals.was_interrupted():  # a library may have taken it for an error of its own
+            code = INTERRUPTED
+        signals.ignore_signals()
     except KeyboardInterrupt:
         # Before the verb began, or again after the first interruption was answered.
         sys.stderr.write("waywiser: interrupted\n")
         code = INTERRUPTED
-    if code == INTERRUPTED:
-        _ignore_interrupts()
+        signals.ignore_signals()
     sys.exit(code)
 
 
-def _ignore_interrupts() -> None:
-    """Ignores Ctrl-C until the process ends: one more would end it by the signal, not with 130."""
-    import signal
+def _main(arguments: Sequence[str] | None) -> int:
+    try:
+        from waywiser.cli import build_folders, memory_guard, streams
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Python keeps in mind that an `exec` of a text, as dataclasses have, was interrupted, and ends
-    # by the signal whatever the exit code is. The next `exec` clears that.
-    exec("")
+        streams.prepare()
+        memory_guard.guard_memory()
+        words = sys.argv[1:] if arguments is None else arguments
+        if len(words) == 1 and (folder := build_folders.folder(words[0])):
+            # Builds ask this while they are configured: they do not wait for the verbs to load.
+            return _print_line(folder)
+        return run(words, exits=True)
+    except (OSError, MemoryError, ImportError) as error:
+        if _names_limit(error):
+            return FAILED
+        raise
 
 
 def run(arguments: Sequence[str], *, exits: bool = False) -> int:
     """Runs one command line and returns its exit code. ``exits``: then the process ends."""
-    from waywiser.cli import streams
+    from waywiser.cli import signals, streams
     from waywiser.cli.brief import brief_unless_lasting
     from waywiser.cli.call import call
     from waywiser.words import WaywiserError
     from waywiser.words.visible import visible, with_short_quotes
 
     try:
+        if exits:
+            signals.end_by_signals()
         with brief_unless_lasting(arguments, exits=exits):
             code = call(arguments)
         sys.stdout.flush()
         return code
     except WaywiserError as error:
+        if _names_limit(error):
+            return FAILED
         line = with_short_quotes(visible(str(error)))
         streams.say(f"waywiser: error: {line}\n")
         return error.exit_code
@@ -95,6 +103,11 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
         )
         return FAILED
     except Exception as error:
+        if exits and signals.was_interrupted():
+            streams.say("waywiser: interrupted\n")
+            return INTERRUPTED
+        if _names_limit(error):
+            return FAILED
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             return _not_written(error)
         if os.environ.get(DEBUG_VARIABLE) == "1":
@@ -104,6 +117,21 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
         else:
             streams.say(_unforeseen(error) + "\n")
         return FAILED
+
+
+def _names_limit(error: Exception) -> bool:
+    """Whether an error comes from a limit of the system, which is then named."""
+    try:
+        from waywiser.machine.met_limit import met_limit
+
+        named = met_limit(error)
+        limit = None if named is None else str(named)
+    except (MemoryError, OSError, ImportError):  # not even the file that names it can be read
+        limit = str(error)
+    if limit is None:
+        return False
+    sys.stderr.write(f"waywiser: error: {limit}\n")
+    return True
 
 
 def _print_line(text: object) -> int:

@@ -44,8 +44,8 @@ def simulate(
     """
     from waywiser.cli.progress import watcher
     from waywiser.cli.show import show_profile
+    from waywiser.cli.signals import stopped_by_signals
     from waywiser.cli.streams import say
-    from waywiser.cli.survey import stopped_by_signals
     from waywiser.measure.simulated_survey import prepare_simulation, start_simulation
     from waywiser.model.whatif import Change, MachineChanges
     from waywiser.profile.output_file import require_output, require_profile_name
@@ -74,8 +74,8 @@ def simulate_nights(
     """Surveys a simulated machine every night, into profiles named by host and day. Raises
     `WaywiserError`: none of the profiles may exist."""
     from waywiser.cli.app import parse_fraction
+    from waywiser.cli.signals import stopped_by_signals
     from waywiser.cli.streams import say
-    from waywiser.cli.survey import stopped_by_signals
     from waywiser.measure.simulated_nights import moments, simulate_night
     from waywiser.measure.simulated_survey import prepare_simulation
     from waywiser.model.whatif import MachineChanges

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from types import FrameType
 
 from waywiser.cli.progress import watcher
+from waywiser.cli.signals import stopped_by_signals
 from waywiser.cli.streams import print_json, put_line, say
 from waywiser.doctor.situation import Situation
 from waywiser.machine.cpu_load import present_load
@@ -46,6 +45,7 @@ from waywiser.report.views.unsupported import reasons_of, unsupported_words
 from waywiser.words import format_bytes
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count, format_seconds
+from waywiser.words.records import LIMIT
 from waywiser.words.sizes_in_text import with_units
 
 _MIB = 2**20
@@ -243,30 +243,6 @@ def _curves(plan: Plan) -> Iterator[str]:
         yield f"  {with_units(text)}: {count}, {time}"
 
 
-@contextmanager
-def stopped_by_signals() -> Iterator[None]:
-    """A scheduler or a closed terminal stops a survey as Ctrl-C does: stored, resumable. Signals
-    that follow the first do not disturb the end of the survey, and ignored ones stay ignored."""
-    stopping = False
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal stopping
-        if not stopping:
-            stopping = True
-            raise KeyboardInterrupt
-
-    before = {
-        number: signal.signal(number, stop)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) != signal.SIG_IGN
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _show(file: Path, *, json: bool) -> None:
     from waywiser.cli.show import show_profile
 
@@ -281,19 +257,21 @@ def require_measured(file: Path) -> None:
     from waywiser.profile import Profile
 
     with Profile.open(file) as profile:
-        reasons = [
-            visit.failure.reason if visit.failure is not None else ""
+        failures = [
+            visit.failure
             for visit in profile.visit_rows()
             if visit.stop != "skipped"
             and (visit.failure is None or visit.failure.kind != UNSUPPORTED)
         ]
-    failed = Counter(filter(None, reasons))
-    if 2 * failed.total() <= len(reasons):
+    failed = Counter((each.kind, each.reason) for each in failures if each is not None)
+    if 2 * failed.total() <= len(failures):
         return
-    ((reason, _),) = failed.most_common(1)
+    (((kind, reason), _),) = failed.most_common(1)
+    what = f"{failed.total()} of {count(len(failures), 'visit')} failed, most often: "
+    if kind == LIMIT:
+        raise SurveyError(f"{what}{reason}", where=str(file), remedy="raise it, then --resume")
     raise SurveyError(
-        f"{failed.total()} of {count(len(reasons), 'visit')} failed, most often: "
-        f"{textwrap.shorten(reason, MOST_OF_REASON)}",
+        f"{what}{textwrap.shorten(reason, MOST_OF_REASON)}",
         where=str(file),
         remedy="if the native module is older than the Python files, build it again; "
         f"waywiser show {file} lists the reasons",

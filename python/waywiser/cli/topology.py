@@ -40,7 +40,7 @@ def topology(
         show the machine of a profile
     """
     from waywiser.profile import Profile
-    from waywiser.profile.opening import is_profile
+    from waywiser.profile.header import is_profile
 
     if file is not None and xml is not None:
         raise typer.BadParameter("name one file, without --xml")

@@ -18,8 +18,8 @@ from waywiser.cli.progress import (
     is_live,
     redraw,
 )
+from waywiser.cli.signals import stopped_by_signals
 from waywiser.cli.streams import print_json, put_line, say
-from waywiser.cli.survey import stopped_by_signals
 from waywiser.machine.machine import machine_line
 from waywiser.measure.option import stored
 from waywiser.measure.probe.supervisor import Progress

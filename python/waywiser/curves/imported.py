@@ -52,7 +52,7 @@ class _Plan(msgspec.Struct):
 def _recorded(plan_json: str) -> dict[str, list[_Origin]]:
     try:
         return msgspec.json.decode(plan_json, type=_Plan).imported
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return {}  # it says less of where its blocks are from; they are what they are
 
 

@@ -132,7 +132,7 @@ def _load_json(data: bytes, file: str | Path) -> Capture:
                 remedy="use a newer waywiser",
             )
         capture = msgspec.json.decode(data, type=Capture)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CaptureError(f"not a capture: {error}", where=where) from error
     read_xml(capture.hwloc, where=f"{where}, its hwloc XML")
     return capture

@@ -250,7 +250,7 @@ def _request_of(profile: Profile) -> Request:
         return Request()
     try:
         return msgspec.convert(msgspec.json.decode(profile.plan_json)["request"], Request)
-    except (msgspec.MsgspecError, KeyError, TypeError):
+    except (msgspec.MsgspecError, KeyError, TypeError, RecursionError):
         return Request(
             stored.preset or Request().preset, stored.only, stored.sizes, stored.workloads
         )

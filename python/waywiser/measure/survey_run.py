@@ -38,6 +38,7 @@ from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.supervisor import Progress, run_orders
+from waywiser.measure.probe.worker_process import LimitReached
 from waywiser.measure.ranks.world import RankTeam
 from waywiser.measure.scope import (
     MachineSelection,
@@ -48,7 +49,7 @@ from waywiser.measure.scope import (
     with_nccl,
 )
 from waywiser.measure.who_copies import observe_planned_copies
-from waywiser.profile import Profile, WritableProfile
+from waywiser.profile import NotReadable, NotWritable, Profile, WritableProfile
 from waywiser.profile.planned import resume_command
 from waywiser.profile.profile import is_finished
 from waywiser.words import Value, WaywiserError
@@ -195,8 +196,19 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
             unsupported_paths=(*survey.scope.unsupported_paths, *plan.unsupported_paths),
             command=command,
         )
-        with _removed_if_empty(file), profile:
+        with _removed_if_empty(file), _resumable(), profile:
             _measure(profile, survey.machine, plan, (), watcher, survey.scope.team)
+
+
+@contextmanager
+def _resumable() -> Iterator[None]:
+    """What was finished is stored when a disk is full or fails, or a limit is met: a resume goes
+    on."""
+    try:
+        yield
+    except (NotReadable, NotWritable, LimitReached) as error:
+        remedy = ", ".join(filter(None, (error.remedy, "then --resume")))
+        raise type(error)(error.what, where=error.where, remedy=remedy) from error
 
 
 @contextmanager
@@ -234,7 +246,8 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
         plan = make_plan(machine, commission.request)
         scope = with_nccl(scope, plan)
         require_same_libraries(machine, scope.machine, file)
-        with WritableProfile.resume(file, run_environment(scope), command=command) as profile:
+        profile = WritableProfile.resume(file, run_environment(scope), command=command)
+        with _resumable(), profile:
             _measure(
                 profile,
                 machine,
@@ -415,7 +428,7 @@ def commission_of(profile: Profile) -> Commission:
     """Raises `SurveyError` for a profile that no survey of this version made."""
     try:
         return msgspec.json.decode(profile.plan_json, type=Commission)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         if tools := imported_from(profile.environment):
             raise SurveyError(
                 f"its numbers are imported from {' and '.join(tools)}: no survey made it",

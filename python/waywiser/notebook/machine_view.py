@@ -15,7 +15,7 @@ from waywiser.machine.system_files import format_list
 from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.profile_view import ProfileView
 from waywiser.profile import Profile
-from waywiser.profile.opening import is_profile
+from waywiser.profile.header import is_profile
 from waywiser.words.visible import visible
 
 NUMA_TYPES: dict[str, type] = {

@@ -29,6 +29,7 @@ from waywiser.profile.errors import (
     MissingProfile,
     NewerProfile,
     NotAProfile,
+    NotReadable,
     NotWritable,
     OlderProfile,
     ProfileError,

@@ -17,6 +17,7 @@ from waywiser.profile.cluster_validation import (
 )
 from waywiser.profile.errors import DamagedProfile, MissingProfile, NotAProfile, NotWritable
 from waywiser.profile.validation import InvalidRecord
+from waywiser.profile.write_probe import OBSTACLES, obstacle_of
 from waywiser.words.atomic_write import replaced_file
 from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest
 from waywiser.words.regular_file import open_regular, read_regular, why_not_read
@@ -150,6 +151,9 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in OBSTACLES:
+            obstacle = obstacle_of(error, path)
+            raise NotWritable(obstacle.what, where=str(path), remedy=obstacle.remedy) from error
         raise NotWritable(
             f"cannot be written: {error.strerror or error}",
             where=str(path),

@@ -29,6 +29,10 @@ class NewerProfile(ProfileError):
     """Written by a later version of the schema than this program reads."""
 
 
+class NotReadable(ProfileError):
+    """The disk, the network or another program keeps the file from being read."""
+
+
 class NotWritable(ProfileError):
     """The file, its folder or its disk does not take what is to be written."""
 

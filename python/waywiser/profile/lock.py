@@ -14,7 +14,9 @@ import os
 import struct
 from pathlib import Path
 
+from waywiser.files.file_locks import has_range_locks
 from waywiser.profile.errors import LockedProfile, NotWritable
+from waywiser.profile.sqlite_errors import no_locks
 
 _OFFSET = 2**62
 _FLOCK = "hhqqi4x"  # struct flock of 64-bit Linux: type, whence, start, len, pid
@@ -24,7 +26,7 @@ def lock(path: Path) -> int:
     """Takes the lock; returns the descriptor that holds it until it is closed.
 
     Raises `LockedProfile` if another survey has it, `NotWritable` if the file may not be
-    opened for writing. A file system that knows no locks goes without.
+    opened for writing, or its file system has no locks: SQLite needs them too.
     """
     try:
         handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -45,4 +47,7 @@ def lock(path: Path) -> int:
                 where=str(path),
                 remedy="wait until that one ends, or survey into another file with -o",
             ) from error
+        if not has_range_locks(handle):
+            os.close(handle)
+            raise no_locks(path) from error
     return handle

@@ -1,32 +1,25 @@
-"""Opens a profile's database, and says in one line what is wrong with a file that is none.
+"""Opens a profile's database, whoever made it and wherever it is.
 
-Other people's files are opened read-only, also in folders that may not be written, and also when
-a killed survey left its half-made commit beside them.
+Other people's files are opened read-only, also in folders that may not be written, on file systems
+without locks, and also when a killed survey left its half-made commit beside them.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
-import struct
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from waywiser.profile.errors import (
-    DamagedProfile,
-    MissingProfile,
-    NewerProfile,
-    NotAProfile,
-    NotWritable,
-    OlderProfile,
-    ProfileError,
-)
-from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
-from waywiser.words.regular_file import NotRegular, open_regular, why_not_read
+from waywiser.files.file_locks import has_range_locks
+from waywiser.profile.errors import NotReadable, NotWritable
+from waywiser.profile.header import stated_bytes
+from waywiser.profile.known_statements import unknown_entry, unreadable_table
+from waywiser.profile.quiet_copy import copy_quietly, not_copied
+from waywiser.profile.sqlite_errors import damaged, explained, is_final, no_locks
+from waywiser.words.regular_file import open_regular, require_regular, why_not_read
 from waywiser.words.temporary_folder import TemporaryFolder
 
 BUSY_SECONDS = 20.0
@@ -35,38 +28,8 @@ BUSY_SECONDS = 20.0
 CHECKED_BYTES = 32 * 2**20
 """Files up to this size are checked page by page when opened: it takes under a second."""
 
-_MAGIC = b"SQLite format 3\0"
-_XZ = b"\xfd7zXZ\0"
-_POLICY = b'"waywiser-policy"'
-"""A text in the first line of a policy file (docs/policy.md)."""
-_HEADER_BYTES = 100
-_REMEDY = "name a file that waywiser survey made"
-
-
-def is_profile(path: Path) -> bool:
-    """Whether the file begins as profiles do; no, if it cannot be read."""
-    try:
-        with open_regular(path) as descriptor:
-            return os.read(descriptor, len(_MAGIC)) == _MAGIC
-    except OSError:
-        return False
-
-
-def stated_bytes(path: Path) -> int:
-    """The size that the first 100 bytes of the file state: page size times page count (SQLite's
-    file format, section 1.3). Raises `MissingProfile`, `NotAProfile`, `OlderProfile`, or
-    `NewerProfile`."""
-    where, data = str(path), _first_bytes(path)
-    page_size, pages, version, application_id = struct.unpack_from(">H10xI28xI4xI", data, 16)
-    if application_id != APPLICATION_ID:
-        raise NotAProfile("is another program's database", where=where, remedy=_REMEDY)
-    if version != SCHEMA_VERSION:
-        what = f"is a profile of version {version}; this program reads version {SCHEMA_VERSION}"
-        if version > SCHEMA_VERSION:
-            raise NewerProfile(what, where=where, remedy="update Waywiser")
-        remedy = "survey the machine again, or read it with the Waywiser that made it"
-        raise OlderProfile(what, where=where, remedy=remedy)
-    return int((65536 if page_size == 1 else page_size) * pages)
+_LONGEST_STATEMENT = 2**20
+"""Bytes of a statement that SQLite parses; that of the largest table has 3,000."""
 
 
 def has_table(connection: sqlite3.Connection, name: str) -> bool:
@@ -74,75 +37,6 @@ def has_table(connection: sqlite3.Connection, name: str) -> bool:
     query = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
     ((tables,),) = connection.execute(query, (name,)).fetchall()
     return bool(tables)
-
-
-def _first_bytes(path: Path) -> bytes:
-    """The header of a database, unread. Raises `MissingProfile` and `NotAProfile`."""
-    where = str(path)
-    try:
-        with open_regular(path) as descriptor:
-            data = os.read(descriptor, _HEADER_BYTES)
-    except FileNotFoundError:
-        if where == "-":
-            raise MissingProfile(
-                "a profile cannot be read from standard input", remedy="name a file"
-            ) from None
-        raise MissingProfile(
-            "there is no such file", where=where, remedy="waywiser survey -o FILE makes one"
-        ) from None
-    except OSError as error:
-        raise NotAProfile(
-            why_not_read(error),
-            where=where,
-            remedy=_REMEDY if isinstance(error, NotRegular) else "ask its owner",
-        ) from error
-    if not data:
-        raise NotAProfile("the file is empty", where=where, remedy=_REMEDY)
-    if len(data) < _HEADER_BYTES or not data.startswith(_MAGIC):
-        if data.startswith(_XZ):
-            raise NotAProfile("is compressed", where=where, remedy="unpack it with xz -dk")
-        if _POLICY in data:
-            raise NotAProfile("is a policy, and no profile", where=where, remedy=_REMEDY)
-        raise NotAProfile("is not a profile", where=where, remedy=_REMEDY)
-    return data
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turns SQLite's errors into this package's, with the file's name and the remedy."""
-    try:
-        yield
-    except (sqlite3.Error, UnicodeDecodeError) as error:
-        text = str(error)
-        where = str(path)
-        if "locked" in text or "busy" in text:
-            raise ProfileError(
-                "is busy", where=where, remedy="another program holds it: close that, try again"
-            ) from error
-        if "full" in text:
-            raise NotWritable(
-                "the disk is full", where=where, remedy="make space, then --resume"
-            ) from error
-        if "readonly" in text or "unable to open" in text:
-            raise NotWritable(
-                f"cannot be written: {text}",
-                where=where,
-                remedy="both the file and its folder must be writable",
-            ) from error
-        raise damaged(path, text) from error
-
-
-def damaged(path: Path, detail: str) -> DamagedProfile:
-    """The error for a profile that does not read, recognises a truncated one by its size."""
-    stated, size = stated_bytes(path), path.stat().st_size
-    if size < stated:
-        detail = f"truncated: it has {size} bytes of {stated}"
-    readable = " ".join("".join(c if c.isprintable() else " " for c in detail).split())
-    return DamagedProfile(
-        f"the profile is damaged ({readable})",
-        where=str(path),
-        remedy="copy it again, or survey again",
-    )
 
 
 class Opened(NamedTuple):
@@ -162,6 +56,7 @@ class Opened(NamedTuple):
 def open_read_only(path: Path) -> Opened:
     """A checked connection that cannot write. Raises every `ProfileError` of a bad file."""
     stated_bytes(path)
+    _require_regular_journal(path)
     with explained(path):
         opened = _connect_read_only(path)
         try:
@@ -176,6 +71,7 @@ def open_snapshot(path: Path) -> Opened:
     """Opens a profile within one transaction, and without a check of every page: half the cost for
     a reader of thousands of small files. Each row is checked when it is read, as always."""
     stated = stated_bytes(path)
+    _require_regular_journal(path)
     with explained(path):
         opened = _connect_read_only(path)
         try:
@@ -190,10 +86,20 @@ def open_snapshot(path: Path) -> Opened:
 
 
 def open_writable(path: Path) -> sqlite3.Connection:
-    """A checked connection that writes; a commit that a kill cut short is rolled back."""
+    """A checked connection that writes; a commit that a kill cut short is rolled back. Raises
+    `NotWritable` for tables that Waywiser did not make: what is in them may run when a row is
+    written, or when the file is checked."""
     stated_bytes(path)
+    _require_regular_journal(path)
+    if not has_locks(path):
+        raise no_locks(path)
     with explained(path):
         connection = _connect(path, "mode=rw")
+        try:
+            _require_known(connection, path)
+        except BaseException:
+            connection.close()
+            raise
         _check(connection, path, "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON")
         return connection
 
@@ -201,43 +107,88 @@ def open_writable(path: Path) -> sqlite3.Connection:
 def _connect(path: Path, options: str) -> sqlite3.Connection:
     address = f"file:{quote(os.fsencode(path.absolute()))}?{options}"
     connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _LONGEST_STATEMENT)
     connection.execute("PRAGMA trusted_schema = OFF")  # the file may come from anyone
     connection.execute("PRAGMA cell_size_check = ON")
     return connection
 
 
+_locks: dict[tuple[int, str], bool] = {}
+"""Whether the file systems of folders have locks, by number of the device and folder."""
+
+
+def has_locks(path: Path) -> bool:
+    """Whether the file system of a profile has locks: tried once for each folder. Raises
+    `OSError`."""
+    with open_regular(path) as descriptor:
+        key = os.fstat(descriptor).st_dev, os.path.dirname(os.path.abspath(path))
+        if key not in _locks:
+            _locks[key] = has_range_locks(descriptor)
+        return _locks[key]
+
+
+def _journal(path: Path) -> Path:
+    return path.with_name(path.name + "-journal")
+
+
+def _require_regular_journal(path: Path) -> None:
+    """SQLite would wait for a FIFO that has the name of the journal. Raises `NotReadable`."""
+    for companion in (_journal(path), path.with_name(path.name + "-wal")):
+        try:
+            with suppress(FileNotFoundError):
+                require_regular(companion)
+        except OSError as error:
+            raise NotReadable(
+                why_not_read(error), where=str(companion), remedy="remove it to read the profile"
+            ) from error
+
+
+def _require_known(connection: sqlite3.Connection, path: Path) -> None:
+    if found := unknown_entry(connection):
+        raise NotWritable(
+            f"is not written to: {found}", where=str(path), remedy="survey into a new file with -o"
+        )
+
+
 def _connect_read_only(path: Path) -> Opened:
-    """SQLite does not read past a hot journal, which a kill in the middle of a commit leaves, and
-    may not roll it back through a read-only connection. Roll back in place where this user may
-    write, as the next resume would; else in a private copy."""
+    """SQLite does not read without locks, nor past a hot journal, which a kill in the middle of a
+    commit leaves, and may not roll it back through a read-only connection. Roll back in place
+    where this user may write, as the next resume would; else in a private copy."""
+    if not has_locks(path):
+        return _open_copy(path)
     connection = _connect(path, "mode=ro")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return Opened(connection)
     except sqlite3.OperationalError as error:
         connection.close()
-        if "malformed" in str(error) or "locked" in str(error):
+        if is_final(error):
             raise
-    journal = path.with_name(path.name + "-journal")
-    if not journal.exists():
-        # the folder or the file system does not even take read locks
-        return Opened(_connect(path, "mode=ro&immutable=1"))
-    with suppress(sqlite3.OperationalError):
-        _roll_back(path)
-        return Opened(_connect(path, "mode=ro"))
+    if _journal(path).exists():
+        with suppress(sqlite3.OperationalError):
+            _roll_back(path, "mode=rw")
+            return Opened(_connect(path, "mode=ro"))
+    return _open_copy(path)
+
+
+def _open_copy(path: Path) -> Opened:
+    """A private copy, in which a commit that was cut short is rolled back."""
     with ExitStack() as stack:
-        folder = stack.enter_context(TemporaryFolder("waywiser-copy-"))
-        copy = folder.path / path.name
-        shutil.copyfile(path, copy)
-        shutil.copyfile(journal, copy.with_name(copy.name + "-journal"))
-        _roll_back(copy)
-        opened = Opened(_connect(copy, "mode=ro"), folder)
+        try:
+            folder = stack.enter_context(TemporaryFolder("waywiser-copy-"))
+        except OSError as error:
+            raise not_copied(path, error) from error
+        copy = folder.path / "copy"
+        copy_quietly(path, copy)
+        if _journal(copy).exists():
+            _roll_back(copy, "mode=rw&nolock=1")
+        opened = Opened(_connect(copy, "mode=ro&immutable=1"), folder)
         stack.pop_all()
         return opened
 
 
-def _roll_back(path: Path) -> None:
-    connection = _connect(path, "mode=rw")
+def _roll_back(path: Path, options: str) -> None:
+    connection = _connect(path, options)
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     finally:
@@ -279,16 +230,8 @@ def _require_columns(connection: sqlite3.Connection, path: Path) -> None:
     statements = tuple(connection.execute(query).fetchall())
     if statements in _complete:
         return
-    names = [(table.name, column) for table in TABLES for column in table.names]
-    present = set(
-        connection.execute(
-            "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c"
-            " WHERE m.type = 'table'"
-        )
-    )
-    missing = [f"{table}.{column}" for table, column in names if (table, column) not in present]
-    if missing:
-        raise damaged(path, f"{missing[0]} is missing")
+    if wrong := unreadable_table(connection):
+        raise damaged(path, wrong)
     if len(_complete) < MOST_COMPLETE:
         _complete.add(statements)
 

@@ -17,6 +17,7 @@ from typing import BinaryIO, NamedTuple, TextIO, cast
 
 from waywiser.profile.errors import ExistingFile, NotWritable
 from waywiser.profile.name import SUFFIX
+from waywiser.profile.write_probe import OBSTACLES, obstacle_of
 from waywiser.words.atomic_write import new_file, replaced_file, try_to_replace
 from waywiser.words.regular_file import NotRegular, TooLarge, read_regular
 
@@ -208,6 +209,9 @@ def _explained(path: Path) -> Iterator[None]:
             ) from error
         raise _existing(path, "the file exists and is not overwritten") from error
     except OSError as error:
+        if error.errno in OBSTACLES:
+            obstacle = obstacle_of(error, path)
+            raise NotWritable(obstacle.what, where=str(path), remedy=obstacle.remedy) from error
         is_mounted = error.errno == errno.EBUSY
         raise NotWritable(
             f"cannot be {'replaced' if is_mounted else 'written'}: {error.strerror or error}",

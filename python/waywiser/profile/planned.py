@@ -50,7 +50,7 @@ def stored_request(text: str) -> StoredRequest | None:
     """The request of a survey from its JSON; None if it is not known."""
     try:
         return msgspec.json.decode(text, type=StoredRequest)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None
 
 
@@ -63,5 +63,5 @@ def planned(plan_json: str) -> Planned:
     """The plan in a profile's `plan_json`; an empty one if it cannot be read."""
     try:
         return msgspec.json.decode(plan_json, type=Planned)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return Planned()

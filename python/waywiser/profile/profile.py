@@ -17,14 +17,7 @@ from waywiser.machine.machine import Machine
 from waywiser.profile.checksum import is_intact
 from waywiser.profile.columns import BadColumn
 from waywiser.profile.errors import MissingProfile, ProfileError
-from waywiser.profile.opening import (
-    Opened,
-    damaged,
-    explained,
-    has_table,
-    open_read_only,
-    open_snapshot,
-)
+from waywiser.profile.opening import Opened, has_table, open_read_only, open_snapshot
 from waywiser.profile.rows import (
     AloneRow,
     LanesRow,
@@ -47,15 +40,24 @@ from waywiser.profile.schema import (
     count_key,
 )
 from waywiser.profile.single_lines import single_line_rows
+from waywiser.profile.sqlite_errors import damaged, explained
 from waywiser.profile.validation import MOST_INDEX, InvalidRecord, are_moments, require_valid
 from waywiser.words import Workload, grouped
 from waywiser.words.closeable import Closeable
 from waywiser.words.numbers import whole_number
-from waywiser.words.records import Health, Locality, Samples, Series, Unsupported, Visit
+from waywiser.words.records import (
+    LIMIT,
+    Health,
+    Locality,
+    Samples,
+    Series,
+    Unsupported,
+    Visit,
+)
 
 T = TypeVar("T")
 
-UNFINISHED = ("interrupted",)
+UNFINISHED = ("interrupted", LIMIT)
 """Kinds of failure that a resumed survey measures again. All others are final: what crashed or hung
 would do so again and cost its time-out each time."""
 

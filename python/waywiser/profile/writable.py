@@ -4,6 +4,7 @@ model that is kept in them."""
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,11 +16,12 @@ from waywiser.machine.machine import Machine
 from waywiser.profile import writing
 from waywiser.profile.errors import NotWritable, ProfileError
 from waywiser.profile.lock import lock
-from waywiser.profile.opening import Opened, explained, open_read_only, open_writable
+from waywiser.profile.opening import Opened, has_locks, open_read_only, open_writable
 from waywiser.profile.output_file import new_output
 from waywiser.profile.profile import KeptModel, Profile, is_finished
 from waywiser.profile.rows import series_row
 from waywiser.profile.schema import MODEL
+from waywiser.profile.sqlite_errors import explained, no_locks
 from waywiser.words.records import Health, Locality, Unsupported, Visit, WhoCopies
 
 
@@ -78,18 +80,13 @@ class WritableProfile(Profile):
         `NotWritable`.
         """
         file = Path(path)
-        with new_output(file) as part:
-            try:
-                with (
-                    explained(part),
-                    writing.new_database(part, machine, plan_json, unsupported_paths, created),
-                ):
-                    pass  # no visits yet
-            except NotWritable as error:  # nothing is left that could be named or resumed
-                raise NotWritable(
-                    error.what, where=str(file), remedy="make space, or name a file elsewhere"
-                ) from error
-        return cls.resume(file, environment, command=command)
+        with _new_database(file, machine, plan_json, unsupported_paths, created):
+            pass  # no visits yet
+        try:
+            return cls.resume(file, environment, command=command)
+        except BaseException:  # nothing is left that holds nothing
+            file.unlink(missing_ok=True)
+            raise
 
     @classmethod
     def resume(
@@ -226,11 +223,7 @@ def write_profile(
     The file gets its name when it is complete. Raises `ExistingFile`, `NotWritable`, and whatever
     ``visits`` raises; then nothing is left.
     """
-    with (
-        new_output(Path(path)) as part,
-        explained(part),
-        writing.new_database(part, machine, plan_json, unsupported_paths) as connection,
-    ):
+    with _new_database(Path(path), machine, plan_json, unsupported_paths) as connection:
         row = writing.begin_run(connection, 1, environment, command)
         known: set[str] = set()
         number = 0
@@ -241,6 +234,28 @@ def write_profile(
             writing.put_visit(connection, number, visit, 1)
         writing.note_rows(connection, "visit", number)
         writing.end_run(connection, row)
+
+
+@contextmanager
+def _new_database(
+    path: Path,
+    machine: Machine,
+    plan_json: str | bytes,
+    unsupported_paths: Sequence[Unsupported],
+    created: str = "",
+) -> Iterator[sqlite3.Connection]:
+    """`writing.new_database` in a file that gets its name when the block ends well; after an error
+    nothing is left. Raises `ExistingFile` and `NotWritable`."""
+    with new_output(path) as part:
+        if not has_locks(part):
+            raise no_locks(path)
+        with (
+            explained(path, part),
+            writing.new_database(
+                part, machine, plan_json, unsupported_paths, created
+            ) as connection,
+        ):
+            yield connection
 
 
 def keep_model(path: Path, model: KeptModel) -> None:

@@ -122,10 +122,15 @@ class BufferRecord(Value, frozen=True):
     show on which side of the machine the buffer is."""
 
 
+LIMIT = "limit"
+"""The kind of a failure by a limit of the system. The same command succeeds if it is raised."""
+
+
 class Failure(Value, frozen=True):
     """Why a visit has no samples. Kinds: ``not-supported``, ``out-of-memory``, ``sticky``, ``gpu``,
     ``wrong-bytes``, ``crash``, ``timeout``, ``interrupted``, ``skipped``, ``protocol``,
-    ``foreign`` (another tool's, in its words)."""
+    ``limit`` (of the system: no thread or file more), ``foreign`` (another tool's, in its
+    words)."""
 
     kind: str
     reason: str

@@ -29,13 +29,18 @@ class TooLarge(OSError):
     """The file has more bytes than the caller reads."""
 
 
+def require_regular(path: str | os.PathLike[str]) -> None:
+    """Raises `NotRegular`, and any other `OSError` of looking at a file."""
+    _require_regular(os.stat(path), path)
+
+
 @contextmanager
 def open_regular(path: str | os.PathLike[str]) -> Iterator[int]:
     """A descriptor that reads the regular file ``path``; it is closed at the end of the block.
 
     Raises `NotRegular`, and any other `OSError` of opening a file.
     """
-    _require_regular(os.stat(path), path)  # opening a device can have effects, as on a watchdog
+    require_regular(path)  # opening a device can have effects, as on a watchdog
     # Another file may have taken the name since: a FIFO is not waited for, and is an error below.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:

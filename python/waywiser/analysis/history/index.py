@@ -25,7 +25,7 @@ from waywiser.profile.errors import ProfileError
 from waywiser.profile.name import SUFFIX, why_no_profile
 from waywiser.words import Value
 from waywiser.words.atomic_write import replaced_file
-from waywiser.words.regular_file import read_regular
+from waywiser.words.regular_file import open_regular, read_regular
 
 INDEX_SUFFIX = ".history"
 """What the name of an index has after that of its folder."""
@@ -139,7 +139,7 @@ def _known(index: Path) -> dict[str, _Entry]:
             return {}
         decode = msgspec.json.Decoder(_Entry).decode
         return {entry.file: _lean(entry) for entry in map(decode, lines[1:])}
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, ValueError):
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
         return {}
 
 
@@ -159,8 +159,8 @@ def _write(index: Path, entries: Iterable[_Entry]) -> None:
 
 def _is_index(path: Path) -> bool:
     try:
-        with path.open("rb") as stream:
-            first = stream.readline(256)
+        with open_regular(path) as descriptor:
+            first = os.read(descriptor, 256).partition(b"\n")[0]
         return not first or MARK.encode() in first
     except OSError:
         return False

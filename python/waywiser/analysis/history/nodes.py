@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from waywiser.analysis.history.night import Night, moment_of
+from waywiser.analysis.history.reader_clock import FIRST_YEAR, latest_moment
 from waywiser.words.grouping import grouped
 
 NIGHT = timedelta(hours=12)
@@ -18,12 +19,6 @@ NIGHT = timedelta(hours=12)
 
 SAME_NODE = 0.5
 """The least share of the GPUs of a node that another name has to have to be that node."""
-
-FIRST_YEAR = 2020
-"""A profile from before is from a clock that was not set."""
-
-CLOCK_ERROR = timedelta(days=1)
-"""A profile from the future by more than this is from a wrong clock."""
 
 CLOCK_SET = timedelta(minutes=10)
 """Visits that began before their survey by more than this: the clock was set meanwhile."""
@@ -84,11 +79,13 @@ def nodes_of(
     surveys: Iterable[Night], now: datetime | None = None
 ) -> tuple[list[NodeNights], dict[str, str]]:
     """All nodes, and the files that are not used with the reason of each."""
-    latest = (now or datetime.now(UTC)) + CLOCK_ERROR
+    surveys = list(surveys)
+    here = now or datetime.now(UTC)
+    latest = latest_moment([survey.moment for survey in surveys], here)
     unused = {}
     kept = []
     for survey in surveys:
-        if why := _wrong_clock(survey, latest):
+        if why := _wrong_clock(survey, latest, here):
             unused[survey.file] = why
         else:
             kept.append(survey)
@@ -114,9 +111,12 @@ def nodes_of(
     return nodes, unused
 
 
-def _wrong_clock(survey: Night, latest: datetime) -> str:
-    if survey.moment > latest:
-        return f"it is from the future ({survey.created[:16]}): the clock of its host was wrong"
+def _wrong_clock(survey: Night, latest: datetime | None, here: datetime) -> str:
+    if latest is not None and survey.moment > latest:
+        return (
+            f"it is from the future ({survey.created[:16]}): the clock of its host was wrong, or "
+            f"that of this one is ({here:%Y-%m-%dT%H:%M})"
+        )
     if survey.moment.year < FIRST_YEAR:
         return f"it is from {survey.created[:10]}: the clock of its host was not set"
     if survey.first_visit and moment_of(survey.first_visit) < survey.moment - CLOCK_SET:

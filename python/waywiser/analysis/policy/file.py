@@ -42,7 +42,7 @@ def decoded(data: bytes, where: str = "") -> Policy:
                 remedy="make it again with this program",
             )
         found = msgspec.json.decode(data, type=Policy)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise NotAPolicy(f"is a damaged policy: {error}", where=where, remedy=_REMEDY) from error
     reasons = [reason for _, row in found if (reason := _damage(row))]
     if any(row.count < 2 for each in found.classes for row in each.host_contiguous):

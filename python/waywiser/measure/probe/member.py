@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Protocol
 
+from waywiser.machine.met_limit import limit_in
 from waywiser.measure.probe.channel import Channel, ChannelClosed
 from waywiser.measure.probe.protocol import (
     Abort,
@@ -23,7 +24,7 @@ from waywiser.measure.probe.protocol import (
 )
 from waywiser.measure.probe.worker_process import WorkerProcess
 from waywiser.words.crash_text import PRINTED
-from waywiser.words.records import Failure
+from waywiser.words.records import LIMIT, Failure
 
 _EXIT_SECONDS = 1.0
 """Seconds for the end of a worker to follow the end of its answers, before it is killed."""
@@ -196,6 +197,8 @@ class Member:
 
     def _failure(self, kind: str, reason: str, answer: str = "") -> Failure:
         words = self.process.printed()
+        if kind == "crash" and (limit := limit_in(words)):
+            return Failure(LIMIT, f"{limit}, while {self.doing}")
         printed = f"{PRINTED}{words}" if words else ""
         return Failure(kind, f"{reason}, while {self.doing}{answer}{printed}")
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
+from waywiser.machine.met_limit import met_limit
 from waywiser.measure.probe.lifeline import Inbox, die_with, end_now
 from waywiser.measure.probe.protocol import (
     LOCATED,
@@ -48,7 +49,7 @@ from waywiser.measure.probe.protocol import (
     encode,
 )
 from waywiser.words import WaywiserError
-from waywiser.words.records import Failure, Locality, Order
+from waywiser.words.records import LIMIT, Failure, Locality, Order
 
 PROGRESS_SECONDS = 0.1
 """Seconds between two progress lines: enough for a person, and too seldom to disturb the
@@ -190,8 +191,8 @@ def converse(
     the garbage collector does not look through all of it once more, for a seventh of the CPU time
     of a worker that has started and ended."""
     speaker = _Speaker(answers, waiting)
-    inbox = Inbox(orders, speaker.heed, end)
     try:
+        inbox = Inbox(orders, speaker.heed, end)
         hello = inbox.get()
         if not isinstance(hello, Hello):
             raise ProtocolError(f"{type(hello).__name__.lower()!r} before 'hello'")
@@ -201,6 +202,11 @@ def converse(
         return _answer(inbox, speaker, measurer)
     except (WaywiserError, OrderFailed) as error:
         speaker.put(_last(0, error))
+    except (OSError, RuntimeError, MemoryError) as error:
+        limit = met_limit(error)
+        if limit is None:
+            raise
+        speaker.put(_last(0, OrderFailed(LIMIT, str(limit))))
     finally:
         gc.freeze()
     return False

@@ -22,9 +22,9 @@ from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.protocol import Hello, Progressed, Ready
 from waywiser.measure.probe.team import Team, Workers
 from waywiser.measure.probe.watch import gpus_of
-from waywiser.measure.probe.worker_process import ProbeError
+from waywiser.measure.probe.worker_process import LimitReached, ProbeError
 from waywiser.words import Transfer, Value, Workload
-from waywiser.words.records import Locality, Order, Process, Visit, WhoCopies
+from waywiser.words.records import LIMIT, Locality, Order, Process, Visit, WhoCopies
 
 
 class Progress(Value, frozen=True):
@@ -164,6 +164,8 @@ class Supervisor:
                 self._group = self._start_group(process)
             except MemberLost as lost:
                 reason = lost.failure.reason
+                if lost.failure.kind == LIMIT:
+                    raise LimitReached(reason) from lost
             else:
                 self._process = process
                 lost_locating = self._locate(process)

@@ -19,6 +19,7 @@ from waywiser.machine import native
 from waywiser.machine.catalogue import Requirements
 from waywiser.machine.counters import LinkCounters
 from waywiser.machine.machine import Machine
+from waywiser.machine.met_limit import met_limit
 from waywiser.machine.native_words import (
     native_machine,
     native_memory,
@@ -39,7 +40,7 @@ from waywiser.measure.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.measure.probe.share import share_of
 from waywiser.measure.probe.watch import Watch, gpus_of
 from waywiser.words import Workload
-from waywiser.words.records import LinkEvidence, Order
+from waywiser.words.records import LIMIT, LinkEvidence, Order
 
 MESSAGES_FAILED = "messages between ranks"
 """What the reason begins with if a rank is well and its messages fail."""
@@ -78,6 +79,8 @@ def order_failed(error: Exception, library: ModuleType) -> OrderFailed:
         return OrderFailed(_GPU_KINDS[kind], reason, fatal=kind != "other")
     if isinstance(error, MemoryError):
         return OrderFailed("out-of-memory", f"host memory: {str(error) or 'none left'}", fatal=True)
+    if limit := met_limit(error):
+        return OrderFailed(LIMIT, str(limit), fatal=True)
     return OrderFailed("crash", f"{type(error).__name__}: {error}", fatal=True)
 
 

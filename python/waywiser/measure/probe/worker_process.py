@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
 from waywiser.machine import limits
+from waywiser.machine.met_limit import met_limit
 from waywiser.measure.probe.channel import READ_BYTES
 from waywiser.measure.probe.environment import worker_environment
 from waywiser.words import WaywiserError
@@ -29,6 +30,10 @@ _KILL_SECONDS = 15.0
 
 class ProbeError(WaywiserError):
     """No worker can be had, or one cannot be got rid of: the survey cannot go on."""
+
+
+class LimitReached(ProbeError):
+    """A limit of the system leaves no room for a worker."""
 
 
 class Log:
@@ -167,6 +172,8 @@ def _start(
             env=worker_environment(),
         )
     except OSError as error:
+        if limit := met_limit(error):
+            raise LimitReached(limit.what, remedy=limit.remedy) from error
         raise ProbeError(f"a worker cannot be started: {error}", where=command[0]) from error
     finally:
         os.close(printed)

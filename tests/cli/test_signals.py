@@ -1,0 +1,62 @@
+"""Every verb ends by a signal as by Ctrl-C, from its start to its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import signal, sys, time
+from waywiser import cli
+def wait(*_, **__):
+    print("waits", flush=True)
+    {waits}
+    return 0
+sys.modules["waywiser.cli.call"] = type(sys)("call")
+sys.modules["waywiser.cli.call"].call = wait
+cli.main(["model", "a.wwp"])
+"""
+"""The command with a verb that waits."""
+
+SWALLOWS = """
+    try:
+        time.sleep(600)
+    except KeyboardInterrupt:
+        raise ImportError("a library makes this of it") from None
+"""
+
+
+def started(waits: str, tmp_path: Path, ignored: str = "") -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", ignored + PROGRAM.format(waits=waits)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waits\n"
+    return process
+
+
+@pytest.mark.parametrize("waits", ["time.sleep(600)", SWALLOWS])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU])
+def test_a_verb_ends_with_130(number: signal.Signals, waits: str, tmp_path: Path) -> None:
+    process = started(waits, tmp_path)
+    process.send_signal(number)
+    _, err = process.communicate()
+    assert (process.returncode, err) == (130, "waywiser: interrupted\n")
+
+
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
+    ignored = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    waits = "signal.raise_signal(signal.SIGHUP)"
+    process = started(waits, tmp_path, ignored)
+    _, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
