@@ -38,6 +38,7 @@ from waywiser.machine.machine import Machine
 from waywiser.machine.ranks import launch_options
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE
+from waywiser.words import Workload
 from waywiser.words.grouping import grouped
 
 SCHEMA = 2
@@ -70,9 +71,8 @@ def compare(
     by_curve = {each.curve: each.workload for each in series}
     groups = headline(sides.reference.machine, by_curve.values())
     compared, refuted, parts = _compared(sides, before, after, threshold, groups)
-    paths = [*compared, *one_sided(sides, before, after, groups)]
-    compared_curves = {path.curve for path in compared}
-    paths += without_common_size(sides, before, after, groups, compared_curves)
+    paths = [*compared, *one_sided(sides, before, after, groups, _crowded(sides, only))]
+    paths += without_common_size(sides, before, after, groups, {path.curve for path in compared})
     paths = sorted(with_failures(paths, before, after), key=worst_first)
     return ProfileComparison(
         schema=SCHEMA,
@@ -92,6 +92,16 @@ def compare(
         launch=tuple(launch_options(sides.new[-1].machine, sides.new[-1].environment)),
         message_settings=message_settings(sides.base, sides.new),
     )
+
+
+def _crowded(sides: ComparisonSides, only: Sequence[str]) -> dict[str, Workload]:
+    """What a survey has measured and nothing is compared with, by curve."""
+    return {
+        each.curve: each.workload
+        for node in (*sides.base, *sides.new)
+        for each in node.crowded
+        if not only or matches_any(sized_texts_of(each.workload, node.machine), only)
+    }
 
 
 def _compared(

@@ -1,5 +1,5 @@
-"""Paths that a comparison finds on one side only, or on both without a size in common, and sizes that
-fail now."""
+"""Paths that a comparison finds on one side only, or on both without a size in common, and sizes
+that fail now."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 import msgspec
 
 from waywiser.analysis.comparison.comparison_text import UNNAMED
-from waywiser.analysis.comparison.node import Node, devices_on, gpus_of
+from waywiser.analysis.comparison.node import CROWDED, Node, devices_on, gpus_of
 from waywiser.analysis.comparison.other_sizes import largest_bytes
 from waywiser.analysis.comparison.path_change import PathChange, PathVerdict
 from waywiser.analysis.comparison.path_parts import Summaries
@@ -25,11 +25,19 @@ NOT_MEASURED = ("skipped", "interrupted")
 
 
 def one_sided(
-    sides: ComparisonSides, before: Summaries, after: Summaries, headlines: Mapping[str, Group]
+    sides: ComparisonSides,
+    before: Summaries,
+    after: Summaries,
+    headlines: Mapping[str, Group],
+    crowded: Mapping[str, Workload],
 ) -> Iterator[PathChange]:
     """Yields the paths that the baseline has measured and the new files have not, and the
-    reverse."""
+    reverse; those that any of them has measured without a verdict too."""
     measured, known = _measured(after), _measured(before)
+    for curve, workload in crowded.items():
+        if curve not in measured and curve not in known:
+            on = devices_on(workload, sides.devices)
+            yield PathChange(curve, name_of(workload), "skipped", CROWDED, devices=on)
     failures, methods = _failures(after), _methods(measured)
     for curve, first in known.items():
         if curve not in measured:
@@ -43,6 +51,8 @@ def one_sided(
     for curve, first in measured.items():
         if curve not in known:
             verdict, why = _verdict_of_new(failures.get(curve))
+            if curve in crowded:
+                verdict, why = "skipped", CROWDED
             if verdict == "new" and any(node.tools for node in sides.new):
                 why += _by_others(first.workload, methods)
             on = devices_on(first.workload, sides.devices)
@@ -56,8 +66,8 @@ def without_common_size(
     headlines: Mapping[str, Group],
     compared: Container[str],
 ) -> Iterator[PathChange]:
-    """Yields the paths that both sides have measured and that are not ``compared``: at no common size,
-    and not on a plateau that the sizes of the other side reach."""
+    """Yields the paths that both sides have measured and that are not ``compared``: at no common
+    size, and not on a plateau that the sizes of the other side reach."""
     sizes = _sizes(before), _sizes(after)
     for curve, first in _measured(after).items():
         if curve in sizes[0] and curve not in compared:

@@ -1,7 +1,8 @@
 """Curves of which two sides have no large size in common: one side's plateau at the other's size.
 
-From some size on a bandwidth no longer grows. So the time of a curve that is on its plateau gives that
-of any larger size: as much longer as the bytes are more. Nothing else is taken from another size.
+From some size on a bandwidth no longer grows. So the time of a curve that is on its plateau gives
+that of any larger size: as much longer as the bytes are more. Nothing else is taken from another
+size.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from waywiser.words import Workload
 from waywiser.words.grouping import grouped
 
 PLATEAU = 0.02
-"""Bandwidths of a plateau differ by less, as a fraction, and beyond it they grow by less: less than a
-change that matters (`waywiser.stats.decision.THRESHOLD`)."""
+"""Bandwidths of a plateau differ by less, as a fraction, and beyond it they grow by less: less than
+a change that matters (`waywiser.stats.decision.THRESHOLD`)."""
 
 NEAR = 4
 """Sizes this far apart, as a factor, show whether caches hold a share of the bytes."""
@@ -40,8 +41,8 @@ class CommonSizes(NamedTuple):
 
 def at_common_sizes(before: Summaries, after: Summaries) -> CommonSizes:
     """Both sides, and of each curve without a large size in common the plateau of one side at the
-    largest size of the other. A curve that is on no plateau, or above the other's sizes, stays as it
-    is."""
+    largest size of the other. A curve that is on no plateau, or above the other's sizes, stays as
+    it is."""
     curves = _Curves(before), _Curves(after)
     sides: tuple[dict[str, Sequence[tuple[int, SeriesSummary]]], ...] = {}, {}
     moved: dict[str, OtherSize] = {}
@@ -69,8 +70,8 @@ def _other_size(side: int, plateau: Workload, other: Workload) -> OtherSize:
 def _pairs(
     curve: str, curves: tuple[_Curves, _Curves]
 ) -> Iterator[tuple[int, SeriesSummary, SeriesSummary]]:
-    """Yields (the side on a plateau, its series, that of the other side), of the side with more sizes
-    first."""
+    """Yields (the side on a plateau, its series, that of the other side), of the side with more
+    sizes first."""
     sizes = [side.series[curve] for side in curves]
     common = sizes[0].keys() & sizes[1].keys()
     if any(regime_of(sizes[0][size].workload) == "bandwidth" for size in common):
@@ -130,9 +131,9 @@ class _Curves:
         return grouped((equivalence_class(curve), curve) for curve in self.series)
 
     def plateau(self, curve: str) -> int | None:
-        """The bytes of the largest transfer from which on the curve is on its plateau; None if nothing
-        shows one. If its own sizes say nothing, those of equivalent paths do, and of a set those of
-        all its transfers: to begin them takes no larger share of its time."""
+        """The bytes of the largest transfer from which on the curve is on its plateau; None if
+        nothing shows one. If its own sizes say nothing, those of equivalent paths do, and of a set
+        those of all its transfers: to begin them takes no larger share of its time."""
         for like in (curve, *self._equivalent[equivalence_class(curve)]):
             says, start = self._start(like)
             if says:

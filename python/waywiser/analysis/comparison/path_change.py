@@ -28,10 +28,10 @@ PathVerdict = Literal[
 ``regression``: a confirmed loss beyond the threshold. ``suspected``: a loss that should be measured
 again. ``improvement``: a significant gain beyond the threshold. ``no change``: none was found; the
 detectable change says how large one could have been missed (`verdict_of` decides between these).
-``not decided``: one value beside a plateau of another size. ``no common size``: both have the path, at
-sizes that cannot be compared.
-``missing``: planned and expected, but absent. ``skipped``: not planned, not supported, or the time
-was over; never a finding. ``new``: the baseline does not have it.
+``not decided``: one value beside a plateau of another size. ``no common size``: both have the path,
+at sizes that cannot be compared. ``missing``: planned and expected, but absent. ``skipped``: not
+planned, not supported, or the time was over; never a finding. ``new``: the baseline does not have
+it.
 """
 
 REGIMES: dict[Regime, str] = {
@@ -49,8 +49,8 @@ WITHOUT_CHANGE: tuple[PathVerdict, ...] = ("no change", "not decided")
 
 
 class OtherSize(Value, frozen=True):
-    """Bytes of the largest transfer, of a series that was measured at one size before and at another
-    one now (`waywiser.analysis.comparison.other_sizes`)."""
+    """Bytes of the largest transfer, of a series that was measured at one size before and at
+    another one now (`waywiser.analysis.comparison.other_sizes`)."""
 
     before: int
     now: int
@@ -60,8 +60,10 @@ class OtherSize(Value, frozen=True):
     @property
     def one_value(self) -> str:
         """Why a path is not decided of which the other side has one value."""
-        of, beside = (self.now, self.before) if self.plateau == "before" else (self.before, self.now)
-        return f"one value of {format_bytes(of)} beside the plateau at {format_bytes(beside)}"
+        one, plateau = self.now, self.before
+        if self.plateau == "now":
+            one, plateau = plateau, one
+        return f"one value of {format_bytes(one)} beside the plateau at {format_bytes(plateau)}"
 
     def __str__(self) -> str:
         return f"{format_bytes(self.before)} → {format_bytes(self.now)}"
@@ -85,8 +87,8 @@ class SizeChange(Value, frozen=True):
     verdict: PathVerdict
     regime: Regime = "bandwidth"
     other_size: OtherSize | None = None
-    """The sizes that were measured, if they differ: the time of the side on its plateau is then that
-    of as many bytes as the other side has measured."""
+    """The sizes that were measured, if they differ: the time of the side on its plateau is then
+    that of as many bytes as the other side has measured."""
 
     @property
     def is_time(self) -> bool:

@@ -25,6 +25,11 @@ from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units
 
+COMPARED: tuple[PathVerdict, ...] = (
+    "regression", "suspected", "improvement", "not decided", "no change",
+)  # fmt: skip
+"""Verdicts on paths that both sides have measured at sizes that can be compared."""
+
 NAMED: tuple[PathVerdict, ...] = ("missing", "no common size")
 """Verdicts on paths of one side that are named in each case."""
 
@@ -74,8 +79,7 @@ def comparison_parts(found: ProfileComparison, *, everything: bool = False) -> I
 def _changes(found: ProfileComparison, everything: bool) -> Iterator[Block]:
     shown: list[PathChange] = []
     left: list[str] = []
-    verdicts: tuple[PathVerdict, ...] = ("regression", "suspected", "improvement", "not decided", "no change")
-    for verdict in verdicts:
+    for verdict in COMPARED:
         paths = [path for path in found.of(verdict) if path.parts]
         most = len(paths) if everything else 0 if verdict == "no change" else MOST
         shown += paths[:most]
