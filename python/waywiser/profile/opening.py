@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from waywiser.profile.compressed import is_compressed, packing_of, unpacked, unpacked_start
 from waywiser.profile.errors import (
     DamagedProfile,
     MissingProfile,
@@ -36,10 +37,11 @@ CHECKED_BYTES = 32 * 2**20
 """Files up to this size are checked page by page when opened: it takes under a second."""
 
 _MAGIC = b"SQLite format 3\0"
-_XZ = b"\xfd7zXZ\0"
 _POLICY = b'"waywiser-policy"'
 """A text in the first line of a policy file (docs/policy.md)."""
 _HEADER_BYTES = 100
+_JOURNAL_MODE = slice(18, 20)
+"""The bytes of the header that say whether there is a write-ahead log."""
 _REMEDY = "name a file that waywiser survey made"
 
 
@@ -47,8 +49,11 @@ def is_profile(path: Path) -> bool:
     """Whether the file begins as profiles do; no, if it cannot be read."""
     try:
         with open_regular(path) as descriptor:
-            return os.read(descriptor, len(_MAGIC)) == _MAGIC
-    except OSError:
+            start = os.read(descriptor, len(_MAGIC))
+        if packing_of(start) is not None:
+            start = unpacked_start(path, len(_MAGIC))
+        return start == _MAGIC
+    except (OSError, ProfileError):
         return False
 
 
@@ -82,6 +87,8 @@ def _first_bytes(path: Path) -> bytes:
     try:
         with open_regular(path) as descriptor:
             data = os.read(descriptor, _HEADER_BYTES)
+        if is_packed := packing_of(data) is not None:
+            data = unpacked_start(path, _HEADER_BYTES)
     except FileNotFoundError:
         if where == "-":
             raise MissingProfile(
@@ -99,8 +106,9 @@ def _first_bytes(path: Path) -> bytes:
     if not data:
         raise NotAProfile("the file is empty", where=where, remedy=_REMEDY)
     if len(data) < _HEADER_BYTES or not data.startswith(_MAGIC):
-        if data.startswith(_XZ):
-            raise NotAProfile("is compressed", where=where, remedy="unpack it with xz -dk")
+        if is_packed:
+            what = "is compressed, and what is in it is not a profile"
+            raise NotAProfile(what, where=where, remedy=_REMEDY)
         if _POLICY in data:
             raise NotAProfile("is a policy, and no profile", where=where, remedy=_REMEDY)
         raise NotAProfile("is not a profile", where=where, remedy=_REMEDY)
@@ -134,7 +142,7 @@ def explained(path: Path) -> Iterator[None]:
 
 def damaged(path: Path, detail: str) -> DamagedProfile:
     """The error for a profile that does not read, recognises a truncated one by its size."""
-    stated, size = stated_bytes(path), path.stat().st_size
+    stated, size = stated_bytes(path), _bytes_of(path)
     if size < stated:
         detail = f"truncated: it has {size} bytes of {stated}"
     readable = " ".join("".join(c if c.isprintable() else " " for c in detail).split())
@@ -181,7 +189,7 @@ def open_snapshot(path: Path) -> Opened:
         try:
             opened.connection.execute("BEGIN")
             _require_columns(opened.connection, path)
-            if path.stat().st_size < stated:
+            if _bytes_of(path) < stated:
                 raise damaged(path, "truncated")
         except BaseException:
             opened.close()
@@ -192,6 +200,10 @@ def open_snapshot(path: Path) -> Opened:
 def open_writable(path: Path) -> sqlite3.Connection:
     """A checked connection that writes; a commit that a kill cut short is rolled back."""
     stated_bytes(path)
+    if is_compressed(path):
+        raise NotWritable(
+            "is compressed, and not written to", where=str(path), remedy="unpack it first"
+        )
     with explained(path):
         connection = _connect(path, "mode=rw")
         _check(connection, path, "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON")
@@ -206,10 +218,32 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
     return connection
 
 
+def _connect_unpacked(path: Path) -> sqlite3.Connection:
+    """A connection to a compressed profile in memory."""
+    data = unpacked(path, stated_bytes(path))
+    data[_JOURNAL_MODE] = b"\1\1"  # a write-ahead log needs a file
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        connection.deserialize(data)
+        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _bytes_of(path: Path) -> int:
+    """The size of the file; of a compressed one that of the database in it."""
+    return stated_bytes(path) if is_compressed(path) else path.stat().st_size
+
+
 def _connect_read_only(path: Path) -> Opened:
     """SQLite does not read past a hot journal, which a kill in the middle of a commit leaves, and
     may not roll it back through a read-only connection. Roll back in place where this user may
     write, as the next resume would; else in a private copy."""
+    if is_compressed(path):
+        return Opened(_connect_unpacked(path))
     connection = _connect(path, "mode=ro")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -260,7 +294,7 @@ def _require_whole(connection: sqlite3.Connection, path: Path) -> None:
     _require_columns(connection, path)
     if _bytes_missing(connection, path):
         raise damaged(path, "truncated")
-    if path.stat().st_size <= CHECKED_BYTES:
+    if _bytes_of(path) <= CHECKED_BYTES:
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise damaged(path, verdict)
@@ -300,6 +334,6 @@ def _bytes_missing(connection: sqlite3.Connection, path: Path) -> bool:
     try:
         (pages,) = connection.execute("SELECT page_count FROM pragma_page_count").fetchone()
         (page_bytes,) = connection.execute("SELECT page_size FROM pragma_page_size").fetchone()
-        return bool(path.stat().st_size < pages * page_bytes)
+        return bool(_bytes_of(path) < pages * page_bytes)
     finally:
         connection.execute("COMMIT")
