@@ -76,7 +76,8 @@ def _head() -> str:
 A profile (`.wwp`) is one SQLite database with a rollback journal, readable with the `sqlite3`
 program or any library: `application_id` is {APPLICATION_ID} (`0x{APPLICATION_ID:X}`, the bytes
 `WAYW`), `user_version` is the version of this schema, now {SCHEMA_VERSION}. A reader
-reports an error for any other version.
+reports an error for any other version. A profile that is compressed by xz, gzip or bzip2, and by
+Zstandard with Python 3.14 or later, is read as it is: Waywiser unpacks it in memory, up to 1 GiB.
 
 Each finished visit is committed in one transaction with all its samples, so a killed survey loses
 none that was finished. A visit that was interrupted is replaced when the survey is resumed; every

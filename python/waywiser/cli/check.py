@@ -124,6 +124,7 @@ def checkup_parts(
         change_text,
         detectable_text,
         figures_before_and_now,
+        sizes_text,
     )
     from waywiser.analysis.comparison.comparison_text import (
         NOT_DECIDED,
@@ -132,7 +133,7 @@ def checkup_parts(
     )
     from waywiser.cli.remeasure import command_parts
     from waywiser.report.parts import Words
-    from waywiser.words.sizes_in_text import size_of, with_units
+    from waywiser.words.sizes_in_text import with_units
 
     yield Words(str(found), "lead")
     for line in (*found.findings, *found.undecided):
@@ -154,8 +155,10 @@ def checkup_parts(
             of_time=drop.size.is_time,
         )
         yield Words(f"{change_text(drop.size)}  {drop.verdict}: {with_units(drop.name)}", indent=4)
+        if drop.size.verdict == NOT_DECIDED and drop.size.other_size is not None:
+            loss = drop.size.other_size.one_value
         before, now = figures_before_and_now(drop.size)
-        at = f" at {size}" if (size := size_of(drop.size.series)) else ""
+        at = f" at {size}" if (size := sizes_text(drop.size)) else ""
         own = normal.get(drop.size.series)
         usual = f"; {own.verdict_text}" if own is not None else ""
         yield Words(f"{before} before, {now} now{at}; {loss}{usual}", indent=12)

@@ -136,4 +136,5 @@ def exit_code(found: ProfileComparison, failing: Sequence[PathVerdict]) -> int:
         return CLEAN
     if any(found.counts[verdict] for verdict in failing):
         return FINDING
-    return INCONCLUSIVE if found.counts["suspected"] or not found.measured else CLEAN
+    is_nothing_decided = all(path.verdict == "not decided" for path in found.measured)
+    return INCONCLUSIVE if found.counts["suspected"] or is_nothing_decided else CLEAN

@@ -109,8 +109,8 @@ def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -
 
 def _profiles_of(name: str) -> list[str]:
     """The profiles of a folder; the folder itself if it has none; a file is its own profile."""
-    from waywiser.profile.name import SUFFIX
+    from waywiser.profile.name import profiles_in
 
     if not os.path.isdir(name):  # no error for a name that is too long
         return [name]
-    return sorted(str(each) for each in Path(name).glob(f"*{SUFFIX}")) or [name]
+    return profiles_in(Path(name)) or [name]

@@ -7,17 +7,18 @@ import os
 import struct
 from pathlib import Path
 
+from waywiser.profile.compressed import is_compressed, packing_of, unpacked_start
 from waywiser.profile.errors import (
     MissingProfile,
     NewerProfile,
     NotAProfile,
     OlderProfile,
+    ProfileError,
 )
 from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION
 from waywiser.words.regular_file import NotRegular, open_regular, why_not_read
 
 _MAGIC = b"SQLite format 3\0"
-_XZ = b"\xfd7zXZ\0"
 _POLICY = b'"waywiser-policy"'
 """A text in the first line of a policy file (docs/policy.md)."""
 _HEADER_BYTES = 100
@@ -28,8 +29,11 @@ def is_profile(path: Path) -> bool:
     """Whether the file begins as profiles do; no, if it cannot be read."""
     try:
         with open_regular(path) as descriptor:
-            return os.read(descriptor, len(_MAGIC)) == _MAGIC
-    except OSError:
+            start = os.read(descriptor, len(_MAGIC))
+        if packing_of(start) is not None:
+            start = unpacked_start(path, len(_MAGIC))
+        return start == _MAGIC
+    except (OSError, ProfileError):
         return False
 
 
@@ -50,12 +54,20 @@ def stated_bytes(path: Path) -> int:
     return int((65536 if page_size == 1 else page_size) * pages)
 
 
+def database_bytes(path: Path) -> int:
+    """The size of a file; of a compressed one that of the database in it. Raises like
+    `stated_bytes`, and `OSError`."""
+    return stated_bytes(path) if is_compressed(path) else path.stat().st_size
+
+
 def _first_bytes(path: Path) -> bytes:
     """The header of a database, unread. Raises `MissingProfile` and `NotAProfile`."""
     where = str(path)
     try:
         with open_regular(path) as descriptor:
             data = os.read(descriptor, _HEADER_BYTES)
+        if is_packed := packing_of(data) is not None:
+            data = unpacked_start(path, _HEADER_BYTES)
     except FileNotFoundError:
         if where == "-":
             raise MissingProfile(
@@ -73,8 +85,9 @@ def _first_bytes(path: Path) -> bytes:
     if not data:
         raise NotAProfile("the file is empty", where=where, remedy=_REMEDY)
     if len(data) < _HEADER_BYTES or not data.startswith(_MAGIC):
-        if data.startswith(_XZ):
-            raise NotAProfile("is compressed", where=where, remedy="unpack it with xz -dk")
+        if is_packed:
+            what = "is compressed, and what is in it is not a profile"
+            raise NotAProfile(what, where=where, remedy=_REMEDY)
         if _POLICY in data:
             raise NotAProfile("is a policy, and no profile", where=where, remedy=_REMEDY)
         raise NotAProfile("is not a profile", where=where, remedy=_REMEDY)

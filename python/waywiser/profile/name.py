@@ -11,6 +11,15 @@ from pathlib import Path
 
 SUFFIX = ".wwp"
 
+PACKED = ("", ".xz", ".gz", ".bz2", ".zst")
+"""What follows the suffix in the names of profiles, of compressed ones too."""
+
+
+def profiles_in(folder: Path) -> list[str]:
+    """The files of a folder that have the name of a profile, in alphabetical order."""
+    names = tuple(f"{SUFFIX}{end}" for end in PACKED)
+    return sorted(str(each) for each in folder.glob(f"*{SUFFIX}*") if each.name.endswith(names))
+
 
 def default_name(hostname: str, now: datetime | None = None) -> Path:
     """``<hostname>-<UTC time>.wwp`` in the current folder: ``node7-20261120T143005Z.wwp``.

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from waywiser.files.file_locks import has_range_locks
+from waywiser.profile.compressed import is_compressed, unpacked
 from waywiser.profile.errors import NotReadable, NotWritable
-from waywiser.profile.header import stated_bytes
+from waywiser.profile.header import database_bytes, stated_bytes
 from waywiser.profile.known_statements import unknown_entry, unreadable_table
 from waywiser.profile.quiet_copy import copy_quietly, not_copied
 from waywiser.profile.sqlite_errors import damaged, explained, is_final, no_locks
@@ -27,6 +28,9 @@ BUSY_SECONDS = 20.0
 
 CHECKED_BYTES = 32 * 2**20
 """Files up to this size are checked page by page when opened: it takes under a second."""
+
+_JOURNAL_MODE = slice(18, 20)
+"""The bytes of the header that say whether there is a write-ahead log."""
 
 _LONGEST_STATEMENT = 2**20
 """Bytes of a statement that SQLite parses; that of the largest table has 3,000."""
@@ -77,7 +81,7 @@ def open_snapshot(path: Path) -> Opened:
         try:
             opened.connection.execute("BEGIN")
             _require_columns(opened.connection, path)
-            if path.stat().st_size < stated:
+            if database_bytes(path) < stated:
                 raise damaged(path, "truncated")
         except BaseException:
             opened.close()
@@ -90,6 +94,10 @@ def open_writable(path: Path) -> sqlite3.Connection:
     `NotWritable` for tables that Waywiser did not make: what is in them may run when a row is
     written, or when the file is checked."""
     stated_bytes(path)
+    if is_compressed(path):
+        raise NotWritable(
+            "is compressed, and not written to", where=str(path), remedy="unpack it first"
+        )
     _require_regular_journal(path)
     if not has_locks(path):
         raise no_locks(path)
@@ -107,9 +115,7 @@ def open_writable(path: Path) -> sqlite3.Connection:
 def _connect(path: Path, options: str) -> sqlite3.Connection:
     address = f"file:{quote(os.fsencode(path.absolute()))}?{options}"
     connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _LONGEST_STATEMENT)
-    connection.execute("PRAGMA trusted_schema = OFF")  # the file may come from anyone
-    connection.execute("PRAGMA cell_size_check = ON")
+    _limit(connection)
     return connection
 
 
@@ -154,6 +160,8 @@ def _connect_read_only(path: Path) -> Opened:
     """SQLite does not read without locks, nor past a hot journal, which a kill in the middle of a
     commit leaves, and may not roll it back through a read-only connection. Roll back in place
     where this user may write, as the next resume would; else in a private copy."""
+    if is_compressed(path):
+        return Opened(_connect_unpacked(path))
     if not has_locks(path):
         return _open_copy(path)
     connection = _connect(path, "mode=ro")
@@ -169,6 +177,33 @@ def _connect_read_only(path: Path) -> Opened:
             _roll_back(path, "mode=rw")
             return Opened(_connect(path, "mode=ro"))
     return _open_copy(path)
+
+
+def _connect_unpacked(path: Path) -> sqlite3.Connection:
+    """A connection to a compressed profile in memory. SQLite would run what other tables have when
+    it checks them, which it does not in a file that is opened read-only."""
+    data = unpacked(path, stated_bytes(path))
+    data[_JOURNAL_MODE] = b"\1\1"  # a write-ahead log needs a file
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        connection.deserialize(data)
+        _limit(connection)
+        connection.execute("PRAGMA query_only = ON")
+        if found := unknown_entry(connection):
+            raise NotReadable(
+                f"is compressed, and {found}", where=str(path), remedy="unpack it to read it"
+            )
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _limit(connection: sqlite3.Connection) -> None:
+    """The file may come from anyone."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _LONGEST_STATEMENT)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
 
 
 def _open_copy(path: Path) -> Opened:
@@ -211,7 +246,7 @@ def _require_whole(connection: sqlite3.Connection, path: Path) -> None:
     _require_columns(connection, path)
     if _bytes_missing(connection, path):
         raise damaged(path, "truncated")
-    if path.stat().st_size <= CHECKED_BYTES:
+    if database_bytes(path) <= CHECKED_BYTES:
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise damaged(path, verdict)
@@ -243,6 +278,6 @@ def _bytes_missing(connection: sqlite3.Connection, path: Path) -> bool:
     try:
         (pages,) = connection.execute("SELECT page_count FROM pragma_page_count").fetchone()
         (page_bytes,) = connection.execute("SELECT page_size FROM pragma_page_size").fetchone()
-        return bool(path.stat().st_size < pages * page_bytes)
+        return database_bytes(path) < int(pages) * int(page_bytes)
     finally:
         connection.execute("COMMIT")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from waywiser.files.file_locks import has_range_locks
 from waywiser.profile.errors import DamagedProfile, NotReadable, NotWritable, ProfileError
-from waywiser.profile.header import stated_bytes
+from waywiser.profile.header import database_bytes, stated_bytes
 from waywiser.profile.write_probe import WriteObstacle, write_obstacle
 from waywiser.words.regular_file import open_regular
 
@@ -63,7 +63,7 @@ def explained(path: Path, part: Path | None = None) -> Iterator[None]:
 
 def damaged(path: Path, detail: str) -> DamagedProfile:
     """The error for a profile that does not read, recognises a truncated one by its size."""
-    stated, size = stated_bytes(path), path.stat().st_size
+    stated, size = stated_bytes(path), database_bytes(path)
     if size < stated:
         detail = f"truncated: it has {size} bytes of {stated}"
     readable = " ".join("".join(c if c.isprintable() else " " for c in detail).split())

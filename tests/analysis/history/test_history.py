@@ -218,3 +218,20 @@ def test_the_worst_paths_and_nodes_come_first() -> None:
 def test_a_few_nights_say_nothing() -> None:
     found = history_of(planted("n1", 5, 17, change=step(4, 0.5)))
     assert {path.status for path in found.paths} == {"too few nights"}
+
+
+def test_a_path_of_another_size_in_the_last_survey_is_not_said_to_be_missing() -> None:
+    surveys = planted("n1", 6, 1)
+    large = msgspec.structs.replace(
+        surveys[-1],
+        paths=tuple(
+            msgspec.structs.replace(path, bytes=8 * path.bytes, seconds=8 * path.seconds,
+                                    fastest_seconds=8 * path.fastest_seconds)
+            for path in surveys[-1].paths
+        ),
+    )  # fmt: skip
+    found = history_of([*surveys[:-1], large])
+    (node,) = found.nodes
+    assert not any("not in the last survey" in note for note in node.notes)
+    (note,) = [note for note in node.notes if "another size" in note]
+    assert "512 MiB after 64 MiB" in note

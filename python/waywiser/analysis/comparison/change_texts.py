@@ -13,6 +13,7 @@ from waywiser.analysis.comparison.path_parts import FEWEST_SIZES
 from waywiser.profile.block import STANDARD_ERRORS
 from waywiser.stats.order import Interval
 from waywiser.words.number_format import format_rate, format_time
+from waywiser.words.sizes_in_text import size_of
 
 NOT_DECIDABLE = (
     "the noise is not known, and a change not decidable: nothing repeats it, and no "
@@ -75,6 +76,11 @@ def detectable_text(
     if has_changed:
         return f"smallest detectable {'extra time' if of_time else 'loss'} {least}"
     return f"{loss_text(share, of_time=of_time)} or more would have been found"
+
+
+def sizes_text(size: SizeChange) -> str:
+    """``64 MiB``; ``64 MiB → 512 MiB`` of sizes that differ before and now."""
+    return str(size.other_size) if size.other_size else size_of(size.series)
 
 
 def figures_before_and_now(size: SizeChange) -> tuple[str, str]:

@@ -23,6 +23,7 @@ from waywiser.analysis.comparison.comparison_text import (
     hidden_text,
     label,
     ran_below,
+    several_runs,
     slower,
     suspicion,
     verdict_text,
@@ -43,6 +44,8 @@ from waywiser.words.sizes_in_text import with_units
 
 SCHEMA = 2
 """The schema of the JSON form."""
+
+NO_PATH = "no path in common with its baseline"
 
 MOST_DROPS = 5
 """The largest drops that are listed, whatever the verdict."""
@@ -218,7 +221,12 @@ def _undecided(comparison: ProfileComparison, *, is_loaded: bool) -> Iterator[st
     if not comparison.of("regression"):
         yield from _whole(comparison)
     yield from map(suspicion, comparison.of("suspected"))
-    causes = ((comparison.noisy_sides(path), path) for path in comparison.undecided)
+    once = [path for path in comparison.undecided if path.verdict == "not decided"]
+    for path in once[:1]:
+        more = f"; the same for {count(len(once) - 1, 'more path')}" if once[1:] else ""
+        yield f"{with_units(label(path))}: {path.why}{more}: {several_runs(comparison)}"
+    others = [path for path in comparison.undecided if path.verdict != "not decided"]
+    causes = ((comparison.noisy_sides(path), path) for path in others)
     for cause, paths in grouped(causes).items():
         kind = "more headline path" if paths[0].headline else "more path"
         more = f"; the same for {count(len(paths) - 1, kind)}" if paths[1:] else ""
@@ -239,7 +247,9 @@ def _uncompared(
     if all(is_copy(each, node) for each in baseline):
         yield "the survey is its own baseline"
     elif not comparison.measured:
-        yield "the survey has no path in common with its baseline"
+        apart = comparison.of("no common size")
+        what = f"no size in common with its baseline: {apart[0].why}" if apart else NO_PATH
+        yield f"the survey has {what}"
     elif (models := gpu_models(node)) and not any(gpu_models(each) <= models for each in baseline):
         yield "the GPUs of the baseline are of another model: make a baseline on this node"
     if node.unfinished:

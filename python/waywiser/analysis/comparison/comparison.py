@@ -21,7 +21,8 @@ from waywiser.analysis.comparison.comparison_text import (
 )
 from waywiser.analysis.comparison.differences import differences, message_settings, of_gpus
 from waywiser.analysis.comparison.node import Node, device_of, gpus_of
-from waywiser.analysis.comparison.one_sided import one_sided, with_failures
+from waywiser.analysis.comparison.one_sided import one_sided, with_failures, without_common_size
+from waywiser.analysis.comparison.other_sizes import at_common_sizes
 from waywiser.analysis.comparison.path_change import (
     WORST_FIRST,
     PathChange,
@@ -37,6 +38,7 @@ from waywiser.machine.machine import Machine
 from waywiser.machine.ranks import launch_options
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE
+from waywiser.words import Workload
 from waywiser.words.grouping import grouped
 
 SCHEMA = 2
@@ -69,7 +71,8 @@ def compare(
     by_curve = {each.curve: each.workload for each in series}
     groups = headline(sides.reference.machine, by_curve.values())
     compared, refuted, parts = _compared(sides, before, after, threshold, groups)
-    paths = [*compared, *one_sided(sides, before, after, groups)]
+    paths = [*compared, *one_sided(sides, before, after, groups, _crowded(sides, only))]
+    paths += without_common_size(sides, before, after, groups, {path.curve for path in compared})
     paths = sorted(with_failures(paths, before, after), key=worst_first)
     return ProfileComparison(
         schema=SCHEMA,
@@ -91,6 +94,16 @@ def compare(
     )
 
 
+def _crowded(sides: ComparisonSides, only: Sequence[str]) -> dict[str, Workload]:
+    """What a survey has measured and nothing is compared with, by curve."""
+    return {
+        each.curve: each.workload
+        for node in (*sides.base, *sides.new)
+        for each in node.crowded
+        if not only or matches_any(sized_texts_of(each.workload, node.machine), only)
+    }
+
+
 def _compared(
     sides: ComparisonSides,
     before: Summaries,
@@ -101,19 +114,27 @@ def _compared(
     """The paths that both sides have measured, suspected ones as they are with the repeats; those
     of them that are not slower then; and what was compared last."""
     order = sides.is_in_order
-    parts = parts_of(before, after, threshold, order)
+    parts = _parts(before, after, threshold, order)
     compared = list(path_changes(parts, groups, sides.devices))
     suspected = {path.curve: path for path in compared if path.verdict == "suspected"}
     if not sides.repeats or not suspected:
         return compared, [], parts
     again = _by_identity([*sides.new, *sides.repeats])
     later = {identity: again[identity] for identity in after}
-    parts = parts_of(before, later, threshold, order)
+    parts = _parts(before, later, threshold, order)
     together = {path.curve: path for path in path_changes(parts, groups, sides.devices)}
     found = [together[path.curve] if path.curve in suspected else path for path in compared]
     still = ("suspected", "regression")
     refuted = [path for path in suspected.values() if together[path.curve].verdict not in still]
     return found, refuted, parts
+
+
+def _parts(
+    before: Summaries, after: Summaries, threshold: float, is_in_order: bool | None
+) -> list[Part]:
+    """What both sides have measured, at common sizes."""
+    sizes = at_common_sizes(before, after)
+    return parts_of(sizes.before, sizes.after, threshold, is_in_order, sizes.moved)
 
 
 def _notes(
@@ -158,7 +179,7 @@ def _missing_devices(
     base: Sequence[Node], new: Sequence[Node], paths: Sequence[PathChange]
 ) -> Iterator[str]:
     """What the decisions lack, one line each."""
-    parts = [part for path in paths for part in path.parts]
+    parts = [part for path in paths for part in path.parts if part.verdict != "not decided"]
     unknown = sum(part.decision.freedom <= 0 for part in parts)
     by_sizes = sum(part.decision.freedom > 0 and part.processes == ONE_EACH for part in parts)
     if by_sizes:

@@ -14,9 +14,11 @@ from waywiser.analysis.comparison.change_texts import (
     slower_by,
 )
 from waywiser.analysis.comparison.path_change import (
+    WITHOUT_CHANGE,
     WORST_FIRST,
     PartChange,
     PathChange,
+    PathVerdict,
     ProfileComparison,
     SizeChange,
 )
@@ -37,8 +39,8 @@ UNNAMED = "is not named by the results"
 OF_ANOTHER_MACHINE = "so a difference can be the other machine, not a fault"
 """What follows if the two sides are of different machines."""
 
-NOT_DECIDED = "not decided"
-"""What is said of a path without a change if its noise is too large for a verdict."""
+NOT_DECIDED: PathVerdict = "not decided"
+"""What is said of a path without a change also if its noise is too large for a verdict."""
 
 FEW_SIZES = f"fewer than {FEWEST_SIZES} sizes of one kind (small, intermediate or large)"
 """The reason for a path whose sizes do not show its noise."""
@@ -230,9 +232,7 @@ def summary(found: ProfileComparison) -> str:
 def counts_text(found: ProfileComparison) -> str:
     """``2 regressions, 86 no change, 2 not decided``; empty without paths."""
     counts = Counter(verdict_text(found, path) for path in found.paths)
-    order: list[str] = [*WORST_FIRST]
-    order.insert(order.index("no change") + 1, NOT_DECIDED)
-    return ", ".join(f"{counts[word]} {plural(word, counts[word])}" for word in order
+    return ", ".join(f"{counts[word]} {plural(word, counts[word])}" for word in WORST_FIRST
                      if word in counts)  # fmt: skip
 
 
@@ -284,7 +284,7 @@ def headline_lines(found: ProfileComparison) -> Iterator[str]:
         worst = min(members, key=lambda path: path.ratio)
         unclear = [path for path in members if not found.is_decided(path)]
         verdict: str = worst.verdict
-        if verdict == "no change" and unclear:
+        if verdict in WITHOUT_CHANGE and unclear:
             verdict = NOT_DECIDED
             undecided += unclear
         known = [path.detectable for path in members if path.detectable is not None]
@@ -297,6 +297,8 @@ def headline_lines(found: ProfileComparison) -> Iterator[str]:
         )
         if worst.verdict == "no change" and worst.changes:
             hidden = NOT_IN_EACH
+        elif worst.verdict == NOT_DECIDED:
+            hidden = worst.why
         lowest = f"lowest of {len(members)} " if len(members) > 1 else ""
         # What is detectable holds for the largest sizes; the lowest ratio may be of others.
         elsewhere = worst.decision and worst.decision != worst.parts[-1].decision
@@ -312,6 +314,8 @@ def headline_lines(found: ProfileComparison) -> Iterator[str]:
 def to_decide(found: ProfileComparison, paths: Sequence[PathChange]) -> str:
     """What to measure so that paths are decided whose verdict is `NOT_DECIDED`."""
     head = "for a verdict where it is 'not decided', "
+    if all(path.verdict == NOT_DECIDED for path in paths):
+        return f"{head}{several_runs(found)}"
     if found.tools:
         tools = " and ".join(found.tools)
         return f"{head}compare several files of {tools} of before with several of now"
@@ -322,6 +326,12 @@ def to_decide(found: ProfileComparison, paths: Sequence[PathChange]) -> str:
     only = " ".join(f"--only {shlex.quote(name)}" for name in names)
     survey = shlex.join(["waywiser", "survey", "--preset", "full", *found.launch])
     return f"{head}{remedy}: {survey} {only}"
+
+
+def several_runs(found: ProfileComparison) -> str:
+    """What decides a path of which one side has one value."""
+    files = f"files of {' and '.join(found.tools)}" if found.tools else "surveys"
+    return f"compare several {files}: waywiser compare BASE... -- NEW..."
 
 
 def plural(verdict: str, count: int) -> str:

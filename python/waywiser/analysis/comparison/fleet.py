@@ -28,9 +28,11 @@ from waywiser.analysis.comparison.fleet_faults import (
 from waywiser.analysis.comparison.hardware import EqualHosts, equal_hosts
 from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
-from waywiser.analysis.comparison.slow_paths import PathTimes, SlowPath, UsualPath
+from waywiser.analysis.comparison.slow_paths import OtherHostSizes, PathTimes, SlowPath, UsualPath
+from waywiser.curves.regimes import regime_of
 from waywiser.stats.decision import THRESHOLD
-from waywiser.words import Value
+from waywiser.words import Value, format_bytes
+from waywiser.words.number_format import count
 
 SCHEMA = 2
 """The schema of the JSON form."""
@@ -97,7 +99,9 @@ def assess_fleet(
         found = times.slow()
         common, usual = common_links(equal), times.usual
         for name, surveys in equal.hosts.items():
-            hosts.append(_assessed(equal, name, surveys, found.get(name, []), common, usual))
+            apart = times.other_sizes.get(name, ())
+            slow = found.get(name, [])
+            hosts.append(_assessed(equal, name, surveys, slow, common, usual, apart))
     hosts.sort(key=lambda host: (WORST_FIRST.index(host.status), _worst(host), host.host))
     return Fleet(SCHEMA, threshold, tuple(hosts), tuple(classes), {**(unreadable or {}), **skipped})
 
@@ -109,6 +113,7 @@ def _assessed(
     slow: Sequence[SlowPath],
     common: set[str],
     usual: set[str],
+    apart: Sequence[OtherHostSizes],
 ) -> HostVerdict:
     node = surveys[-1]
     faults = [
@@ -123,7 +128,7 @@ def _assessed(
         status = "bad"
     elif faults:
         status = "suspect"
-    elif len(equal.hosts) < FEWEST_HOSTS:
+    elif len(equal.hosts) < FEWEST_HOSTS or _is_apart(surveys, apart):
         status = "not determined"
     return HostVerdict(
         host=name,
@@ -131,7 +136,7 @@ def _assessed(
         files=tuple(each.called for each in surveys),
         hardware=equal.name,
         faults=tuple(faults),
-        notes=tuple(_notes(surveys)),
+        notes=(*_notes(surveys), *_apart_notes(apart)),
         own_findings=node.own_findings,
     )
 
@@ -146,6 +151,30 @@ def _notes(surveys: Sequence[Node]) -> Iterator[str]:
             yield unfinished(node.called)
     if minor := errors_of(surveys[-1])[1]:
         yield f"counted while it ran: {', '.join(minor)}"
+
+
+def _is_apart(surveys: Sequence[Node], apart: Sequence[OtherHostSizes]) -> bool:
+    """Whether no bandwidth of a host is compared, since other hosts have other sizes."""
+    curves = {each.curve for each in apart}
+    own = {
+        series.curve
+        for node in surveys
+        for series in node.matched_series
+        if series.blocks and regime_of(series.workload) == "bandwidth"
+    }
+    return bool(own) and own <= curves
+
+
+def _apart_notes(apart: Sequence[OtherHostSizes]) -> Iterator[str]:
+    if apart:
+        first = apart[0]
+        has = "has" if len(apart) == 1 else "have"
+        yield (
+            f"{count(len(apart), 'path')} {has} no size in common with other hosts and "
+            f"{'is' if len(apart) == 1 else 'are'} not compared: {first.curve} up to "
+            f"{format_bytes(first.own)} here and {format_bytes(first.others)} there; "
+            "measure the same sizes"
+        )
 
 
 def _worst(host: HostVerdict) -> float:

@@ -26,6 +26,8 @@ from waywiser.words.number_format import count
 from waywiser.words.numbers import MOST_INDEX, whole_number
 from waywiser.words.records import Unsupported
 
+CROWDED = "its ranks share CPUs: how they take turns has no verdict"
+
 
 class LoadedLink(Value, frozen=True):
     """The most that was seen of a GPU's PCIe link while it was loaded."""
@@ -52,6 +54,8 @@ class Node(Value, frozen=True):
     """The request of the survey, as text: nodes with equal requests have the same plan, except for
     what their machines do not support."""
     unsupported_paths: tuple[Unsupported, ...] = ()
+    crowded: tuple[SeriesSummary, ...] = ()
+    """What was measured and is not compared (`CROWDED`)."""
     health: tuple[RunHealth, ...] = ()
     links: dict[int, LoadedLink] = msgspec.field(default_factory=dict)
     """Links by GPU, those that host memory was copied to or from."""
@@ -125,6 +129,7 @@ def node_of(profile: Profile, frame: SeriesFrame | None = None, *, links: bool =
             *_without_verdict(crowded),
             *_of_fewer(found, machine),
         ),
+        crowded=tuple(each for each in _joined(crowded, machine) if each.blocks),
         health=tuple(profile.health()),
         links=_links(frame) if links else {},
         environment=environment,
@@ -153,7 +158,7 @@ def _without_ranks(machine: Machine, workloads: Iterable[Workload]) -> Machine:
 def _without_verdict(crowded: Sequence[SeriesSummary]) -> Iterator[Unsupported]:
     """What was measured and is not compared, each curve once."""
     for curve in dict.fromkeys(each.workload.curve for each in crowded):
-        yield Unsupported(curve, "its ranks share CPUs: how they take turns has no verdict")
+        yield Unsupported(curve, CROWDED)
 
 
 def _of_fewer(found: Iterable[SeriesSummary], machine: Machine) -> Iterator[Unsupported]:

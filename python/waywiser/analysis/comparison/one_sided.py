@@ -1,20 +1,23 @@
-"""Paths that a comparison finds on one side only, and sizes that fail now."""
+"""Paths that a comparison finds on one side only, or on both without a size in common, and sizes
+that fail now."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from waywiser.analysis.comparison.comparison_text import UNNAMED
-from waywiser.analysis.comparison.node import Node, devices_on, gpus_of
+from waywiser.analysis.comparison.node import CROWDED, Node, devices_on, gpus_of
+from waywiser.analysis.comparison.other_sizes import largest_bytes
 from waywiser.analysis.comparison.path_change import PathChange, PathVerdict
 from waywiser.analysis.comparison.path_parts import Summaries
 from waywiser.analysis.comparison.sides import ComparisonSides
 from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
 from waywiser.profile.series_summary import SeriesSummary
-from waywiser.words import Workload
+from waywiser.words import Workload, format_bytes, format_settings
+from waywiser.words.grouping import grouped
 from waywiser.words.records import Failure
 
 NOT_MEASURED = ("skipped", "interrupted")
@@ -22,24 +25,136 @@ NOT_MEASURED = ("skipped", "interrupted")
 
 
 def one_sided(
-    sides: ComparisonSides, before: Summaries, after: Summaries, headlines: Mapping[str, Group]
+    sides: ComparisonSides,
+    before: Summaries,
+    after: Summaries,
+    headlines: Mapping[str, Group],
+    crowded: Mapping[str, Workload],
 ) -> Iterator[PathChange]:
     """Yields the paths that the baseline has measured and the new files have not, and the
-    reverse."""
+    reverse; those that any of them has measured without a verdict too."""
     measured, known = _measured(after), _measured(before)
-    failures = _failures(after)
+    for curve, workload in crowded.items():
+        if curve not in measured and curve not in known:
+            on = devices_on(workload, sides.devices)
+            yield PathChange(curve, name_of(workload), "skipped", CROWDED, devices=on)
+    failures, methods = _failures(after), _methods(measured)
     for curve, first in known.items():
         if curve not in measured:
             workload, group = first.workload, headlines.get(curve)
             verdict, why = _verdict_of_lost(sides, workload, failures.get(curve), group)
+            if why == NOT_IN_SURVEY:
+                why += _by_others(workload, methods)
             on = devices_on(workload, sides.known)
             yield PathChange(curve, name_of(workload), verdict, why, group, on)
-    failures = _failures(before)
+    failures, methods = _failures(before), _methods(known)
     for curve, first in measured.items():
         if curve not in known:
             verdict, why = _verdict_of_new(failures.get(curve))
+            if curve in crowded:
+                verdict, why = "skipped", CROWDED
+            if verdict == "new" and any(node.tools for node in sides.new):
+                why += _by_others(first.workload, methods)
             on = devices_on(first.workload, sides.devices)
             yield PathChange(curve, name_of(first.workload), verdict, why, devices=on)
+
+
+def without_common_size(
+    sides: ComparisonSides,
+    before: Summaries,
+    after: Summaries,
+    headlines: Mapping[str, Group],
+    compared: Container[str],
+) -> Iterator[PathChange]:
+    """Yields the paths that both sides have measured and that are not ``compared``: at no common
+    size, and not on a plateau that the sizes of the other side reach."""
+    sizes = _sizes(before), _sizes(after)
+    for curve, first in _measured(after).items():
+        if curve in sizes[0] and curve not in compared:
+            workload, (was, now) = first.workload, (of[curve] for of in sizes)
+            why = f"{_listed(was)} before, {_listed(now)} now: {_same_sizes(sides, was, now)}"
+            on, group = devices_on(workload, sides.devices), headlines.get(curve)
+            yield PathChange(curve, name_of(workload), "no common size", why, group, on)
+
+
+def _sizes(found: Summaries) -> dict[str, list[int]]:
+    """The sizes of the largest transfer at which a curve was measured, ascending."""
+    known = (
+        (each.curve, largest_bytes(each.workload))
+        for numbered in found.values()
+        for each in [next((each for _, each in numbered if each.blocks), None)]
+        if each is not None
+    )
+    return {curve: sorted(set(sizes)) for curve, sizes in grouped(known).items()}
+
+
+def _listed(sizes: Sequence[int]) -> str:
+    """``64 MiB``, ``8 B, 1 MiB and 64 MiB``, ``8 B to 64 MiB``."""
+    if len(sizes) > MOST_SIZES:
+        return f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])}"
+    *most, last = map(format_bytes, sizes)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _same_sizes(sides: ComparisonSides, was: Sequence[int], now: Sequence[int]) -> str:
+    """The option that makes the sizes of both sides equal."""
+    pairs = ((sides.base, now), (sides.new, was))
+    for nodes, others in pairs:
+        for tool in [tool for node in nodes for tool in node.tools]:
+            option = SIZE_OPTIONS.get(tool.partition(" ")[0])
+            if option is not None and others[-1] % 2**20 == 0:
+                return f"run {option.format(others[-1] // 2**20)}"
+    for nodes, others in pairs:
+        if not any(node.tools for node in nodes):
+            sizes = ",".join(format_bytes(size).replace(" ", "") for size in others[-MOST_SIZES:])
+            return f"survey again with --sizes {sizes}"
+    return "measure one of these sizes on both sides"
+
+
+SIZE_OPTIONS = {"nvbandwidth": "nvbandwidth -b {}", "gpu_copy": "gpu_copy --size {}M"}
+"""How other tools take the MiB of a copy."""
+
+MOST_SIZES = 3
+"""Sizes that are listed one by one."""
+
+
+def _methods(measured: Mapping[str, SeriesSummary]) -> dict[Hashable, list[str]]:
+    """How the same bytes were moved, by what they are."""
+    return grouped((_moves(each.workload), _method(each.workload)) for each in measured.values())
+
+
+def _moves(workload: Workload) -> Hashable:
+    """Between which memories the transfers of a workload move bytes, whatever moves them."""
+    return tuple(sorted(" -> ".join(f"{end.kind}@{end.place}" for end in each.path.ends)
+                        for each in workload.transfers))  # fmt: skip
+
+
+def _method(workload: Workload) -> str:
+    found = (f"{t.path.executor}{format_settings(t.parameters)}" for t in workload.transfers)
+    return " and ".join(dict.fromkeys(found))
+
+
+def _by_others(workload: Workload, methods: Mapping[Hashable, Sequence[str]]) -> str:
+    """By which other methods the same bytes were moved; empty if by none."""
+    if not workload.transfers:
+        return ""
+    own = _method(workload)
+    known = [each for each in dict.fromkeys(methods.get(_moves(workload), ())) if each != own]
+    if not known:
+        return ""
+    more = f" and {len(known) - MOST_METHODS} more" if len(known) > MOST_METHODS else ""
+    text = f" by {own}, but by {', '.join(known[:MOST_METHODS])}{more}"
+    if any(each.parameters.get("by") == "destination" for each in workload.transfers):
+        text += BY_DESTINATION
+    return text
+
+
+NOT_IN_SURVEY = "the new survey has not measured it"
+
+BY_DESTINATION = "; a survey has no copies that the GPU of the destination submits"
+
+MOST_METHODS = 3
+"""Other methods that are named."""
 
 
 def _verdict_of_new(failure: Failure | None) -> tuple[PathVerdict, str]:
@@ -76,10 +191,12 @@ def _verdict_of_lost(
     if sides.replanned and _has_nodes(workload, sides.new):
         planned = "the plan of this version no longer has it"
         return "skipped", f"by waywiser {sides.replanned} {planned}"
+    if any(node.tools for node in sides.base):
+        return "skipped", NOT_IN_SURVEY
     if len(sides.requests) > 1:
         return "skipped", "the options of the new survey do not select it"
     if headline:
-        return "missing", "the new survey has not measured it"
+        return "missing", NOT_IN_SURVEY
     return "skipped", "the new survey did not plan it"
 
 

@@ -10,18 +10,28 @@ from waywiser.curves.headline import Group
 from waywiser.curves.regimes import START_BYTES, Regime
 from waywiser.stats.decision import THRESHOLD, Decision, Effect
 from waywiser.stats.noise_model import Surveys
-from waywiser.words import Value
+from waywiser.words import Value, format_bytes
 
 PathVerdict = Literal[
-    "regression", "missing", "suspected", "improvement", "no change", "skipped", "new"
+    "regression",
+    "missing",
+    "suspected",
+    "improvement",
+    "no change",
+    "not decided",
+    "no common size",
+    "skipped",
+    "new",
 ]
 """What a comparison says of a path, the worst first.
 
 ``regression``: a confirmed loss beyond the threshold. ``suspected``: a loss that should be measured
 again. ``improvement``: a significant gain beyond the threshold. ``no change``: none was found; the
 detectable change says how large one could have been missed (`verdict_of` decides between these).
-``missing``: planned and expected, but absent. ``skipped``: not planned, not supported, or the time
-was over; never a finding. ``new``: the baseline does not have it.
+``not decided``: one value beside a plateau of another size. ``no common size``: both have the path,
+at sizes that cannot be compared. ``missing``: planned and expected, but absent. ``skipped``: not
+planned, not supported, or the time was over; never a finding. ``new``: the baseline does not have
+it.
 """
 
 REGIMES: dict[Regime, str] = {
@@ -33,6 +43,30 @@ REGIMES: dict[Regime, str] = {
 """Regimes as texts name them."""
 
 WORST_FIRST: tuple[PathVerdict, ...] = get_args(PathVerdict)
+
+WITHOUT_CHANGE: tuple[PathVerdict, ...] = ("no change", "not decided")
+"""Verdicts on paths of which both sides were compared, and no change was found."""
+
+
+class OtherSize(Value, frozen=True):
+    """Bytes of the largest transfer, of a series that was measured at one size before and at
+    another one now (`waywiser.analysis.comparison.other_sizes`)."""
+
+    before: int
+    now: int
+    plateau: Literal["before", "now"]
+    """The side on its plateau."""
+
+    @property
+    def one_value(self) -> str:
+        """Why a path is not decided of which the other side has one value."""
+        one, plateau = self.now, self.before
+        if self.plateau == "now":
+            one, plateau = plateau, one
+        return f"one value of {format_bytes(one)} beside the plateau at {format_bytes(plateau)}"
+
+    def __str__(self) -> str:
+        return f"{format_bytes(self.before)} → {format_bytes(self.now)}"
 
 
 class SizeChange(Value, frozen=True):
@@ -52,6 +86,9 @@ class SizeChange(Value, frozen=True):
     decision: Decision
     verdict: PathVerdict
     regime: Regime = "bandwidth"
+    other_size: OtherSize | None = None
+    """The sizes that were measured, if they differ: the time of the side on its plateau is then
+    that of as many bytes as the other side has measured."""
 
     @property
     def is_time(self) -> bool:
@@ -217,6 +254,8 @@ class ProfileComparison(Value, frozen=True):
         noise is not known, hides losses of more than `most_hidden`, or explains a difference that
         is larger than the threshold."""
         decision = path.decision
+        if path.verdict == "not decided":
+            return False
         if path.verdict != "no change" or decision is None:
             return True
         if self._hides_much(path):
@@ -227,7 +266,7 @@ class ProfileComparison(Value, frozen=True):
         """Whether the noise of a path without a change is not known, or hides more than
         `most_hidden`."""
         decision = path.decision
-        if path.verdict != "no change" or decision is None:
+        if path.verdict not in WITHOUT_CHANGE or decision is None:
             return False
         known = [decision.detectable, path.detectable]
         return any(loss is None or loss > self.most_hidden for loss in known)
@@ -291,9 +330,9 @@ class ProfileComparison(Value, frozen=True):
 
     @property
     def may_hide(self) -> tuple[PathChange, ...]:
-        """The headline paths, or all paths without any, that have no change."""
+        """The headline paths, or all paths without any, of which no change was found."""
         headlines = [path for path in self.measured if path.headline]
-        return tuple(p for p in headlines or self.measured if p.verdict == "no change")
+        return tuple(p for p in headlines or self.measured if p.verdict in WITHOUT_CHANGE)
 
 
 MOST_HIDDEN = 0.15

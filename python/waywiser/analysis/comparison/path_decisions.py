@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
+from msgspec.structs import replace
+
 from waywiser.analysis.comparison.node import Devices, devices_on
 from waywiser.analysis.comparison.path_change import (
     REGIMES,
@@ -69,12 +71,18 @@ def _effects(part: Part, noise: Noise, *, is_headline: bool) -> list[Effect]:
     return [
         Effect(
             log_ratio=size.log_ratio,
-            variance=of_difference(size.sides[0], size.sides[1], noise, size.shift),
+            variance=_variance(size, noise),
             headline=is_headline and size is part.typical,
             threshold=part.threshold,
         )
         for size in part.sizes
     ]
+
+
+def _variance(size: SizePair, noise: Noise) -> Variance:
+    """That of the change of a size; one value beside a plateau of another size is not tested."""
+    found = of_difference(size.sides[0], size.sides[1], noise, size.shift)
+    return Variance(found.value, 0.0) if size.is_one_value else found
 
 
 def _part_change(part: Part, sizes: Sequence[SizeChange], alone: Sequence[Noise]) -> PartChange:
@@ -108,6 +116,9 @@ def _size_change(
     is_variance_known: bool,
 ) -> SizeChange:
     (before, now), (processes, processes_now) = size.sides, map(len, size.medians)
+    verdict: PathVerdict = "not decided"
+    if not size.is_one_value:
+        verdict = verdict_of(effect, decision, before, now, is_variance_known=is_variance_known)
     return SizeChange(
         series=size.text,
         bytes=size.workload.bytes,
@@ -116,9 +127,10 @@ def _size_change(
         seconds_now=now.median,
         processes=(processes, processes_now),
         surveys=(len(before.medians), len(now.medians)),
-        decision=decision,
-        verdict=verdict_of(effect, decision, before, now, is_variance_known=is_variance_known),
+        decision=replace(decision, suspected=False) if size.is_one_value else decision,
+        verdict=verdict,
         regime=regime,
+        other_size=size.other_size,
     )
 
 
@@ -132,4 +144,8 @@ def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:
         single = [s for p in parts for s in p.sizes if s.verdict == verdict]
         if single:
             return verdict, f"only at {', '.join(size_of(s.series) for s in single)}"
+    for part in parts:
+        other = part.sizes[-1].other_size
+        if part.verdict == "not decided" and other is not None:
+            return "not decided", other.one_value
     return "no change", ""

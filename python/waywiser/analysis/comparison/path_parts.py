@@ -16,6 +16,7 @@ from itertools import chain, product
 from statistics import fmean
 from typing import NamedTuple
 
+from waywiser.analysis.comparison.path_change import OtherSize
 from waywiser.curves.regimes import Regime, regime_of
 from waywiser.profile.series_summary import SeriesSummary
 from waywiser.stats.decision import THRESHOLD
@@ -63,6 +64,16 @@ class SizePair(NamedTuple):
     """``medians`` by survey."""
     is_in_order: bool | None = None
     """Whether the first side was measured before the second; None if that is not known."""
+    other_size: OtherSize | None = None
+    """The sizes that were measured, if they differ."""
+
+    @property
+    def is_one_value(self) -> bool:
+        """Whether one value stands beside a plateau of another size."""
+        if self.other_size is None:
+            return False
+        before, now = self.medians
+        return len(now if self.other_size.plateau == "before" else before) == 1
 
     def on_side(self, side: int) -> SizePair:
         """The series before (0) or now (1) alone."""
@@ -231,11 +242,15 @@ def parts_of(
     after: Summaries,
     threshold: float = THRESHOLD,
     is_in_order: bool | None = None,
+    moved: Mapping[str, OtherSize] | None = None,
 ) -> list[Part]:
     """All series that both sides have measured, by curve and regime. ``threshold`` is the relative
-    change that matters; ``is_in_order`` says whether ``before`` was measured first."""
+    change that matters; ``is_in_order`` says whether ``before`` was measured first; ``moved`` are
+    those that were measured at other sizes, by identity."""
     pairs = (
-        _size_pair(old, after.get(identity, ()))._replace(is_in_order=is_in_order)
+        _size_pair(old, after.get(identity, ()))._replace(
+            is_in_order=is_in_order, other_size=(moved or {}).get(identity)
+        )
         for identity, old in before.items()
     )
     measured = (pair for pair in pairs if all(pair.medians))

@@ -87,6 +87,16 @@ class SlowPath(Value, frozen=True):
         return self.bytes < START_BYTES
 
 
+class OtherHostSizes(NamedTuple):
+    """A path of which a host has no size in common with the other hosts of its class."""
+
+    curve: str
+    own: int
+    """The most bytes that it has measured."""
+    others: int
+    """The most that others have."""
+
+
 class UsualPath(Value, frozen=True):
     """What a class does on one path."""
 
@@ -136,6 +146,7 @@ class PathTimes:
             for at, workload in enumerate(self.workloads)
         )
         raw = np.array([[_time(row.get(identity)) for identity in workloads] for row in rows])
+        self.raw = raw
         self.sizes = columns_of(self.latest(raw))
         """One for each of ``workloads``."""
         middle = [size.middle for size in self.sizes]
@@ -156,6 +167,23 @@ class PathTimes:
         for name, row in zip(self.hosts, table, strict=True):
             last[name] = np.where(np.isfinite(row), row, last[name]) if name in last else row
         return np.array(list(last.values()))
+
+    @cached_property
+    def other_sizes(self) -> dict[str, list[OtherHostSizes]]:
+        """By host, the paths that other hosts have measured too, at no size of its own."""
+        found: dict[str, list[OtherHostSizes]] = {}
+        measured = np.isfinite(self.raw)
+        for (curve, regime), members in self.groups.items():
+            sizes: dict[str, set[int]] = {}
+            for row, host in enumerate(self.hosts):
+                own = {at for at in members if measured[row, at]}
+                sizes.setdefault(host, set()).update(self.workloads[at].bytes for at in own)
+            for host, own_sizes in sizes.items() if regime == "bandwidth" else ():
+                others = set().union(*(each for name, each in sizes.items() if name != host))
+                if own_sizes and others and not own_sizes & others:
+                    apart = OtherHostSizes(curve, max(own_sizes), max(others))
+                    found.setdefault(host, []).append(apart)
+        return found
 
     @cached_property
     def beside(self) -> Array:

@@ -49,7 +49,8 @@ def _common_change(found: ProfileComparison) -> _CommonChange | None:
     """The amount is the median over the paths. The noise of a process is common to its paths, so
     that it counts as that of one path, and not less for their number. Changes below half of the
     threshold are none."""
-    sizes = [path.size for path in found.measured if path.size is not None]
+    compared = [path for path in found.measured if path.verdict != "not decided"]
+    sizes = [path.size for path in compared if path.size is not None]
     if len(sizes) < SEVERAL:
         return None
     logs = [math.log(each.decision.ratio) for each in sizes]

@@ -22,7 +22,7 @@ from waywiser.stats.level_changes import (
     least_change,
 )
 from waywiser.stats.order import Interval, median
-from waywiser.words import Value
+from waywiser.words import Value, format_bytes
 from waywiser.words.grouping import grouped
 from waywiser.words.host_list import natural_key
 from waywiser.words.number_format import count
@@ -383,8 +383,12 @@ def _node(
         own |= labels.get(key, {})
     nights = node.nights()
     last = node.last
-    gone = [path for path in paths if path.nights[-1].date < nights[-1][0].created]
+    latest_night = nights[-1][0].created
+    now = {_without_size(path) for path in paths if path.nights[-1].date >= latest_night}
+    past = [path for path in paths if path.nights[-1].date < latest_night]
+    gone = [path for path in past if _without_size(path) not in now]
     notes = list(node.notes)
+    notes += _of_other_sizes([path for path in past if _without_size(path) in now], paths)
     if gone:
         are = "is" if len(gone) == 1 else "are"
         latest = max(gone, key=lambda path: path.nights[-1].date)
@@ -406,6 +410,27 @@ def _node(
         notes=tuple(notes),
         simulated=bool(last.simulated),
     )
+
+
+def _without_size(path: PathHistory) -> tuple[str, ...]:
+    return path.curve, *path.gpus
+
+
+def _of_other_sizes(past: Sequence[PathHistory], paths: Sequence[PathHistory]) -> list[str]:
+    """A note on paths that the last survey has at another size than earlier ones."""
+    if not past:
+        return []
+    first = past[0]
+    now = max(
+        (path for path in paths if _without_size(path) == _without_size(first)),
+        key=lambda path: path.nights[-1].date,
+    )
+    are = "path has" if len(past) == 1 else "paths have"
+    return [
+        f"{len(past)} {are} another size in the last survey, and its nights are followed apart: "
+        f"{first.path} of {format_bytes(now.bytes)} after {format_bytes(first.bytes)}; measure the "
+        "same size each night"
+    ]
 
 
 def _common(paths: Sequence[PathHistory]) -> Iterator[NodeChange]:

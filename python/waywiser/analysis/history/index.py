@@ -22,7 +22,7 @@ import msgspec
 from waywiser import __version__
 from waywiser.analysis.history.night import Night, NightGpu, PathNight, read_night
 from waywiser.profile.errors import ProfileError
-from waywiser.profile.name import SUFFIX, why_no_profile
+from waywiser.profile.name import profiles_in, why_no_profile
 from waywiser.words import Value
 from waywiser.words.atomic_write import replaced_file
 from waywiser.words.regular_file import open_regular, read_regular
@@ -109,7 +109,7 @@ def index_of(folder: Path) -> Path:
 
 def _read_folder(folder: Path) -> tuple[dict[str, _Entry], int]:
     """The entries of all profiles of a folder by file, and how many of them were read now."""
-    files = sorted(str(each) for each in folder.glob(f"*{SUFFIX}"))
+    files = profiles_in(folder)
     index = index_of(folder)
     known = {str(folder / name): entry for name, entry in _known(index).items()}
     fresh = {

@@ -22,7 +22,9 @@ from waywiser.exchange.exports.junit_file import JunitCase, JunitResult, junit_f
 JUNIT_FILE = junit_kind("compare")
 CHECK_JUNIT = junit_kind("check")
 
-WITHOUT_DECISION: tuple[PathVerdict, ...] = ("suspected", "missing", "skipped", "new")
+WITHOUT_DECISION: tuple[PathVerdict, ...] = (
+    "suspected", "missing", "not decided", "no common size", "skipped", "new",
+)  # fmt: skip
 
 RESULTS: dict[Status, JunitResult] = {
     "failed": "failure",

@@ -20,11 +20,13 @@ from waywiser.exchange.imports import (
     nvbandwidth,
     nvbandwidth_text,
     osu,
+    rccl_csv,
     transferbench,
 )
 from waywiser.exchange.imports.errors import ImportFailed, Malformed, UnknownFormat
 from waywiser.exchange.imports.foreign_file import ForeignFile, without_mixed_operations
 from waywiser.exchange.imports.json_objects import json_objects
+from waywiser.exchange.imports.known_tools import known_tool
 from waywiser.exchange.imports.reading import clipped, read_text
 from waywiser.words.records import Unsupported
 
@@ -34,6 +36,7 @@ FORMATS = {
     "google-benchmark-csv": "Google Benchmark's CSV, of the same tools",
     "osu": "text of the OSU micro-benchmarks",
     "nccl": "nccl-tests and rccl-tests, as they print it or with -J",
+    "rccl-csv": "CSV of rccl-tests (-Z csv -x FILE)",
     "benchpress": "text of BenchPress, between the ranks of two nodes",
     "transferbench": "text or CSV of TransferBench",
     "gpu-copy": "text of SuperBench's gpu_copy",
@@ -72,6 +75,7 @@ _TEXT = {
     "google-benchmark-csv": _TextFormat(google_benchmark.CSV_TITLE, google_benchmark.read_csv),
     "osu": _TextFormat(osu.TITLE, osu.read),
     "nccl": _TextFormat(nccl_text.TITLE, nccl_text.read),
+    "rccl-csv": _TextFormat(rccl_csv.TITLE, _one_run(rccl_csv.read)),
     "benchpress": _TextFormat(benchpress.TITLE, benchpress.read),
     "transferbench": _TextFormat(transferbench.TITLE, _one_run(transferbench.read)),
     "gpu-copy": _TextFormat(gpu_copy.TITLE, _one_run(gpu_copy.read)),
@@ -101,7 +105,7 @@ def read(path: Path, format: str | None = None) -> list[ForeignFile]:
         except Malformed as error:
             errors.append(error)
     if not found:
-        raise errors[0] if errors else _unknown(text, where)
+        raise _nothing(text, where, errors)
     damaged = tuple(_damaged(error, where) for error in errors)
     unsupported = (*found[0].unsupported_paths, *damaged)
     return [replace(found[0], unsupported_paths=unsupported), *found[1:]]
@@ -148,36 +152,26 @@ def _damaged(error: Malformed, where: str) -> Unsupported:
     return Unsupported(clipped(f"line {place}" if place[0].isdigit() else place), error.what)
 
 
+def _nothing(text: str, where: str, errors: Sequence[Malformed]) -> ImportFailed:
+    """Why nothing was found. What looks like a title in a text without a row of figures is none."""
+    if errors and "title" in errors[0].what and not any(map(_has_figures, text.splitlines())):
+        remedy = "name the file that the benchmark wrote"
+        return UnknownFormat("has no row of figures, and no result", where=where, remedy=remedy)
+    return errors[0] if errors else _unknown(text, where)
+
+
+def _has_figures(line: str) -> bool:
+    """Whether it has two numbers, as each row of a table."""
+    return sum(_NUMBER.fullmatch(word) is not None for word in line.split()) > 1
+
+
+_NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
+
+
 def _unknown(text: str, where: str) -> ImportFailed:
     """Says what the file is, if it is of a program that is known and not read."""
-    for shown, what, remedy in _RECOGNISED:
-        if shown.search(text):
-            return UnknownFormat(what, where=where, remedy=remedy)
+    if tool := known_tool(text):
+        return UnknownFormat(tool.said, where=where, remedy=tool.remedy)
     return UnknownFormat(
         "has no format that can be imported", where=where, remedy=f"known: {', '.join(FORMATS)}"
     )
-
-
-_RECOGNISED: tuple[tuple[re.Pattern[str], str, str], ...] = (
-    (
-        re.compile(r"^\[CUDA Bandwidth Test\]", re.MULTILINE),
-        "is the output of bandwidthTest, which is not read",
-        "run nvbandwidth, which replaces it",
-    ),
-    (
-        re.compile(r"^\[P2P \(Peer-to-Peer\) GPU Bandwidth Latency Test\]", re.MULTILINE),
-        "is the output of p2pBandwidthLatencyTest, which is not read",
-        "run nvbandwidth, which replaces it",
-    ),
-    (
-        re.compile(r"^\s*(?:RDMA_\w+|Send|.*RDMA).* (?:BW|Latency) Test\s*$", re.MULTILINE),
-        "is the output of perftest (ib_write_bw and others), which is not read",
-        "import results of the OSU micro-benchmarks or of nccl-tests",
-    ),
-    (
-        re.compile(r"^#\s+Intel\(R\) MPI Benchmarks", re.MULTILINE),
-        "is the output of the Intel MPI Benchmarks, which is not read",
-        "import results of the OSU micro-benchmarks",
-    ),
-)
-"""(what it shows, what happened, what to do) of results that are known and not read."""

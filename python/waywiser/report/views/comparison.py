@@ -9,6 +9,7 @@ from waywiser.analysis.comparison.change_texts import (
     figures_before_and_now,
     interval_of_change,
     loss,
+    sizes_text,
 )
 from waywiser.analysis.comparison.comparison_text import (
     answer_lines,
@@ -22,7 +23,15 @@ from waywiser.report.parts import Block, Sheet, SheetCell, SheetColumn, Tone, Wo
 from waywiser.stats.order import Interval
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
-from waywiser.words.sizes_in_text import size_of, with_units
+from waywiser.words.sizes_in_text import with_units
+
+COMPARED: tuple[PathVerdict, ...] = (
+    "regression", "suspected", "improvement", "not decided", "no change",
+)  # fmt: skip
+"""Verdicts on paths that both sides have measured at sizes that can be compared."""
+
+NAMED: tuple[PathVerdict, ...] = ("missing", "no common size")
+"""Verdicts on paths of one side that are named in each case."""
 
 MOST = 8
 """Paths of one kind that are named, unless all are."""
@@ -70,8 +79,7 @@ def comparison_parts(found: ProfileComparison, *, everything: bool = False) -> I
 def _changes(found: ProfileComparison, everything: bool) -> Iterator[Block]:
     shown: list[PathChange] = []
     left: list[str] = []
-    verdicts: tuple[PathVerdict, ...] = ("regression", "suspected", "improvement", "no change")
-    for verdict in verdicts:
+    for verdict in COMPARED:
         paths = [path for path in found.of(verdict) if path.parts]
         most = len(paths) if everything else 0 if verdict == "no change" else MOST
         shown += paths[:most]
@@ -92,7 +100,7 @@ def _row(path: PathChange, found: ProfileComparison) -> Iterator[str | SheetCell
         yield from [""] * 6
     else:
         decision = size.decision
-        yield size_of(size.series)
+        yield sizes_text(size)
         yield from figures_before_and_now(size)
         yield f"{change(decision.ratio, of_time=size.is_time):+.1%}"
         yield _span(decision.interval, of_time=size.is_time)
@@ -112,10 +120,10 @@ def _span(interval: Interval | None, *, of_time: bool) -> str:
 def _one_sided(found: ProfileComparison, everything: bool) -> Iterator[Block]:
     """Paths that one side has not measured, by verdict and reason; without ``everything`` the first
     that are missing, and how many others there are."""
-    one_sided = found.of("missing", "skipped", "new")
+    one_sided = found.of("missing", "no common size", "skipped", "new")
     reasons = grouped(((path.verdict, path.why), path.name) for path in one_sided)
     for (verdict, why), names in reasons.items():
-        most = len(names) if everything else MOST if verdict == "missing" else 0
+        most = len(names) if everything else MOST if verdict in NAMED else 0
         for name in names[:most]:
             yield Words(f"{verdict}  {with_units(name)}: {why}")
         if len(names) > most > 0:
