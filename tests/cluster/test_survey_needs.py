@@ -12,7 +12,7 @@ import pytest
 from waywiser import cli
 from waywiser.cluster import survey as survey_module
 from waywiser.cluster.survey import survey_cluster
-from waywiser.cluster.survey_hosts import SurveyHosts
+from waywiser.cluster.survey_hosts import HostsUnknown, SurveyHosts, survey_hosts
 from waywiser.cluster.survey_needs import missing_needs
 from waywiser.cluster.survey_options import ClusterSurveyOptions
 from waywiser.cluster.token_proof import TOKEN_VARIABLE
@@ -66,11 +66,9 @@ def test_a_compiler_that_compiles_nothing(tmp_path: Path) -> None:
 def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of an ``mpicc`` whose bridge is there, and which has no ``mpiexec`` beside it."""
     program(tmp_path / "bin" / "mpicc")
-    monkeypatch.setattr("waywiser.measure.ranks.mpi_library._compile", lambda _, bridge: None)
-    monkeypatch.setattr(
-        "waywiser.measure.ranks.mpi_library._describe",
-        lambda _, __, described: described.write_text(f'{{"text":"{BRIDGE_TEXT}"}}'),
-    )
+    library = "waywiser.measure.ranks.mpi_library"
+    monkeypatch.setattr(f"{library}._compile", lambda mpicc: b"a bridge")
+    monkeypatch.setattr(f"{library}._library_text", lambda mpicc, bridge: BRIDGE_TEXT)
     return tmp_path / "bin"
 
 
@@ -178,3 +176,12 @@ def test_a_dry_run_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     words = ["cluster", "survey", "--nodes", "3", "--dry-run", "-o", "a/b"]
     assert cli.run(words) == 0
     assert not Path("a").exists()
+
+
+def test_slurms_variables_without_srun_are_named(tmp_path: Path) -> None:
+    job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2]", "PATH": str(tmp_path)}
+    with pytest.raises(HostsUnknown, match="srun, which starts the agents, is not in PATH"):
+        survey_hosts(ClusterSurveyOptions(), job)
+    assert survey_hosts(ClusterSurveyOptions(nodes=2), job).names == ()
+    (tmp_path / "srun").touch(mode=0o755)
+    assert survey_hosts(ClusterSurveyOptions(), job).origin == "slurm"
