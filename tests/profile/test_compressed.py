@@ -23,7 +23,8 @@ from waywiser.profile import Profile
 from waywiser.profile.compressed import MOST_BYTES
 from waywiser.profile.errors import DamagedProfile, NotAProfile, NotWritable, ProfileError
 from waywiser.profile.name import profiles_in
-from waywiser.profile.opening import is_profile, open_writable
+from waywiser.profile.header import is_profile
+from waywiser.profile.opening import open_writable
 from waywiser.profile.writable import WritableProfile
 
 RECORDED = RESULTS / "2026-11-22-check-two-gpus" / "check-1.wwp.xz"

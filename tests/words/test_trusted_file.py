@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +25,12 @@ from waywiser.words.user_cache import CacheError, user_cache
 
 LIMIT = 100
 ANOTHER = 4711
+
+
+@pytest.fixture(autouse=True)
+def group_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every group has several members, also where each user has one alone."""
+    monkeypatch.setattr(trusted_file, "_is_own_group", lambda number: False)
 
 
 @pytest.fixture
@@ -59,6 +67,42 @@ def test_what_others_may_write_to_is_not_read(file: Path, level: int, mode: int)
             assert read_trusted(file, LIMIT) == b"content"
     finally:
         changed.chmod(0o700)
+
+
+def test_a_group_of_this_user_alone_may_write(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = os.stat(file).st_gid
+    for each in (file, file.parent, file.parent.parent):
+        each.chmod(0o775)
+    with pytest.raises(UntrustedPath):
+        read_trusted(file, LIMIT)
+    monkeypatch.setattr(trusted_file, "_is_own_group", lambda number: number == own)
+    assert read_trusted(file, LIMIT) == b"content"
+    file.parent.chmod(0o777)
+    with pytest.raises(UntrustedPath):
+        read_trusted(file, LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "primary", "expected"),
+    [
+        ("ann", [], 7, True),
+        ("ann", ["ann"], 7, True),
+        ("ann", ["ann", "bob"], 7, False),
+        ("staff", [], 7, False),
+        ("ann", [], 8, False),
+    ],
+)
+def test_a_group_is_of_one_user_by_its_name_and_members(
+    monkeypatch: pytest.MonkeyPatch, name: str, members: list[str], primary: int, expected: bool
+) -> None:
+    monkeypatch.undo()
+    group = grp.struct_group((name, "x", 7, members))
+    user = pwd.struct_passwd(("ann", "x", os.geteuid(), primary, "", "/", "/bin/sh"))
+    monkeypatch.setattr(grp, "getgrgid", lambda number: group)
+    monkeypatch.setattr(pwd, "getpwuid", lambda number: user)
+    assert trusted_file._is_own_group(7) == expected
 
 
 def test_a_folder_for_everybody_may_be_above_if_nobody_can_remove_what_is_anothers(

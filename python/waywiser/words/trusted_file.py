@@ -1,14 +1,17 @@
 """Files from which code is loaded: only those that no other user can have written.
 
 The rule is that of ``StrictModes`` of OpenSSH: the file and every folder above it belong to this
-user or to root, and neither group nor others may write to them. A folder in which everybody may
+user or to root, and neither group nor others may write to them; a group that has this user alone
+may, as Debian has it (a umask of 002 is usual there). A folder in which everybody may
 write but only remove what is theirs, as ``/tmp``, may be above. Files are opened without following
 a link, and what is checked is the open file. Imports nothing of the project but its errors.
 """
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -17,8 +20,6 @@ from pathlib import Path
 
 from waywiser.errors import WaywiserError
 from waywiser.words.regular_file import NotRegular, TooLarge
-
-_WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 _OVERFLOW = "/proc/sys/kernel/overflowuid"
 _IDS = "/proc/self/uid_map"
@@ -43,7 +44,7 @@ def require_trusted_folder(folder: Path) -> Path:
                 where=str(each),
             )
         is_sticky = is_above and status.st_mode & stat.S_ISVTX
-        if status.st_mode & _WRITABLE and not is_sticky:
+        if _others_may_write(status) and not is_sticky:
             raise UntrustedPath(
                 f"other users may write to it (mode {stat.S_IMODE(status.st_mode):04o}), so that "
                 "no code is loaded from it",
@@ -64,7 +65,7 @@ def open_trusted(path: str | os.PathLike[str]) -> Iterator[int]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise NotRegular(0, "is not a regular file", os.fspath(path))
-        if status.st_uid not in _owners(is_above=False) or status.st_mode & _WRITABLE:
+        if status.st_uid not in _owners(is_above=False) or _others_may_write(status):
             raise UntrustedPath(
                 f"other users may write to it (owner {status.st_uid}, mode "
                 f"{stat.S_IMODE(status.st_mode):04o}), so that no code is loaded from it",
@@ -99,6 +100,23 @@ def write_private(path: Path, content: bytes) -> None:
         with suppress(OSError):
             os.unlink(part)
         raise
+
+
+def _others_may_write(status: os.stat_result) -> bool:
+    return bool(
+        status.st_mode & stat.S_IWOTH
+        or (status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid))
+    )
+
+
+def _is_own_group(number: int) -> bool:
+    """Whether a group has the name of this user and no other member."""
+    try:
+        user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(number)
+    except KeyError:
+        return False
+    is_primary = user.pw_gid == number and user.pw_name == group.gr_name
+    return is_primary and set(group.gr_mem) <= {user.pw_name}
 
 
 def _owners(is_above: bool) -> set[int]:
