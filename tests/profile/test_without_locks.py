@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -184,3 +185,21 @@ def test_a_fifo_in_the_place_of_a_journal_is_not_waited_for(
     for opening_one in (Profile.open, Profile.open_snapshot):
         with pytest.raises(NotReadable, match="FIFO and not a regular file"):
             opening_one(path)
+
+
+def test_locks_that_end_after_the_first_profile_are_tried_again(
+    valid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (copied(valid, tmp_path / name) for name in ("a.wwp", "b.wwp"))
+    answers = iter([True, False])
+    monkeypatch.setattr(opening, "has_range_locks", lambda _: next(answers))
+    monkeypatch.setattr(opening, "_locks", {})
+    monkeypatch.setattr(opening, "_FIRST_BUSY_SECONDS", 0.01)
+    Profile.open(first).close()
+    holder = sqlite3.connect(second, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")  # as SQLite hears of a file system without a lock service
+    try:
+        with Profile.open(second) as profile:
+            assert list(profile.visits()) == list(profiles.visits())
+    finally:
+        holder.close()

@@ -19,12 +19,15 @@ from waywiser.profile.errors import NotReadable, NotWritable
 from waywiser.profile.header import database_bytes, stated_bytes
 from waywiser.profile.known_statements import unknown_entry, unreadable_table
 from waywiser.profile.quiet_copy import copy_quietly, not_copied
-from waywiser.profile.sqlite_errors import damaged, explained, is_final, no_locks
+from waywiser.profile.sqlite_errors import damaged, explained, is_busy, is_final, no_locks
 from waywiser.words.regular_file import open_regular, require_regular, why_not_read
 from waywiser.words.temporary_folder import TemporaryFolder
 
 BUSY_SECONDS = 20.0
 """How long to wait for another process's commit: many times the slowest seen on network disks."""
+
+_FIRST_BUSY_SECONDS = 0.5
+"""How long to wait before the locks of a file are tried again: a lock service may have ended."""
 
 CHECKED_BYTES = 32 * 2**20
 """Files up to this size are checked page by page when opened: it takes under a second."""
@@ -123,12 +126,12 @@ _locks: dict[tuple[int, str], bool] = {}
 """Whether the file systems of folders have locks, by number of the device and folder."""
 
 
-def has_locks(path: Path) -> bool:
-    """Whether the file system of a profile has locks: tried once for each folder. Raises
-    `OSError`."""
+def has_locks(path: Path, *, again: bool = False) -> bool:
+    """Whether the file system of a profile has locks: tried once for each folder, and ``again``.
+    Raises `OSError`."""
     with open_regular(path) as descriptor:
         key = os.fstat(descriptor).st_dev, os.path.dirname(os.path.abspath(path))
-        if key not in _locks:
+        if again or key not in _locks:
             _locks[key] = has_range_locks(descriptor)
         return _locks[key]
 
@@ -166,11 +169,11 @@ def _connect_read_only(path: Path) -> Opened:
         return _open_copy(path)
     connection = _connect(path, "mode=ro")
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        _wait_for_lock(connection, path)
         return Opened(connection)
     except sqlite3.OperationalError as error:
         connection.close()
-        if is_final(error):
+        if is_final(error) and has_locks(path):
             raise
     if _journal(path).exists():
         with suppress(sqlite3.OperationalError):
@@ -204,6 +207,25 @@ def _limit(connection: sqlite3.Connection) -> None:
     connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _LONGEST_STATEMENT)
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
+
+
+def _wait_for_lock(connection: sqlite3.Connection, path: Path) -> None:
+    """Takes a lock for reading once. SQLite says that a file is in use also if its file system has
+    lost its locks: that is not waited for."""
+    query = "SELECT count(*) FROM sqlite_master"
+    _set_busy_seconds(connection, min(_FIRST_BUSY_SECONDS, BUSY_SECONDS))
+    try:
+        connection.execute(query).fetchone()
+    except sqlite3.OperationalError as error:
+        if not is_busy(error) or not has_locks(path, again=True):
+            raise
+        _set_busy_seconds(connection, BUSY_SECONDS)
+        connection.execute(query).fetchone()
+    _set_busy_seconds(connection, BUSY_SECONDS)
+
+
+def _set_busy_seconds(connection: sqlite3.Connection, seconds: float) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
 
 
 def _open_copy(path: Path) -> Opened:

@@ -41,6 +41,11 @@ _WRITES = frozenset(
 _READ_BYTES = 2**20
 
 
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another program seems to hold the file."""
+    return _code(error) & 0xFF == sqlite3.SQLITE_BUSY
+
+
 def is_final(error: sqlite3.Error) -> bool:
     """Whether a file cannot be read, whatever is tried: it is damaged, in use, or its disk fails.
     Not so if SQLite may not lock it, or roll back a commit that was cut short."""

@@ -73,6 +73,9 @@ def _full(path: Path) -> WriteObstacle:
             return WriteObstacle(
                 "the disk is full: it has no inode for another file", "remove files there"
             )
+        if found.f_bavail * found.f_frsize > PROBE_BYTES:
+            what = "the disk is full: it has space, and the quota of a folder may be used up"
+            return WriteObstacle(what, "make space in the folder")
         free = format_bytes(found.f_bavail * found.f_frsize >> 10 << 10)
         return WriteObstacle(f"the disk is full: {free} are free", "make space")
     return WriteObstacle("the disk is full", "make space")
