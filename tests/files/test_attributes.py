@@ -25,10 +25,10 @@ def access_list(*entries: tuple[int, int, int]) -> bytes:
 
 
 def with_a_user(user: int, group: int, mask: int) -> bytes:
-    """A list by which another user may do what ``user`` says."""
+    """A list by which a user by number may do what ``user`` says."""
     return access_list(
         (OWNER, 6, NO_ONE),
-        (USER, user, 4711),
+        (USER, user, os.geteuid()),  # any: a user namespace may have no other one
         (GROUP, group, NO_ONE),
         (MASK, mask, NO_ONE),
         (OTHERS, 0, NO_ONE),
