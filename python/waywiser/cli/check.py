@@ -131,6 +131,7 @@ def checkup_parts(
         label,
         to_decide,
     )
+    from waywiser.analysis.comparison.path_change import one_value_text
     from waywiser.cli.remeasure import command_parts
     from waywiser.report.parts import Words
     from waywiser.words.sizes_in_text import with_units
@@ -155,8 +156,8 @@ def checkup_parts(
             of_time=drop.size.is_time,
         )
         yield Words(f"{change_text(drop.size)}  {drop.verdict}: {with_units(drop.name)}", indent=4)
-        if drop.size.verdict == NOT_DECIDED and drop.size.other_size is not None:
-            loss = drop.size.other_size.one_value
+        if drop.size.verdict == NOT_DECIDED:
+            loss = one_value_text(drop.size)
         before, now = figures_before_and_now(drop.size)
         at = f" at {size}" if (size := sizes_text(drop.size)) else ""
         own = normal.get(drop.size.series)

@@ -157,11 +157,13 @@ def test_equivalent_paths_and_those_of_a_set_show_a_plateau() -> None:
     assert {path.curve for path in found.of("not decided")} == {other, both}
 
 
-def test_a_large_size_in_common_is_compared_as_ever() -> None:
+def test_a_large_size_in_common_is_compared_at_that_size() -> None:
     base = surveyed(*curve(H2D, (*SURVEY_SIZES, 512 * MIB)))
     path = only_path(compare([base], [results(H2D)]))
     assert path.size is not None and path.size.other_size is None
-    assert path.why == ""
+    assert (path.verdict, path.why) == ("not decided", "one value of 512 MiB")
+    several = compare([base], [results(H2D, runs=[1.0, 1.001])])
+    assert only_path(several).verdict == "no change"
 
 
 def test_reads_say_by_which_methods_the_survey_has_made_the_copy() -> None:

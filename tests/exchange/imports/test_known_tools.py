@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -254,12 +253,6 @@ def test_a_heading_that_names_a_tool_is_no_damaged_title(text: str, tmp_path: Pa
 @pytest.mark.parametrize(
     "piece", ["\n", " ", "\t", "a", "1", "1 ", "RDMA ", "x;", "|", "# ", "1\n"]
 )
-def test_a_long_text_of_one_piece_is_searched_in_linear_time(piece: str) -> None:
-    """Twice the text takes far less than four times as long, plus what a busy machine adds."""
-    short, long = (piece * (size // len(piece)) for size in (SEARCHED // 8, SEARCHED))
-    took = []
-    for text in (short, long):
-        started = time.process_time()
-        assert known_tool(text) is None
-        took.append(time.process_time() - started)
-    assert took[1] < 30 * took[0] + 2.0
+def test_a_long_text_of_one_piece_is_searched_to_its_end(piece: str) -> None:
+    """A pattern whose steps grow with the square of the length would take hours."""
+    assert known_tool(piece * (SEARCHED // len(piece))) is None

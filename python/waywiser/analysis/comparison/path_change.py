@@ -11,6 +11,7 @@ from waywiser.curves.regimes import START_BYTES, Regime
 from waywiser.stats.decision import THRESHOLD, Decision, Effect
 from waywiser.stats.noise_model import Surveys
 from waywiser.words import Value, format_bytes
+from waywiser.words.sizes_in_text import size_of
 
 PathVerdict = Literal[
     "regression",
@@ -28,7 +29,7 @@ PathVerdict = Literal[
 ``regression``: a confirmed loss beyond the threshold. ``suspected``: a loss that should be measured
 again. ``improvement``: a significant gain beyond the threshold. ``no change``: none was found; the
 detectable change says how large one could have been missed (`verdict_of` decides between these).
-``not decided``: one value beside a plateau of another size. ``no common size``: both have the path,
+``not decided``: one value of another tool beside a survey. ``no common size``: both have the path,
 at sizes that cannot be compared. ``missing``: planned and expected, but absent. ``skipped``: not
 planned, not supported, or the time was over; never a finding. ``new``: the baseline does not have
 it.
@@ -67,6 +68,11 @@ class OtherSize(Value, frozen=True):
 
     def __str__(self) -> str:
         return f"{format_bytes(self.before)} → {format_bytes(self.now)}"
+
+
+def one_value_text(size: SizeChange) -> str:
+    """Why a size is not decided of which one side has one value."""
+    return size.other_size.one_value if size.other_size else f"one value of {size_of(size.series)}"
 
 
 class SizeChange(Value, frozen=True):

@@ -15,6 +15,7 @@ from waywiser.analysis.comparison.path_change import (
     PathVerdict,
     SideNoise,
     SizeChange,
+    one_value_text,
     verdict_of,
 )
 from waywiser.analysis.comparison.path_parts import Part, SizePair, noise_of
@@ -145,7 +146,6 @@ def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:
         if single:
             return verdict, f"only at {', '.join(size_of(s.series) for s in single)}"
     for part in parts:
-        other = part.sizes[-1].other_size
-        if part.verdict == "not decided" and other is not None:
-            return "not decided", other.one_value
+        if part.verdict == "not decided":
+            return "not decided", one_value_text(part.typical)
     return "no change", ""

@@ -66,14 +66,24 @@ class SizePair(NamedTuple):
     """Whether the first side was measured before the second; None if that is not known."""
     other_size: OtherSize | None = None
     """The sizes that were measured, if they differ."""
+    is_only: bool = False
+    """Whether both sides have no other size of its part."""
 
     @property
     def is_one_value(self) -> bool:
-        """Whether one value stands beside a plateau of another size."""
-        if self.other_size is None:
-            return False
+        """Whether one value stands beside the plateau of another size, or one figure of another
+        tool, at one size, beside processes with samples."""
         before, now = self.medians
-        return len(now if self.other_size.plateau == "before" else before) == 1
+        if self.other_size is not None:
+            return len(now if self.other_size.plateau == "before" else before) == 1
+        have_samples = [any(variances) for variances in self.variances]
+        return self.is_only and any(
+            len(medians) == 1 and not own and other
+            for medians, own, other in (
+                (before, have_samples[0], have_samples[1]),
+                (now, have_samples[1], have_samples[0]),
+            )
+        )
 
     def on_side(self, side: int) -> SizePair:
         """The series before (0) or now (1) alone."""
@@ -256,7 +266,15 @@ def parts_of(
     measured = (pair for pair in pairs if all(pair.medians))
     sizes = grouped(((p.workload.curve, regime_of(p.workload)), p) for p in measured)
     return [
-        Part(curve, regime, sorted(found, key=lambda size: size.workload.bytes), threshold)
+        Part(
+            curve,
+            regime,
+            [
+                each._replace(is_only=len(found) == 1)
+                for each in sorted(found, key=lambda size: size.workload.bytes)
+            ],
+            threshold,
+        )
         for (curve, regime), found in sizes.items()
     ]
 
