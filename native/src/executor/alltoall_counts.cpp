@@ -24,8 +24,9 @@ NotSupported wrong(const std::string& what) { return NotSupported("has " + what)
 double number_in(std::string_view text) {
     const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
     double number = 0;
-    const char* const last = digits.data() + digits.size();
-    const auto [end, error] = std::from_chars(digits.data(), last, number);
+    const std::string copy(digits);
+    const char* const last = copy.c_str() + copy.size();
+    const auto [end, error] = std::from_chars(copy.c_str(), last, number);
     const bool is_decimal =
         digits.find_first_not_of("0123456789.eE+-") == std::string_view::npos && end == last;
     if (!is_decimal || error == std::errc::invalid_argument) {

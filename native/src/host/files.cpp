@@ -107,7 +107,8 @@ std::string text_of(const Descriptor& file, std::size_t most) {
         text.resize(std::min(size + kStep, most + 1));
         const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) throw UnreadableFile(std::string("it cannot be read: ") + std::strerror(errno));
+        if (got < 0)
+            throw UnreadableFile(std::string("it cannot be read: ") + std::strerror(errno));
         size += static_cast<std::size_t>(got);
         if (size > most) {
             const bool is_mib = most % (std::size_t{1} << 20) == 0;

@@ -113,8 +113,8 @@ void need_entries(const void* given, std::size_t count, std::size_t entry_bytes,
     if (fits && (bytes < kLargeArray || is_mapped(start + bytes - 1))) return;
     throw transfer::InvalidCopy("the argument " + std::string(counted) + " is " +
                                 std::to_string(count) + ", and the array " + argument +
-                                " does not have so many entries of " +
-                                std::to_string(entry_bytes) + " bytes: pass their number");
+                                " ends before so many entries of " + std::to_string(entry_bytes) +
+                                " bytes: pass their number");
 }
 
 void need_context(const waywiser_context* context) {

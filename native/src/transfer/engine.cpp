@@ -120,9 +120,9 @@ void Engine::work_alone(const std::shared_ptr<Job>& job, const Deadline& deadlin
         goes_on = schedule_.progress() != known;
     }
     if (ended) return;
-    auto why = std::make_exception_ptr(
-        NotSupported("the transfer has made no progress for 5 s, and nothing would go on with it: " +
-                     threads_.why_not()));
+    auto why = std::make_exception_ptr(NotSupported(
+        "the transfer has made no progress for 5 s, and nothing would go on with it: " +
+        threads_.why_not()));
     if (schedule_.cancel(job, std::move(why))) complete(schedule_, *job);
     if (!job->done()) job->keep_in_use();
 }

@@ -65,9 +65,9 @@ public:
     void start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after = nullptr);
     using Until = Job::Until;
     // The same, but returns when all chunks are submitted or done; false if they are not before the
-    // deadline. The calling thread also works on them. Throws what the job fails with. If the system
-    // starts no thread, it is done when this returns, also after the deadline: nothing else would
-    // go on with it. Once nothing has happened for 5 s since the deadline, it is cancelled.
+    // deadline. The calling thread also works on them. Throws what the job fails with. If the
+    // system starts no thread, it is done when this returns, also after the deadline: nothing else
+    // would go on with it. Once nothing has happened for 5 s since the deadline, it is cancelled.
     bool run(const std::shared_ptr<Job>& job, Until until,
              std::shared_ptr<const gpu::Event> after = nullptr, const Deadline& deadline = {});
 

@@ -80,8 +80,8 @@ public:
     // --- chunks
 
     // Takes the next chunk (of the job `only`, if not null), and wakes threads for more. Nullptr if
-    // there is none for this thread. An engine's thread, or a calling one if there is none, may get a
-    // chunk that another has left, too.
+    // there is none for this thread. An engine's thread, or a calling one if there is none, may get
+    // a chunk that another has left, too.
     std::unique_ptr<HeldChunk> claim(WorkerState& self, const Job* only);
     // The chunk got no staging memory: another thread takes it later, after those of other jobs.
     void put_back(const HeldChunk& held);
@@ -161,7 +161,7 @@ private:
     bool stopping_ = false;
     bool abandoned_ = false;
     std::size_t helping_ = 0;  // calling threads that work
-    bool polling_ = false;  // a thread polls the start events
+    bool polling_ = false;     // a thread polls the start events
     std::atomic<std::size_t> on_host_{0};
     std::atomic<std::uint64_t> progress_{0};
     std::atomic<std::uint64_t> wake_ups_{0};

@@ -392,8 +392,7 @@ TEST_F(TrafficMatrix, OfNumbersAtTheEndsOfTheirRangeHasTheRightSizes) {
 TEST_F(TrafficMatrix, IsARegularFileOfABoundedSize) {
     const std::string pipe = put("") + ".pipe";
     ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-    for (const std::string& file : {pipe, std::string("/dev/zero"),
-                                    std::string("/")}) {
+    for (const std::string& file : {pipe, std::string("/dev/zero"), std::string("/")}) {
         const auto said = error_of([&] { (void)alltoall::weights_in_file(file, 2); });
         EXPECT_NE(said.find(": it is not a regular file"), std::string::npos) << said;
     }

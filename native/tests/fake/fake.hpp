@@ -97,8 +97,8 @@ struct Counts {
 };
 Counts counts();
 
-// Whether the calling thread is starting the thread of a stream: a test in which the system starts no
-// threads for the library lets this one start.
+// Whether the calling thread is starting the thread of a stream: a test in which the system starts
+// no threads for the library lets this one start.
 bool starts_stream();
 
 // The devices with calls in their context since configure(): each would use memory of them.

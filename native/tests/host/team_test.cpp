@@ -1,5 +1,5 @@
-#include "host/start_thread.hpp"
 #include "host/team.hpp"
+#include "host/start_thread.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -318,9 +318,9 @@ TEST_F(HungGpu, KeepsStagingMemoryIfTheSystemStartsNoThread) {
                 2 * kMiB, transfer::CopyShape{.chunk = 64 * kKiB, .slots = 2});
         };
         const auto waited = made();
-        EXPECT_THROW(own->run(waited, transfer::Engine::Until::submitted, nullptr,
-                              transfer::Deadline(0.01)),
-                     transfer::MemoryInUse);
+        EXPECT_THROW(
+            own->run(waited, transfer::Engine::Until::submitted, nullptr, transfer::Deadline(0.01)),
+            transfer::MemoryInUse);
         const auto started = made();
         own->start(started);
         if (started->done() || own->stop() || own->stop()) return 1;

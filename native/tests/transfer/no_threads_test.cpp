@@ -25,8 +25,8 @@
 #include "many_bytes.hpp"
 #include "threads_left.hpp"
 #include "transfer/chunked_copy.hpp"
-#include "transfer/engine.hpp"
 #include "transfer/completion.hpp"
+#include "transfer/engine.hpp"
 #include "units.hpp"
 #include "waywiser/transfer.hpp"
 
@@ -60,16 +60,16 @@ namespace {
 
 using test::ThreadsLeft;
 
-constexpr std::size_t kBytes = 3 * kMiB;
+constexpr std::size_t kMovedBytes = 3 * kMiB;
 
 class NoThreads : public test::OnFake {
 protected:
     Context context{{.threads = 4, .pinned_bytes = 8 * kMiB, .relay_bytes = 2 * kMiB}};
     gpu::Stream stream{0};
-    gpu::DeviceBuffer device{0, kBytes};
-    gpu::DeviceBuffer other_device{1, kBytes};
-    std::vector<std::byte> from = test::sequence(kBytes, 5);
-    std::vector<std::byte> to = std::vector<std::byte>(kBytes);
+    gpu::DeviceBuffer device{0, kMovedBytes};
+    gpu::DeviceBuffer other_device{1, kMovedBytes};
+    std::vector<std::byte> from = test::sequence(kMovedBytes, 5);
+    std::vector<std::byte> to = std::vector<std::byte>(kMovedBytes);
     int file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
 public:
@@ -81,7 +81,7 @@ public:
 protected:
     // Calls move(), which moves `from` to `to`.
     void expect_moved(const char* what, const std::function<void()>& move) {
-        to.assign(kBytes, std::byte{0});
+        to.assign(kMovedBytes, std::byte{0});
         ASSERT_NO_THROW(move()) << what;
         EXPECT_TRUE(test::same_bytes(from, to)) << what;
         EXPECT_EQ(context.usage().threads, 0U) << what;
@@ -92,25 +92,25 @@ protected:
 TEST_F(NoThreads, EveryCallMovesItsBytes) {
     const ThreadsLeft none(0);
     void* const queue = stream.handle();
-    const auto half = static_cast<std::ptrdiff_t>(kBytes / 2);
-    expect_moved("copy", [&] { context.copy(to.data(), from.data(), kBytes); });
+    const auto half = static_cast<std::ptrdiff_t>(kMovedBytes / 2);
+    expect_moved("copy", [&] { context.copy(to.data(), from.data(), kMovedBytes); });
     expect_moved("copy_async", [&] {
-        const auto handle = context.copy_async(to.data(), from.data(), kBytes);
+        const auto handle = context.copy_async(to.data(), from.data(), kMovedBytes);
         EXPECT_TRUE(handle.done());
         handle.result();
     });
     expect_moved("through a device", [&] {
-        context.copy(device.data(), from.data(), kBytes, queue);
-        context.copy(to.data(), device.data(), kBytes, queue);
+        context.copy(device.data(), from.data(), kMovedBytes, queue);
+        context.copy(to.data(), device.data(), kMovedBytes, queue);
         stream.synchronize();
     });
     expect_moved("through two devices, at once", [&] {
-        const auto in = context.copy_async(device.data(), from.data(), kBytes, queue);
+        const auto in = context.copy_async(device.data(), from.data(), kMovedBytes, queue);
         in.wait(queue);
         const auto across =
-            context.copy_async(other_device.data(), device.data(), kBytes, queue);
+            context.copy_async(other_device.data(), device.data(), kMovedBytes, queue);
         across.result();
-        const auto out = context.copy_async(to.data(), other_device.data(), kBytes, nullptr);
+        const auto out = context.copy_async(to.data(), other_device.data(), kMovedBytes, nullptr);
         const auto counter = eventfd(0, EFD_CLOEXEC);
         out.notify(counter);
         std::uint64_t count = 0;
@@ -119,19 +119,19 @@ TEST_F(NoThreads, EveryCallMovesItsBytes) {
         out.result();
     });
     expect_moved("through a file", [&] {
-        context.write(file, 0, from.data(), kBytes);
-        EXPECT_EQ(context.read(file, 0, to.data(), kBytes), kBytes);
+        context.write(file, 0, from.data(), kMovedBytes);
+        EXPECT_EQ(context.read(file, 0, to.data(), kMovedBytes), kMovedBytes);
     });
     expect_moved("through a file and a device", [&] {
-        context.write_async(file, 4096, from.data(), kBytes).result();
-        context.read(file, 4096, device.data(), kBytes, queue);
-        context.write(file, 100, device.data(), kBytes, queue);
-        context.read_async(file, 100, to.data(), kBytes).result();
+        context.write_async(file, 4096, from.data(), kMovedBytes).result();
+        context.read(file, 4096, device.data(), kMovedBytes, queue);
+        context.write(file, 100, device.data(), kMovedBytes, queue);
+        context.read_async(file, 100, to.data(), kMovedBytes).result();
     });
     expect_moved("a list", [&] {
         const std::vector<void*> targets{to.data(), to.data() + half};
         const std::vector<const void*> sources{from.data(), from.data() + half};
-        const std::vector<std::size_t> sizes{kBytes / 2, kBytes / 2};
+        const std::vector<std::size_t> sizes{kMovedBytes / 2, kMovedBytes / 2};
         context.copy_batch(targets, sources, sizes);
     });
 }
@@ -147,13 +147,13 @@ TEST_F(NoThreads, SeveralCallersDoTheirOwnWork) {
         callers.emplace_back([&, caller] {
             while (!begins) std::this_thread::yield();
             const gpu::Stream own(caller % 2);
-            const gpu::DeviceBuffer there(caller % 2, kBytes);
-            const auto sent = test::sequence(kBytes, static_cast<unsigned>(caller));
+            const gpu::DeviceBuffer there(caller % 2, kMovedBytes);
+            const auto sent = test::sequence(kMovedBytes, static_cast<unsigned>(caller));
             for (int round = 0; round < kRounds; ++round) {
-                std::vector<std::byte> back(kBytes);
-                context.copy(there.data(), sent.data(), kBytes, own.handle());
+                std::vector<std::byte> back(kMovedBytes);
+                context.copy(there.data(), sent.data(), kMovedBytes, own.handle());
                 const auto handle =
-                    context.copy_async(back.data(), there.data(), kBytes, own.handle());
+                    context.copy_async(back.data(), there.data(), kMovedBytes, own.handle());
                 handle.result();
                 EXPECT_TRUE(test::same_bytes(back, sent)) << caller << " in round " << round;
             }
@@ -170,9 +170,9 @@ TEST_F(NoThreads, SeveralCallersDoTheirOwnWork) {
 TEST_F(NoThreads, TheOnesThatStartAreUsed) {
     const ThreadsLeft one(1);
     std::vector<TransferHandle> all;
-    std::vector<std::vector<std::byte>> targets(5, std::vector<std::byte>(kBytes));
+    std::vector<std::vector<std::byte>> targets(5, std::vector<std::byte>(kMovedBytes));
     for (auto& target : targets) {
-        all.push_back(context.copy_async(target.data(), from.data(), kBytes, stream.handle()));
+        all.push_back(context.copy_async(target.data(), from.data(), kMovedBytes, stream.handle()));
     }
     for (const TransferHandle& each : all) each.result();
     EXPECT_EQ(context.usage().threads, 1U);
@@ -192,7 +192,7 @@ TEST_F(NoThreads, AStartThatDoesNotComeIsAnError) {
     event->record(stream);
     const auto job = std::make_shared<transfer::ChunkedCopy>(
         *engine, transfer::Endpoint::device(device.data(), 0),
-        transfer::Endpoint::host(from.data(), false), kBytes,
+        transfer::Endpoint::host(from.data(), false), kMovedBytes,
         transfer::CopyShape{.chunk = 64 * kKiB, .slots = 2});
     engine->start(job, event);
     EXPECT_TRUE(job->done());
@@ -203,7 +203,7 @@ TEST_F(NoThreads, AStartThatDoesNotComeIsAnError) {
         EXPECT_NE(std::string(error.what()).find("docker --pids-limit"), std::string::npos)
             << error.what();
     }
-    transfer::Completion plain(kBytes, event);
+    transfer::Completion plain(kMovedBytes, event);
     EXPECT_THROW(plain.notify(file, *engine), NotSupported);
     gate.open();
     EXPECT_NO_THROW(plain.notify(file, *engine));
