@@ -191,3 +191,10 @@ def test_what_cannot_be_locked_changes_nothing(tmp_path: Path) -> None:
     (folder / "fails").touch()
     assert lock(folder).returncode == 1
     assert before == [path.read_text() for path in sorted((folder / "scripts" / "locks").iterdir())]
+
+
+def test_the_build_backend_is_installed_before_it_names_its_tools(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    assert set_up(folder, "--build").returncode == 0
+    first, second = (folder / "calls").read_text().splitlines()[:2]
+    assert first.endswith("locks/build.txt") and second.startswith("-c import waywiser_build")
