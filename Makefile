@@ -17,9 +17,9 @@ export WAYWISER_CUDA
 
 ready := .venv/ready-cuda-$(WAYWISER_CUDA)
 ready_build := .venv/ready-build-cuda-$(WAYWISER_CUDA)
-set_up := scripts/set-up pyproject.toml $(wildcard build_backend/*.py)
+set_up := scripts/set-up $(wildcard scripts/locks/*.txt build_backend/*.py)
 
-.PHONY: survey test lint format wheel release release-checks build compile clean help
+.PHONY: survey test lint format wheel release release-checks build compile lock clean help
 
 survey: $(ready)
 ifeq ($(WAYWISER_CUDA),OFF)
@@ -66,10 +66,6 @@ $(ready): $(ready_build)
 	$(PYTHON) scripts/set-up
 	@touch $@
 
-.venv/ready-test: $(ready)
-	$(PYTHON) scripts/set-up --extra test
-	@touch $@
-
 # Without a browser its tests say so, and fail in CI.
 .venv/ready-browser: $(ready)
 	@if $(PYTHON) scripts/set-up --browser; then touch $@; fi
@@ -88,6 +84,10 @@ $(ready): $(ready_build)
 	$(PYTHON) scripts/set-up --group $*
 	@touch $@
 
+# The newest versions of what is installed here.
+lock: .venv/ready-lock
+	scripts/lock
+
 # What was built and fetched; profiles stay.
 clean:
 	rm -rf build dist .venv .deps python/waywiser/*.so python/waywiser/lib
@@ -100,4 +100,5 @@ help:
 	@echo "make format   let the formatters write"
 	@echo "make wheel    wheels for drivers from R525 and glibc from 2.28 on, and a source archive, in dist/"
 	@echo "make release  the binaries of these wheels, in build/release/"
+	@echo "make lock     newer versions of the packages that are installed here, each by its hash"
 	@echo "make clean    remove what was built and fetched"

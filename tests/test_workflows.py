@@ -35,7 +35,25 @@ def test_jobs_are_bounded_and_do_something(workflow: Path) -> None:
     for job in jobs(workflow).values():
         assert job["runs-on"] == "ubuntu-latest" and job["timeout-minutes"] <= 90
         assert all(("run" in step) != ("uses" in step) for step in job["steps"])
-        assert all(re.search(r"@v\d+$", step.get("uses", "@v1")) for step in job["steps"])
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_named_by_their_commit_and_by_one_only(workflow: Path) -> None:
+    used = re.findall(r"uses: (.*)", workflow.read_text())
+    assert used and all(
+        re.fullmatch(r"[a-z/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one) for one in used
+    )
+    everywhere = {one for path in WORKFLOWS for one in re.findall(r"uses: (.*)", path.read_text())}
+    assert len(everywhere) == len({one.partition("@")[0] for one in everywhere})
+
+
+def test_the_newest_packages_are_tested_each_month_as_a_change_is() -> None:
+    yaml = pytest.importorskip("yaml")
+    workflow = ROOT / ".github" / "workflows" / "newest.yml"
+    (when,) = yaml.safe_load(workflow.read_text())[True]["schedule"]
+    assert re.fullmatch(r"\d+ \d+ 1 \* \*", when["cron"])
+    said = commands(workflow).splitlines()
+    assert said.index("make lock") < said.index(".ci/run")
 
 
 KEYS = {

@@ -22,7 +22,9 @@
  * Thread safety. Threads may call all functions at once, also with the same context or transfer.
  * A context or a transfer must not be released while another thread uses it. Calls keep the current
  * GPU of the thread. A child of fork() may use neither contexts nor transfers of its parent, and
- * releasing them does nothing there.
+ * releasing them does nothing there. Where the system starts no thread (a limit of processes is
+ * reached), the calling threads do the work: a call returns when it is done, also one that returns
+ * at once elsewhere, and also after its timeout.
  *
  * Units. Sizes, offsets and strides are in bytes, times in seconds, counts in pieces or blocks.
  * GPUs are numbers of the GPU runtime, NUMA nodes those of the operating system.
@@ -456,7 +458,8 @@ WAYWISER_API int waywiser_transfer_source_read_pending(waywiser_transfer* transf
 /* Writes the 8 bytes of the number 1 to the descriptor (an eventfd, say) when the transfer ends, or
  * at once if it has ended. Writes once for each call. After the write waywiser_transfer_done()
  * returns 1, and the descriptor may be closed. The write must not block. Fails with WAYWISER_IO
- * (EBADF), and writes nothing, if the descriptor is not open for writing. Releasing the context
+ * (EBADF), and writes nothing, if the descriptor is not open for writing; with WAYWISER_IO (EPIPE),
+ * and without a signal, if it is a pipe or socket that nothing reads. Releasing the context
  * writes for copies of the GPU runtime that continue: waywiser_transfer_done() returns 0 then. */
 WAYWISER_API waywiser_status waywiser_transfer_notify(waywiser_transfer* transfer, int descriptor);
 /* Calls `callback` once when the transfer has ended, by a thread of the library, or at once by the

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "cuda_uuid.hpp"
@@ -115,7 +116,12 @@ int main(int count, char** arguments) {
         return 2;
     }
     std::signal(SIGINT, SIG_IGN);  // from the terminal: it is for the parent process
-    std::thread(leave_at_end_of_input).detach();
+    try {
+        std::thread(leave_at_end_of_input).detach();
+    } catch (const std::system_error& error) {
+        std::fprintf(stderr, "waywiser-owner: a thread cannot be started: %s\n", error.what());
+        return 1;
+    }
     for (OwnerRequest request; read_request(request);) {
         const OwnerAnswer answer = answer_to(request, arguments[1]);
         if (write(STDOUT_FILENO, &answer, sizeof answer) != sizeof answer) break;

@@ -88,14 +88,52 @@ Descriptor scratch_file(const std::string& folder, std::size_t bytes) {
     return file;
 }
 
-Descriptor readable_file(const std::string& path) {
+Descriptor regular_file(const std::string& path) {
     // O_NONBLOCK, since opening a pipe would block; it is rejected below.
     Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-    if (file.get() < 0) throw_system_error(path + " cannot be read");
     struct stat status{};
-    if (fstat(file.get(), &status) != 0) throw_system_error(path + " cannot be read");
-    if (!S_ISREG(status.st_mode)) throw NotSupported(path + " is not an ordinary file");
+    if (file.get() < 0 || fstat(file.get(), &status) != 0) {
+        throw UnreadableFile(std::string("it cannot be opened: ") + std::strerror(errno));
+    }
+    if (!S_ISREG(status.st_mode)) throw UnreadableFile("it is not a regular file");
     return file;
+}
+
+// The size of a file that grows, or of one of /proc, is not known before its end.
+std::string text_of(const Descriptor& file, std::size_t most) {
+    constexpr std::size_t kStep = std::size_t{64} << 10;
+    std::string text;
+    for (std::size_t size = 0;;) {
+        text.resize(std::min(size + kStep, most + 1));
+        const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0)
+            throw UnreadableFile(std::string("it cannot be read: ") + std::strerror(errno));
+        size += static_cast<std::size_t>(got);
+        if (size > most) {
+            const bool is_mib = most % (std::size_t{1} << 20) == 0;
+            throw UnreadableFile("it is larger than " + std::to_string(most >> (is_mib ? 20 : 10)) +
+                                 (is_mib ? " MiB" : " KiB"));
+        }
+        if (got > 0) continue;
+        text.resize(size);
+        return text;
+    }
+}
+
+std::string printable(std::string text) {
+    constexpr std::size_t kMost = 200;
+    std::ranges::replace_if(text, [](char c) { return c < ' ' || c > '~'; }, '?');
+    if (text.size() <= kMost) return text;
+    return text.substr(0, kMost) + "...";
+}
+
+Descriptor readable_file(const std::string& path) {
+    try {
+        return regular_file(path);
+    } catch (const UnreadableFile& why) {
+        throw NotSupported(path + ": " + why.what());
+    }
 }
 
 std::size_t file_bytes(int file) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -34,6 +35,19 @@ private:
 // has no name, so nothing remains after the process ends. Throws NotSupported if the folder cannot
 // be written or the disk has too little free space beyond the margin for others.
 Descriptor scratch_file(const std::string& folder, std::size_t bytes);
+
+// Why a file of a user is not read, without its name: "it is not a regular file". One line.
+class UnreadableFile : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+// Opens a file that a user has named, for reading. Never blocks: pipes, devices and folders are
+// rejected. All readers of such files begin here. Throws UnreadableFile.
+Descriptor regular_file(const std::string& path);
+// All of such a file, if it has at most so many bytes. Throws UnreadableFile.
+std::string text_of(const Descriptor& file, std::size_t most);
+// A text of a user for a message of one line of ASCII: other characters become '?', and what is
+// longer than a line is cut.
+std::string printable(std::string text);
 
 // Opens a user's ordinary file for reading. Throws NotSupported.
 Descriptor readable_file(const std::string& path);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "affinity.hpp"
+#include "start_thread.hpp"
 
 namespace waywiser::host {
 
@@ -16,7 +17,7 @@ inline constexpr std::size_t kMostThreads = 16;
 inline constexpr std::size_t kShareAlignment = std::size_t{2} << 20;  // shares meet at huge pages
 
 // Calls pass(from, to) for pieces that cover [0, bytes) in order, on threads that run on `cpus`; on
-// the calling thread if one is enough.
+// the calling thread if one is enough, or if the system starts no other.
 template <class Pass>
 void parallel(std::size_t bytes, const std::vector<int>& cpus, const Pass& pass) {
     const std::size_t most = std::clamp<std::size_t>(cpus.size(), 1, kMostThreads);
@@ -29,10 +30,16 @@ void parallel(std::size_t bytes, const std::vector<int>& cpus, const Pass& pass)
     }
     std::vector<std::jthread> team;
     for (std::size_t from = 0; from < bytes; from += share) {
-        team.emplace_back([&, from] {
-            run_on(cpus);
-            pass(from, std::min(bytes, from + share));
-        });
+        const auto pass_share = [&, from] { pass(from, std::min(bytes, from + share)); };
+        try {
+            team.push_back(start_thread([&cpus, pass_share] {
+                run_on(cpus);
+                pass_share();
+            }));
+        } catch (const NoThread&) {
+            const RunOn here(cpus);
+            pass_share();
+        }
     }
 }
 

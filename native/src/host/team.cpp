@@ -5,6 +5,7 @@
 #include "affinity.hpp"
 #include "clock.hpp"
 #include "relax.hpp"
+#include "start_thread.hpp"
 
 namespace waywiser::host {
 namespace {
@@ -40,7 +41,7 @@ Team::Team(std::vector<std::vector<int>> cpus) {
     threads_.reserve(cpus.size());
     try {
         for (std::size_t i = 0; i < cpus.size(); ++i) {
-            threads_.emplace_back([this, i, own = std::move(cpus[i])] { work(i, own); });
+            threads_.push_back(start_thread([this, i, own = std::move(cpus[i])] { work(i, own); }));
         }
     } catch (...) {  // the system gives no more threads: stop those that wait
         end();

@@ -14,7 +14,7 @@ namespace waywiser::host {
 // spin only for a moment before they sleep.
 class Team {
 public:
-    // One thread per entry of `cpus`: the CPUs it may run on.
+    // One thread per entry of `cpus`: the CPUs it may run on. Throws NoThread.
     explicit Team(std::vector<std::vector<int>> cpus);
     ~Team();  // also while armed: then no job starts
     Team(const Team&) = delete;

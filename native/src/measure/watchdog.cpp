@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "host/clock.hpp"
+#include "host/start_thread.hpp"
 
 namespace waywiser::measure {
 namespace {
@@ -13,7 +14,7 @@ constexpr double kLooksPerLimit = 8;
 }  // namespace
 
 Watchdog::Watchdog(gpu::Gate& gate, double seconds)
-    : gate_(gate), seconds_(seconds), thread_([this] { watch(); }) {}
+    : gate_(gate), seconds_(seconds), thread_(host::start_thread([this] { watch(); })) {}
 
 Watchdog::~Watchdog() {
     {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "host/clock.hpp"
+#include "host/start_thread.hpp"
 
 namespace waywiser::measure {
 namespace {
@@ -59,7 +60,8 @@ void release(const std::vector<gpu::Occupation*>& held) {
 class Release {
 public:
     Release(const std::vector<gpu::Occupation*>& held, double seconds)
-        : held_(held), thread_([this, seconds] { run(seconds); }) {}
+        : held_(held),
+          thread_(host::start_thread<std::thread>([this, seconds] { run(seconds); })) {}
     ~Release() {
         stop();
         release(held_);

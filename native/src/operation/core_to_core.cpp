@@ -10,6 +10,7 @@
 
 #include "host/affinity.hpp"
 #include "host/relax.hpp"
+#include "host/start_thread.hpp"
 #include "operation/timed.hpp"
 #include "waywiser/operation.hpp"
 
@@ -42,7 +43,7 @@ public:
     double run(std::size_t repetitions) override {
         const auto rounds = static_cast<std::uint32_t>((repetitions + 1) / 2);
         Turn turn;
-        const std::jthread partner([&turn, rounds, cpu = other_] {
+        const std::jthread partner = host::start_thread([&turn, rounds, cpu = other_] {
             host::run_on({cpu});
             for (std::uint32_t round = 0; round <= rounds; ++round) {
                 turn.await(2 * round + 1);

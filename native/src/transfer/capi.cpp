@@ -78,21 +78,17 @@ transfer::EngineOptions engine_options(const waywiser_options& known) {
         throw transfer::InvalidCopy("spin_seconds is " + std::to_string(known.spin_seconds) +
                                     ": threads may spin for 0 to 1 second after a copy");
     }
-    if (known.relay_count > 0) {
-        need_argument(known.relays, "options.relays", "the numbers of relay_count GPUs");
-    }
+    need_array(known.relays, known.relay_count, "options.relays", "options.relay_count",
+               "the numbers of relay_count GPUs");
     options.relays.assign(known.relays, known.relays + known.relay_count);
     return options;
 }
 
 transfer::CpuChoice cpu_choice(const waywiser_options& known) {
-    if (known.cpu_count > 0) {
-        need_argument(known.cpus, "options.cpus", "the numbers of cpu_count CPUs");
-    }
-    if (known.numa_node_count > 0) {
-        need_argument(known.numa_nodes, "options.numa_nodes",
-                      "the numbers of numa_node_count NUMA nodes");
-    }
+    need_array(known.cpus, known.cpu_count, "options.cpus", "options.cpu_count",
+               "the numbers of cpu_count CPUs");
+    need_array(known.numa_nodes, known.numa_node_count, "options.numa_nodes",
+               "options.numa_node_count", "the numbers of numa_node_count NUMA nodes");
     return {.cpus = {known.cpus, known.cpus + known.cpu_count},
             .numa_nodes = {known.numa_nodes, known.numa_nodes + known.numa_node_count}};
 }

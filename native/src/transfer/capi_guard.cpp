@@ -1,11 +1,18 @@
 #include "transfer/capi_guard.hpp"
 
+#include <sys/mman.h>
+
+#include <cerrno>
 #include <cmath>
+#include <cstdint>
 #include <exception>
+#include <limits>
 #include <new>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
+#include "host/pages.hpp"
 #include "transfer/file_end.hpp"
 #include "transfer/process_state.hpp"
 
@@ -27,6 +34,18 @@ waywiser_status status_of(const gpu::Error& error) {
     return WAYWISER_GPU;
 }
 
+constexpr std::uintptr_t kLastAddress = std::numeric_limits<std::uintptr_t>::max();
+// From this size on it is worth a call of the system to check the end of an array.
+constexpr std::size_t kLargeArray = std::size_t{1} << 28;
+
+// Whether the program has memory at an address.
+bool is_mapped(std::uintptr_t address) {
+    const std::uintptr_t page = address & ~(std::uintptr_t{host::page_bytes()} - 1);
+    unsigned char resident = 0;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    return mincore(reinterpret_cast<void*>(page), 1, &resident) == 0 || errno == EAGAIN;
+}
+
 FailureReport report_of_exception() {
     try {
         throw;
@@ -44,6 +63,9 @@ FailureReport report_of_exception() {
         return {status_of(error), error.what()};
     } catch (const NotSupported& error) {
         return {WAYWISER_UNSUPPORTED, error.what()};
+    } catch (const std::length_error&) {
+        return {WAYWISER_INVALID,
+                "a count or a size is larger than memory can be: check what is passed"};
     } catch (const std::bad_alloc&) {
         return {WAYWISER_OUT_OF_MEMORY,
                 "host memory is exhausted: free memory, or move fewer bytes at a time"};
@@ -81,6 +103,18 @@ waywiser_status failed(waywiser_status status, const std::string& message) {
 
 void need(bool holds, const char* message) {
     if (!holds) throw transfer::InvalidCopy(message);
+}
+
+void need_entries(const void* given, std::size_t count, std::size_t entry_bytes,
+                  const char* argument, const char* counted) {
+    const auto start = reinterpret_cast<std::uintptr_t>(given);
+    const bool fits = entry_bytes == 0 || count <= (kLastAddress - start) / entry_bytes;
+    const std::size_t bytes = fits ? count * entry_bytes : 0;
+    if (fits && (bytes < kLargeArray || is_mapped(start + bytes - 1))) return;
+    throw transfer::InvalidCopy("the argument " + std::string(counted) + " is " +
+                                std::to_string(count) + ", and the array " + argument +
+                                " ends before so many entries of " + std::to_string(entry_bytes) +
+                                " bytes: pass their number");
 }
 
 void need_context(const waywiser_context* context) {

@@ -59,6 +59,17 @@ void need_argument(Pointer given, const char* argument, const char* pass) {
     throw transfer::InvalidCopy(std::string("the argument ") + argument +
                                 " is a null pointer: pass " + pass);
 }
+// The same for an array of `count` entries; `counted` is the name of that argument. A count with
+// which the array would go past the memory of the program is a mistake, and nothing of it is read.
+void need_entries(const void* given, std::size_t count, std::size_t entry_bytes,
+                  const char* argument, const char* counted);
+template <class Entry>
+void need_array(const Entry* given, std::size_t count, const char* argument, const char* counted,
+                const char* pass) {
+    if (count == 0) return;
+    need_argument(given, argument, pass);
+    need_entries(given, count, sizeof(Entry), argument, counted);
+}
 void need_context(const waywiser_context* context);
 void need_number(double timeout);
 

@@ -195,6 +195,8 @@ std::vector<Operation> operations_of(const waywiser_operation* given, std::size_
     if (count == 0) return made;
     need_argument(given, "operations", "an array of count operations");
     const std::size_t size = given->size;
+    check_size(*given, "waywiser_operation");
+    need_entries(given, count, size, "operations", "count");
     std::vector<void*> to;
     std::vector<const void*> from;
     std::vector<std::size_t> sizes;
@@ -478,7 +480,7 @@ waywiser_status waywiser_wait_any(waywiser_transfer* const* transfers, size_t co
         need_argument(index, "index", "the address of a size_t");
         *index = 0;
         need(count > 0, "the argument count is 0: pass at least one transfer");
-        need_argument(transfers, "transfers", "an array of count transfers");
+        need_array(transfers, count, "transfers", "count", "an array of count transfers");
         need_number(timeout);
         const std::span all(transfers, count);
         for (const waywiser_transfer* one : all) {
@@ -519,7 +521,7 @@ waywiser_status waywiser_transfer_notify(waywiser_transfer* handle, int descript
     return guarded([&] {
         if (handle != nullptr) handle->engine->check_process();
         transfer::check_writable(descriptor, "notifying");
-        if (handle == nullptr) return transfer::write_notification(descriptor);
+        if (handle == nullptr) return transfer::notify_ended(descriptor);
         const gpu::CallerState keep;
         handle->started.notify(descriptor, *handle->engine);
     });

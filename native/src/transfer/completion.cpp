@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 
+#include "transfer/file_end.hpp"
 #include "transfer/ordering.hpp"
 
 namespace waywiser::transfer {
@@ -15,7 +17,14 @@ constexpr Polling kPlainCopy{.spin = std::chrono::milliseconds(50),
                              .pause = std::chrono::microseconds(2),
                              .sleep = std::chrono::microseconds(20)};
 
+void check_notified(int descriptor, int error) {
+    if (error == 0) return;
+    throw FileError("notifying by descriptor " + std::to_string(descriptor), error);
+}
+
 }  // namespace
+
+void notify_ended(int descriptor) { check_notified(descriptor, write_notification(descriptor)); }
 
 bool WatchedEvent::ended() noexcept {
     try {
@@ -61,6 +70,15 @@ bool WatchedEvent::wait(const Deadline& deadline) {
 
 void WatchedEvent::notify(const std::shared_ptr<Notification>& notification, Engine& engine) {
     if (ended()) return notification->job_ended();
+    if (!engine.has_threads()) {
+        const Deadline end(engine.options().unresponsive_seconds);
+        if (poll([&] { return ended(); }, end, kPlainCopy)) {
+            return notification->job_ended();
+        }
+        throw NotSupported(
+            "nothing can wait for the end of the copy, which takes longer than 5 s: " +
+            engine.why_no_threads());
+    }
     // A job of no bytes starts, and ends, with the event.
     const auto watch = std::make_shared<Job>(0, 1, 1);
     watch->notify(notification);
@@ -150,8 +168,10 @@ void Completion::notify(const std::shared_ptr<Notification>& notification, Engin
 }
 
 void Completion::notify(int descriptor, Engine& engine) const {
-    if (parts() == 0) return write_notification(descriptor);
-    notify(std::make_shared<Notification>(descriptor, parts()), engine);
+    if (parts() == 0) return notify_ended(descriptor);
+    const auto notification = std::make_shared<Notification>(descriptor, parts());
+    notify(notification, engine);
+    check_notified(descriptor, notification->error());
 }
 
 void Completion::on_end(std::function<void(const Completion&)> call, Engine& engine) const {

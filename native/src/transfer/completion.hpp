@@ -77,7 +77,9 @@ public:
     [[nodiscard]] bool reads_pending() const;
     // Writes an eight-byte 1 to the descriptor once, when all has ended, or at once if it has.
     // `engine` watches a plain copy, which has no thread of its own. If the engine is stopped
-    // before the copy is done, the descriptor is written at once, and done() is false then.
+    // before the copy is done, the descriptor is written at once, and done() is false then. Throws
+    // FileError if it had to be written at once and could not be. Where the system starts no
+    // thread, the calling one waits for a plain copy, and NotSupported is thrown after 5 s.
     void notify(int descriptor, Engine& engine) const;
     // Calls a function that throws nothing once, with a copy of this, when all has ended: by a
     // thread of the library without any lock, or at once if it has.
@@ -102,6 +104,9 @@ private:
     std::shared_ptr<Engine> engine_;
     std::vector<std::shared_ptr<Job>> jobs_;
 };
+
+// Writes the descriptor for a transfer that has ended. Throws FileError.
+void notify_ended(int descriptor);
 
 // To be called while an exception is handled that ends the call which has started a transfer: waits
 // until it has ended, and throws the exception again; MemoryInUse if it has not in time.

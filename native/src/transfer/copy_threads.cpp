@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 #include "gpu/gpu.hpp"
 #include "host/affinity.hpp"
+#include "host/start_thread.hpp"
 #include "transfer/signals_blocked.hpp"
 
 namespace waywiser::transfer {
@@ -47,13 +47,18 @@ void CopyThreads::spawn(std::size_t count) {
         try {
             const SignalsBlocked blocked;
             const std::size_t index = threads_.size();
-            threads_.emplace_back([this, index] { run(index); });
+            threads_.push_back(host::start_thread<std::thread>([this, index] { run(index); }));
             size_ = threads_.size();
-        } catch (const std::system_error&) {
-            if (threads_.empty()) throw;
-            return;  // fewer threads can do the work
+        } catch (const host::NoThread& error) {
+            why_not_ = error.what();
+            return;  // fewer threads can do the work, or the calling one
         }
     }
+}
+
+std::string CopyThreads::why_not() {
+    const std::lock_guard lock(mutex_);
+    return why_not_;
 }
 
 bool CopyThreads::join(const std::function<bool()>& goes_on) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -27,9 +28,11 @@ public:
     CopyThreads(const CopyThreads&) = delete;
     CopyThreads& operator=(const CopyThreads&) = delete;
 
-    // Creates threads until there are `count`, or as many as possible. Throws the system's error
-    // if there is not even one. Does nothing after join().
+    // Creates threads until there are `count`, or as many as the system starts, which may be none.
+    // Does nothing after join().
     void spawn(std::size_t count);
+    // Why the system has not started more.
+    [[nodiscard]] std::string why_not();
     // Waits until all have returned from `work`. Asks `goes_on` every kJoinStep, and returns false
     // if it says no: the threads run on then.
     bool join(const std::function<bool()>& goes_on);
@@ -53,6 +56,7 @@ private:
     std::condition_variable ended_;
     std::vector<std::thread> threads_;
     std::size_t returned_ = 0;  // threads that have returned from `work`
+    std::string why_not_;
     bool joined_ = false;
 };
 

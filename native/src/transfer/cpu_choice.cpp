@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
-#include <system_error>
-#include <thread>
 
 #include "host/affinity.hpp"
+#include "host/start_thread.hpp"
 #include "transfer/discover.hpp"
 #include "transfer/side.hpp"
 #include "transfer/signals_blocked.hpp"
@@ -48,9 +47,9 @@ bool can_run_on(const std::vector<int>& cpus) {
     bool can = true;
     try {
         const SignalsBlocked blocked;
-        std::thread([&] { can = host::run_on(cpus); }).join();
-    } catch (const std::system_error&) {
-        return true;  // unknown: the threads of the context cannot be created either
+        host::start_thread([&] { can = host::run_on(cpus); }).join();
+    } catch (const host::NoThread&) {
+        return true;  // unknown: the threads of the context cannot be started either
     }
     return can;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "transfer/job_end.hpp"
@@ -91,7 +92,12 @@ std::optional<Slot> Engine::device_staging(int device, std::size_t bytes) {
     return staging_.on_device(device).take(bytes);
 }
 
-void Engine::start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after) {
+bool Engine::has_threads() {
+    if (threads_.size() == 0) threads_.spawn(1);
+    return threads_.size() > 0;
+}
+
+void Engine::add(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after) {
     check_process();
     threads_.spawn(std::max<std::size_t>(job->chunks(), 1));
     job->count_in(statistics_);
@@ -99,11 +105,42 @@ void Engine::start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::E
     if (!schedule_.add(job)) complete(schedule_, *job);
 }
 
+// With the calling thread, if it may work too.
+bool Engine::reach(const std::shared_ptr<Job>& job, Until until, const Deadline& deadline) {
+    if (schedule_.begin_help()) Worker(parts_).help(job, until, deadline);
+    return job->wait_until(until, deadline);
+}
+
+// Without any thread of the engine. When this returns, the job has ended, or a GPU does not answer.
+void Engine::work_alone(const std::shared_ptr<Job>& job, const Deadline& deadline) {
+    bool ended = reach(job, Until::done, deadline);
+    for (bool goes_on = true; !ended && goes_on;) {
+        const std::uint64_t known = schedule_.progress();
+        ended = reach(job, Until::done, Deadline(options_.unresponsive_seconds));
+        goes_on = schedule_.progress() != known;
+    }
+    if (ended) return;
+    auto why = std::make_exception_ptr(NotSupported(
+        "the transfer has made no progress for 5 s, and nothing would go on with it: " +
+        threads_.why_not()));
+    if (schedule_.cancel(job, std::move(why))) complete(schedule_, *job);
+    if (!job->done()) job->keep_in_use();
+}
+
+void Engine::start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after) {
+    add(job, std::move(after));
+    if (threads_.size() == 0) work_alone(job, Deadline(options_.unresponsive_seconds));
+}
+
 bool Engine::run(const std::shared_ptr<Job>& job, Until until,
                  std::shared_ptr<const gpu::Event> after, const Deadline& deadline) {
-    start(job, std::move(after));
-    if (schedule_.begin_help()) Worker(parts_).help(job, until, deadline);
-    if (!job->wait_until(until, deadline)) return false;
+    add(job, std::move(after));
+    if (threads_.size() == 0) {
+        work_alone(job, deadline);
+        if (!job->done()) throw MemoryInUse("a GPU has completed nothing for 5 s");
+    } else if (!reach(job, until, deadline)) {
+        return false;
+    }
     job->rethrow();
     return true;
 }
@@ -126,7 +163,14 @@ bool Engine::stop() {
         complete(schedule_, *job);
     }
     stopped_ = false;
-    const bool ended = threads_.join(patience(options_.unresponsive_seconds)) || abandon();
+    const bool alone = threads_.size() == 0;
+    const auto goes_on = patience(options_.unresponsive_seconds);
+    bool ended = threads_.join(goes_on);
+    while (ended && alone && schedule_.jobs() > 0) {  // callers work on them
+        std::this_thread::sleep_for(CopyThreads::kJoinStep);
+        ended = goes_on();
+    }
+    ended = ended || abandon();
     stopped_ = lists_.stop(Deadline(ended ? options_.unresponsive_seconds : 0)) && ended;
     if (ended && !*stopped_) {
         warnings_.add(

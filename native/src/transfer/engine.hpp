@@ -61,11 +61,13 @@ public:
     Engine& operator=(const Engine&) = delete;
 
     // Queues a job that starts when `after` has happened (at once without it). Throws Cancelled
-    // after stop(), and the system's error if not even one thread can be created.
+    // after stop(). If the system starts no thread, the calling one does all of the work first.
     void start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after = nullptr);
     using Until = Job::Until;
     // The same, but returns when all chunks are submitted or done; false if they are not before the
-    // deadline. The calling thread also works on them. Throws what the job fails with.
+    // deadline. The calling thread also works on them. Throws what the job fails with. If the
+    // system starts no thread, it is done when this returns, also after the deadline: nothing else
+    // would go on with it. Once nothing has happened for 5 s since the deadline, it is cancelled.
     bool run(const std::shared_ptr<Job>& job, Until until,
              std::shared_ptr<const gpu::Event> after = nullptr, const Deadline& deadline = {});
 
@@ -118,6 +120,9 @@ public:
     [[nodiscard]] std::size_t plain_below() const { return plain_below_; }
     // The same of copies from or to memory of a GPU.
     [[nodiscard]] std::size_t plain_below_with_gpu() const { return plain_below_with_gpu_; }
+    // Whether there is a thread, or the system starts one.
+    [[nodiscard]] bool has_threads();
+    [[nodiscard]] std::string why_no_threads() { return threads_.why_not(); }
     // Current use.
     [[nodiscard]] std::size_t threads() const { return threads_.size(); }
     [[nodiscard]] std::size_t pinned_bytes() const;
@@ -142,6 +147,9 @@ private:
     Engine(Machine machine, EngineOptions options, const FoundPolicy& found);
     ~Engine();
     void use_policy(const FoundPolicy& found);
+    void add(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after);
+    void work_alone(const std::shared_ptr<Job>& job, const Deadline& deadline);
+    bool reach(const std::shared_ptr<Job>& job, Until until, const Deadline& deadline);
     std::function<bool()> patience(double seconds);
     bool abandon();
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -15,6 +16,8 @@
 #include <cstring>
 #include <optional>
 
+#include "host/write_signals.hpp"
+
 namespace waywiser::transfer {
 namespace {
 
@@ -23,6 +26,8 @@ using host::kDiskBlock;
 std::string described(const std::string& what, int error) {
     std::string text = what + ": " + std::strerror(error);
     if (error == ENOSPC) text += "; free space on the disk";
+    if (error == EPIPE) text += "; nothing reads the other end: keep it open";
+    if (error == EFBIG) text += "; raise the limit of file sizes (ulimit -f)";
     return text;
 }
 
@@ -60,6 +65,16 @@ std::uint64_t some_block(std::size_t bytes, std::uint64_t at) {
     return at + (now ^ (now >> 12U)) % blocks * kDiskBlock;
 }
 
+// Whether nothing can read what is written to a pipe or socket.
+bool has_no_reader(int descriptor) {
+    struct stat status{};
+    if (fstat(descriptor, &status) != 0) return false;
+    pollfd state{.fd = descriptor, .events = POLLOUT, .revents = 0};
+    if (poll(&state, 1, 0) < 0) return false;
+    return (S_ISFIFO(status.st_mode) && (state.revents & POLLERR) != 0) ||
+           (S_ISSOCK(status.st_mode) && (state.revents & POLLHUP) != 0);
+}
+
 std::string own_path(int file) { return "/proc/self/fd/" + std::to_string(file); }
 
 }  // namespace
@@ -75,10 +90,11 @@ bool is_direct(int descriptor) {
 void check_writable(int descriptor, const char* use) {
     const int mode = fcntl(descriptor, F_GETFL);
     const bool only_named = mode >= 0 && (mode & O_PATH) != 0;
-    if (mode >= 0 && !only_named && (mode & O_ACCMODE) != O_RDONLY) return;
-    throw FileError(std::string(use) + " by descriptor " + std::to_string(descriptor) +
-                        ", which is not open for writing",
-                    EBADF);
+    const std::string named = std::string(use) + " by descriptor " + std::to_string(descriptor);
+    if (mode < 0 || only_named || (mode & O_ACCMODE) == O_RDONLY) {
+        throw FileError(named + ", which is not open for writing", EBADF);
+    }
+    if (has_no_reader(descriptor)) throw FileError(named, EPIPE);
 }
 
 FileEnd::FileEnd(int file, Writing writing)
@@ -197,6 +213,7 @@ void FileEnd::write(const std::byte* from, std::size_t bytes, std::uint64_t at) 
 
 std::size_t FileEnd::write_direct(const std::byte* from, std::size_t bytes, std::uint64_t at) {
     const int file = direct();
+    const host::WriteSignalsHeld held;
     std::size_t done = 0;
     while (done < bytes) {
         const ssize_t now = pwrite(file, from + done, bytes - done, static_cast<off_t>(at + done));
@@ -215,6 +232,8 @@ std::size_t FileEnd::write_direct(const std::byte* from, std::size_t bytes, std:
 }
 
 void FileEnd::write_cached(const std::byte* from, std::size_t bytes, std::uint64_t at) const {
+    if (bytes == 0) return;
+    const host::WriteSignalsHeld held;
     while (bytes > 0) {
         const ssize_t now = pwrite(file_, from, bytes, static_cast<off_t>(at));
         if (now < 0 && errno == EINTR) continue;
@@ -228,6 +247,7 @@ void FileEnd::write_cached(const std::byte* from, std::size_t bytes, std::uint64
 }
 
 void FileEnd::truncate(std::uint64_t end) const {
+    const host::WriteSignalsHeld held;
     while (ftruncate(file_, static_cast<off_t>(end)) != 0) {
         if (errno != EINTR) {
             throw FileError("ending a file at byte " + std::to_string(end) + " (ftruncate)", errno);

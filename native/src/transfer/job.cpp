@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "host/write_signals.hpp"
+
 namespace waywiser::transfer {
 namespace {
 
@@ -23,10 +25,14 @@ Statistics::End end_of(const std::exception_ptr& failure) {
 
 }  // namespace
 
-void write_notification(int descriptor) noexcept {
+int write_notification(int descriptor) noexcept {
+    const host::WriteSignalsHeld held;
     const std::uint64_t one = 1;
-    while (::write(descriptor, &one, sizeof one) < 0 && errno == EINTR) {
+    while (::write(descriptor, &one, sizeof one) < 0) {
+        if (errno == EAGAIN) return 0;
+        if (errno != EINTR) return errno;
     }
+    return 0;
 }
 
 void Notification::job_ended() noexcept {
@@ -34,7 +40,7 @@ void Notification::job_ended() noexcept {
     if (call_) {
         call_();
     } else {
-        write_notification(descriptor_);
+        error_ = write_notification(descriptor_);
     }
 }
 

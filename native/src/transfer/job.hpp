@@ -39,13 +39,17 @@ public:
     [[nodiscard]] bool comes_before_end() const { return call_ == nullptr; }
     // One of the jobs has ended. Thread safe.
     void job_ended() noexcept;
+    // Why the descriptor could not be written: errno; 0 if it was, or was not yet.
+    [[nodiscard]] int error() const { return error_; }
 
 private:
     const std::function<void()> call_;
     const int descriptor_ = -1;
     std::atomic<std::size_t> left_;
+    std::atomic<int> error_{0};
 };
-void write_notification(int descriptor) noexcept;
+// Returns errno, or 0. A descriptor that is full has been written before: that is no error.
+int write_notification(int descriptor) noexcept;
 
 // A GPU may still use the memory of a transfer that has failed, or was given up.
 class MemoryInUse : public std::runtime_error {

@@ -2,10 +2,10 @@
 
 #include <pthread.h>
 
-#include <system_error>
 #include <utility>
 
 #include "host/affinity.hpp"
+#include "host/start_thread.hpp"
 #include "transfer/signals_blocked.hpp"
 
 namespace waywiser::transfer {
@@ -22,8 +22,8 @@ bool LogThread::add(const std::string& line) {
     if (!thread_.joinable()) {
         try {
             const SignalsBlocked blocked;
-            thread_ = std::thread([this] { run(); });
-        } catch (const std::system_error&) {
+            thread_ = host::start_thread<std::thread>([this] { run(); });
+        } catch (const host::NoThread&) {
             return false;
         }
     }

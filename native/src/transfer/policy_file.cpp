@@ -1,6 +1,5 @@
 #include "transfer/policy_file.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,21 +41,17 @@ std::string printable(const std::string& name) {
     return text;
 }
 
-PolicyDamage system_damage(const char* what, int error) {
-    return PolicyDamage(std::string(what) + ": " + std::strerror(error));
-}
-
-void check_trusted(const struct stat& status) {
-    if (!S_ISREG(status.st_mode)) throw PolicyDamage("it is not a regular file");
+void check_trusted(int file) {
+    struct stat status{};
+    if (fstat(file, &status) != 0) {
+        throw host::UnreadableFile(std::string("it cannot be read: ") + std::strerror(errno));
+    }
     if (status.st_uid != geteuid() && status.st_uid != 0) {
         throw PolicyDamage("it belongs to user " + std::to_string(status.st_uid) +
                            ", not to this user or root");
     }
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
         throw PolicyDamage("others may write it; run chmod go-w on it");
-    }
-    if (status.st_size > static_cast<off_t>(kMostPolicyBytes)) {
-        throw PolicyDamage("it is larger than " + std::to_string(kMostPolicyBytes >> 20) + " MiB");
     }
 }
 
@@ -134,26 +129,15 @@ PolicyPlaces PolicyPlaces::of_environment() {
     return places;
 }
 
-// The checks are of what was opened, so that nothing can change in between. A named pipe does not
-// block.
+// The checks are of what was opened, so that nothing can change in between.
 std::string read_trusted(const fs::path& file) {
-    const host::Descriptor open_file(
-        open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-    if (open_file.get() < 0) throw system_damage("it cannot be opened", errno);
-    struct stat status{};
-    if (fstat(open_file.get(), &status) != 0) throw system_damage("it cannot be read", errno);
-    check_trusted(status);
-    std::string text(kMostPolicyBytes + 1, '\0');
-    std::size_t size = 0;
-    while (size < text.size()) {
-        const ssize_t got = ::read(open_file.get(), text.data() + size, text.size() - size);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) throw system_damage("it cannot be read", errno);
-        if (got == 0) break;
-        size += static_cast<std::size_t>(got);
+    try {
+        const host::Descriptor opened = host::regular_file(file.string());
+        check_trusted(opened.get());
+        return host::text_of(opened, kMostPolicyBytes);
+    } catch (const host::UnreadableFile& why) {
+        throw PolicyDamage(why.what());
     }
-    text.resize(size);
-    return text;  // parse_policy() rejects what has grown beyond the limit
 }
 
 std::vector<fs::path> policy_files(const fs::path& folder) {

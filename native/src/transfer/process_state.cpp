@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "host/write_signals.hpp"
+
 namespace waywiser::transfer {
 namespace {
 
@@ -93,6 +95,7 @@ void keep_for_ever(const void* object) {
 void report_once(const std::string& warning) {
     const std::lock_guard lock(state().warnings_mutex);
     if (!state().warnings.insert(warning).second) return;
+    const host::WriteSignalsHeld held;  // nothing may read it any more
     std::fprintf(stderr, "waywiser: warning: %s\n", warning.c_str());
 }
 

@@ -168,7 +168,7 @@ std::unique_ptr<HeldChunk> Schedule::claim(WorkerState& self, const Job* only) {
     {
         const std::lock_guard lock(mutex_);
         leave_jobs(self, false);
-        if (only == nullptr && !orphans_.empty()) {
+        if ((only == nullptr || has_no_threads()) && !orphans_.empty()) {
             self.chunks.push_back(std::move(orphans_.back()));
             orphans_.pop_back();
         }
@@ -189,6 +189,7 @@ std::unique_ptr<HeldChunk> Schedule::claim(WorkerState& self, const Job* only) {
 
 void Schedule::put_back(const HeldChunk& held) {
     const std::lock_guard lock(mutex_);
+    --progress_;  // it was not taken
     held.job->supply().put_back(held.chunk);
     if (std::ranges::find(ready_, held.job) == ready_.end()) ready_.push_back(held.job);
 }
@@ -235,7 +236,7 @@ Schedule::View Schedule::view(const WorkerState& self, const Job* only) const {
     return {.generation = generation(self),
             .starts = !waiting_.empty(),
             .last = only != nullptr && only->supply().exhausted(),
-            .ends = stopping_ && !helping_ && !self.holds_chunks() && orphans_.empty() &&
+            .ends = stopping_ && helping_ == 0 && !self.holds_chunks() && orphans_.empty() &&
                     ready_.empty() && waiting_.empty(),
             .abandons = abandoned_};
 }
@@ -302,8 +303,9 @@ void Schedule::sleep(const WorkerState& self, std::uint64_t generation, const Jo
 bool Schedule::begin_help() {
     const std::lock_guard lock(mutex_);
     // Where threads stay awake, a caller that slept instead would lose what they gain.
-    if (helping_ || (threads_.size() >= most_threads_ && !spins())) return false;
-    helping_ = true;
+    const bool enough = helping_ > 0 || (threads_.size() >= most_threads_ && !spins());
+    if (enough && !has_no_threads()) return false;
+    ++helping_;
     return true;
 }
 
@@ -320,7 +322,7 @@ void Schedule::leave(WorkerState& self) {
         left = !self.chunks.empty() || !ready_.empty() || starts_unwatched();
         for (auto& held : self.chunks) orphans_.push_back(std::move(held));
         self.chunks.clear();
-        if (self.caller) helping_ = false;
+        if (self.caller) --helping_;
         stopping = stopping_;
     }
     if (stopping) {
@@ -341,6 +343,7 @@ void Schedule::wake_all() {
 }
 
 void Schedule::wake_some() {
+    if (has_no_threads()) return wake_all();  // callers that work
     std::size_t waking = 0;
     {
         const std::lock_guard lock(mutex_);

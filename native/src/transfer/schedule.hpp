@@ -80,7 +80,8 @@ public:
     // --- chunks
 
     // Takes the next chunk (of the job `only`, if not null), and wakes threads for more. Nullptr if
-    // there is none for this thread. An engine's thread may get a chunk that another has left, too.
+    // there is none for this thread. An engine's thread, or a calling one if there is none, may get
+    // a chunk that another has left, too.
     std::unique_ptr<HeldChunk> claim(WorkerState& self, const Job* only);
     // The chunk got no staging memory: another thread takes it later, after those of other jobs.
     void put_back(const HeldChunk& held);
@@ -112,7 +113,8 @@ public:
     // A calling thread that works on `only` returns when that has ended, or at the deadline, too.
     void sleep(const WorkerState& self, std::uint64_t generation, const Job* only,
                const Deadline& deadline);
-    // A calling thread may work too, if no other does and the threads are too few.
+    // A calling thread may work too, if no other does and the threads are too few; any number of
+    // them if there is no thread.
     bool begin_help();
     // A thread stops working: other threads take over its chunks and the polling of starts.
     void leave(WorkerState& self);
@@ -135,6 +137,7 @@ private:
     [[nodiscard]] std::size_t useful_threads() const;
     [[nodiscard]] std::size_t sleepers_to_wake();
     void wake(std::size_t threads);
+    [[nodiscard]] bool has_no_threads() const { return threads_.size() == 0; }
     [[nodiscard]] bool starts_unwatched() const { return !waiting_.empty() && !polling_; }
 
     const CopyThreads& threads_;
@@ -157,8 +160,8 @@ private:
     std::vector<std::shared_ptr<Job>> jobs_;           // that were added and have not ended
     bool stopping_ = false;
     bool abandoned_ = false;
-    bool helping_ = false;  // a calling thread works
-    bool polling_ = false;  // a thread polls the start events
+    std::size_t helping_ = 0;  // calling threads that work
+    bool polling_ = false;     // a thread polls the start events
     std::atomic<std::size_t> on_host_{0};
     std::atomic<std::uint64_t> progress_{0};
     std::atomic<std::uint64_t> wake_ups_{0};

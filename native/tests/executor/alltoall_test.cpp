@@ -1,5 +1,8 @@
 // Exchanges of all memories with all, between ranks that are threads, over the fake GPU.
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <mutex>
@@ -349,15 +352,54 @@ TEST_F(TrafficMatrix, IsThatOfNcclTests) {
 TEST_F(TrafficMatrix, SaysWhatIsWrongWithIt) {
     EXPECT_NE(error("1 2\n").find("has 1 rows, of 2 needed"), std::string::npos);
     EXPECT_NE(error("1 2\n3\n").find("has a row of 1 numbers, of 2 needed"), std::string::npos);
-    EXPECT_NE(error("1 x\n3 4\n").find("has a row of 1 numbers"), std::string::npos);
+    EXPECT_NE(error("1 x\n3 4\n").find("has 'x', which is not a number"), std::string::npos);
     EXPECT_NE(error("1 2 9\n3 4\n").find("has more than 2 numbers in a row"), std::string::npos);
     EXPECT_NE(error("1 2\n3 4\n7 7\n").find("has more than 2 rows"), std::string::npos);
     EXPECT_NE(error("1 -2\n3 4\n").find("has a negative number"), std::string::npos);
     EXPECT_NE(error("0 0\n0 0\n").find("sends nothing"), std::string::npos);
     EXPECT_NE(error_of([] {
                   (void)alltoall::weights_in_file("/nowhere", 2);
-              }).find("/nowhere cannot be read"),
+              }).find("/nowhere: it cannot be opened: No such file"),
               std::string::npos);
+}
+
+TEST_F(TrafficMatrix, IsReadAsWholeNumbers) {
+    const auto first_cell = [&](const std::string& cell) { return error(cell + " 1\n1 0\n"); };
+    for (const char* cell : {"0X1p3", "1_000", "7f", "--1", "1..5", "1e", "nan(1)", "Infinity",
+                             "-inf", "\"2\"", "1;", "#", "\x01", "\xc3\xa9"}) {
+        const std::string said = first_cell(cell);
+        EXPECT_NE(said.find("which is not a number"), std::string::npos) << cell << ": " << said;
+        EXPECT_EQ(said.find('\n'), std::string::npos);
+    }
+    EXPECT_NE(first_cell("4e400").find("4e400, which is out of range"), std::string::npos);
+    EXPECT_NE(first_cell(std::string(5000, '9')).find("..., which is out of range"),
+              std::string::npos);
+    EXPECT_NE(error("1,,2\n3,4\n").find("a row with an empty cell"), std::string::npos);
+    EXPECT_NE(error("1 2 # of node 7\n3 4\n").find("more than 2 numbers"), std::string::npos);
+    EXPECT_NE(error(std::string("1 2\n3 4\0\n", 9)).find("'4?'"), std::string::npos);
+    EXPECT_NE(error("1.7e308 1.7e308\n1 1\n").find("sum is out of range"), std::string::npos);
+    EXPECT_EQ(error("+1e0,\t.5 ,\r\n2.,0\r\n"), "");
+}
+
+TEST_F(TrafficMatrix, OfNumbersAtTheEndsOfTheirRangeHasTheRightSizes) {
+    for (const char* text : {"0 3e307\n9e307 0\n", "0 3e-320\n9e-320 0", "0 3\n9 0"}) {
+        const auto counts = alltoall::counts_of(alltoall::weights_in_file(put(text), 2), 9000);
+        EXPECT_NEAR(static_cast<double>(counts[0][1]), 3000, 10) << text;
+        EXPECT_EQ(counts[1][0], 9000u) << text;
+    }
+}
+
+TEST_F(TrafficMatrix, IsARegularFileOfABoundedSize) {
+    const std::string pipe = put("") + ".pipe";
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    for (const std::string& file : {pipe, std::string("/dev/zero"), std::string("/")}) {
+        const auto said = error_of([&] { (void)alltoall::weights_in_file(file, 2); });
+        EXPECT_NE(said.find(": it is not a regular file"), std::string::npos) << said;
+    }
+    const std::string sparse = put("1 2\n3 4\n");
+    std::filesystem::resize_file(sparse, std::uintmax_t{3} << 30);
+    const auto said = error_of([&] { (void)alltoall::weights_in_file(sparse, 2); });
+    EXPECT_NE(said.find(": it is larger than 65 KiB"), std::string::npos) << said;
 }
 
 TEST_F(Exchanges, SaysWhyOneIsNotSupported) {
@@ -377,7 +419,8 @@ TEST_F(Exchanges, SaysWhyOneIsNotSupported) {
     EXPECT_NE(reason(with({{"strategy", "extra-message"}, {"per-gpu", "3"}})).find("it takes 2, 1"),
               std::string::npos);
     EXPECT_NE(reason(with({{"unique", "1/4"}})).find("it takes 1, 1/2"), std::string::npos);
-    EXPECT_EQ(reason(with({{"counts", "/nowhere"}})), "the traffic matrix /nowhere cannot be read");
+    EXPECT_EQ(reason(with({{"counts", "/nowhere"}})),
+              "the traffic matrix /nowhere: it cannot be opened: No such file or directory");
     Transfer one = with({});
     one.path.source.place.last = one.path.destination.place.last = -1;
     EXPECT_NE(reason(one), "");

@@ -97,6 +97,10 @@ struct Counts {
 };
 Counts counts();
 
+// Whether the calling thread is starting the thread of a stream: a test in which the system starts
+// no threads for the library lets this one start.
+bool starts_stream();
+
 // The devices with calls in their context since configure(): each would use memory of them.
 std::set<int> contexts();
 // The device of the calling thread's context; -1 for none.

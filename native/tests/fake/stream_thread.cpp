@@ -27,7 +27,11 @@ std::atomic<std::size_t>& working() {
     return count;
 }
 
+thread_local bool starts_a_stream = false;
+
 }  // namespace
+
+bool starts_stream() { return starts_a_stream; }
 
 std::size_t busy_streams() { return working().load(); }
 
@@ -38,7 +42,9 @@ std::shared_ptr<StreamThread> StreamThread::start(int device, Kind kind) {
         std::erase_if(running().threads, [](const auto& thread) { return thread.expired(); });
         running().threads.push_back(stream);
     }
+    starts_a_stream = true;
     std::thread([stream] { stream->run(); }).detach();
+    starts_a_stream = false;
     return stream;
 }
 

@@ -1,4 +1,5 @@
 #include "host/team.hpp"
+#include "host/start_thread.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -10,7 +11,6 @@
 #include <cstdlib>
 #include <functional>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -119,7 +119,7 @@ TEST(TeamDeathTest, SaysWhenThereAreNoMoreThreads) {
         setrlimit(RLIMIT_NPROC, &few);
         try {
             const Team team(anywhere(40));
-        } catch (const std::system_error&) {
+        } catch (const NoThread&) {
             std::_Exit(0);
         }
         std::_Exit(2);

@@ -2,17 +2,21 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "async_call.hpp"
@@ -198,6 +202,78 @@ TEST_F(Handles, RejectADescriptorThatIsNotOpenForWriting) {
     }
     close(read_only);
     close(only_named);
+}
+
+// The two ends of a pipe, or of a socket, to write to.
+struct NotifiedChannel {
+    explicit NotifiedChannel(bool is_socket) {
+        int ends[2] = {-1, -1};
+        if (is_socket) {
+            EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+        } else {
+            EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+        }
+        reader = ends[0];
+        writer = ends[1];
+    }
+    ~NotifiedChannel() {
+        close_reader();
+        close(writer);
+    }
+    NotifiedChannel(const NotifiedChannel&) = delete;
+    NotifiedChannel& operator=(const NotifiedChannel&) = delete;
+    void close_reader() {
+        if (reader >= 0) close(std::exchange(reader, -1));
+    }
+    int reader = -1;
+    int writer = -1;
+};
+
+// SIGPIPE would end the program, which has its usual action here.
+TEST_F(Handles, OfAPipeOrSocketThatNothingReadsGetAnErrorAndNoSignal) {
+    for (const bool is_socket : {false, true}) {
+        gpu::Gate gate(0);
+        gate.close(stream);
+        const TransferHandle transfers[] = {start(true), start(false), TransferHandle()};
+        NotifiedChannel unread(is_socket);
+        unread.close_reader();
+        const auto expect_rejected = [&](const TransferHandle& transfer) {
+            try {
+                transfer.notify(unread.writer);
+                ADD_FAILURE() << is_socket;
+            } catch (const TransferError& error) {
+                EXPECT_EQ(error.status(), WAYWISER_IO);
+                EXPECT_EQ(error.error_number(), EPIPE) << error.what();
+            }
+        };
+        for (const TransferHandle& transfer : transfers) expect_rejected(transfer);
+        NotifiedChannel left(is_socket);  // its reader goes before the transfers end
+        for (const TransferHandle& transfer : transfers) transfer.notify(left.writer);
+        left.close_reader();
+        gate.open();
+        for (const TransferHandle& transfer : transfers) {
+            transfer.result();
+            expect_rejected(transfer);
+        }
+    }
+    sigset_t pending{};
+    sigpending(&pending);
+    EXPECT_EQ(sigismember(&pending, SIGPIPE), 0);
+}
+
+// A signal that the program itself waits for is not taken from it.
+TEST_F(Handles, LeaveASignalThatWasPendingBefore) {
+    sigset_t pipe_signal{};
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    sigset_t before{};
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    pthread_kill(pthread_self(), SIGPIPE);
+    EXPECT_THROW(TransferHandle().notify(open("/dev/full", O_WRONLY | O_CLOEXEC)), TransferError);
+    int taken = 0;
+    EXPECT_EQ(sigwait(&pipe_signal, &taken), 0);
+    EXPECT_EQ(taken, SIGPIPE);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 // No thread is left that could write when the copy is done.

@@ -21,6 +21,7 @@
 #include "fake/fixture.hpp"
 #include "gpu/gpu.hpp"
 #include "support/sanitizer.hpp"
+#include "threads_left.hpp"
 #include "transfer/chunked_copy.hpp"
 #include "transfer/discover.hpp"
 #include "transfer/engine.hpp"
@@ -294,6 +295,37 @@ TEST_F(HungGpu, KeepsStagingMemoryThatAGpuMayUse) {
         if (!job->done()) return 2;
         EXPECT_THROW(job->rethrow(), transfer::MemoryInUse);
         if (own->warnings().size() != 1) return 3;
+        own.reset();
+        if (testing::Test::HasFailure()) return 4;
+        return fake::live().registrations > 0 ? 0 : 5;
+    });
+    EXPECT_EQ(engine.status(), 0);
+}
+
+// Without a thread that would go on, the call itself gives the transfer up.
+TEST_F(HungGpu, KeepsStagingMemoryIfTheSystemStartsNoThread) {
+    const ChildProcess engine([] {
+        using transfer::Endpoint;
+        const HungWorld world;
+        std::shared_ptr<transfer::Engine> own = transfer::Engine::make(
+            transfer::discover_machine(),
+            {.threads = 2, .pinned_bytes = 4 * kMiB, .unresponsive_seconds = 0.05});
+        fake::configure("hang=copy@1");
+        const test::ThreadsLeft none(0);
+        const auto made = [&] {
+            return std::make_shared<transfer::ChunkedCopy>(
+                *own, Endpoint::device(world.device, 0), Endpoint::host(world.pageable, false),
+                2 * kMiB, transfer::CopyShape{.chunk = 64 * kKiB, .slots = 2});
+        };
+        const auto waited = made();
+        EXPECT_THROW(
+            own->run(waited, transfer::Engine::Until::submitted, nullptr, transfer::Deadline(0.01)),
+            transfer::MemoryInUse);
+        const auto started = made();
+        own->start(started);
+        if (started->done() || own->stop() || own->stop()) return 1;
+        if (!waited->done() || !started->done()) return 2;
+        EXPECT_THROW(started->rethrow(), transfer::MemoryInUse);
         own.reset();
         if (testing::Test::HasFailure()) return 4;
         return fake::live().registrations > 0 ? 0 : 5;

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -13,11 +14,13 @@ import pytest
 from scripted_orders import PATIENCE_SECONDS, a_command, is_alive, processes_in, wait_until
 
 from waywiser.measure.probe.environment import worker_environment
+from waywiser.measure.probe.lifeline import Inbox
 
 TESTS = Path(__file__).parent
 
 SUPERVISOR = """
 import sys
+import threading
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from scripted_orders import a_command, a_machine, an_order
@@ -98,3 +101,17 @@ def test_signals_of_the_terminal_do_not_reach_a_measuring_worker(pids: Path) -> 
         assert is_alive(worker)
         supervisor.kill()
     assert wait_until(lambda: not is_alive(worker))
+
+
+def test_a_process_whose_threads_do_not_start_says_why_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(SystemExit) as ended:
+        Inbox(0, lambda _: None)
+    said = str(ended.value)
+    assert "a thread cannot be started: can't start new thread" in said
+    assert "docker --pids-limit" in said and "ulimit -u" in said and "\n" not in said

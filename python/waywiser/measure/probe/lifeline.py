@@ -13,6 +13,7 @@ import ctypes
 import os
 import queue
 import signal
+import sys
 import threading
 from collections.abc import Callable
 
@@ -53,6 +54,18 @@ def end_now() -> None:
     os._exit(1)
 
 
+def start_thread(run: Callable[[], None], name: str) -> None:
+    """Runs a function in a thread that does not keep the process alive. Ends the process with one
+    line if the system starts none."""
+    try:
+        threading.Thread(target=run, name=name, daemon=True).start()
+    except RuntimeError as error:  # "can't start new thread"
+        sys.exit(f"a thread cannot be started: {error} (raise the limit of processes: {LIMITS})")
+
+
+LIMITS = "docker --pids-limit, podPidsLimit, ulimit -u"
+
+
 class Inbox:
     """What the supervisor says, read by a thread that also sees when it stops being there. The
     thread passes on to ``heed`` what cannot wait for the end of a measurement.
@@ -70,7 +83,7 @@ class Inbox:
         self._heed = heed
         self._end = end
         self._messages: queue.SimpleQueue[ToWorker | ProtocolError] = queue.SimpleQueue()
-        threading.Thread(target=self._read, name="inbox", daemon=True).start()
+        start_thread(self._read, "inbox")
 
     def get(self) -> ToWorker:
         """The next message; waits for it. Raises `ProtocolError` for what is none."""

@@ -15,12 +15,12 @@ import resource
 import select
 import signal
 import socket
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from waywiser.machine.rank_limits import TASKS_REMEDY
+from waywiser.measure.probe.lifeline import start_thread
 from waywiser.measure.ranks.greeting import NODE_VARIABLE, VARIABLE, Greeting, Joined, to_line
 from waywiser.measure.ranks.leftovers import (
     enter_folders,
@@ -130,7 +130,7 @@ def end_with(connection: socket.socket, stage: Callable[[], str] = str) -> None:
                 connection.sendall(stage().encode() + b"\n")
         end_now()
 
-    threading.Thread(target=wait, name="end with the launch", daemon=True).start()
+    start_thread(wait, "end with the launch")
 
 
 def end_now() -> None:
@@ -153,7 +153,7 @@ def _end_by_signals() -> None:
             if signal.SIGTERM in os.read(woken, 64):
                 end_now()
 
-    threading.Thread(target=wait, name="end by a signal", daemon=True).start()
+    start_thread(wait, "end by a signal")
     parent = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:  # it died before
