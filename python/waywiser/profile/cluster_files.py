@@ -20,7 +20,7 @@ from waywiser.profile.validation import InvalidRecord
 from waywiser.words.atomic_write import replaced_file
 from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest
 from waywiser.words.regular_file import open_regular, read_regular, why_not_read
-from waywiser.words.visible import single_line_json
+from waywiser.words.visible import single_line_json, with_short_quotes
 
 _MOST_PLAN_BYTES = 64 << 20
 _MOST_LINE_BYTES = 16 << 20
@@ -89,7 +89,8 @@ def read_plan(file: Path) -> ClusterPlan:
         plan = msgspec.json.decode(single_line_json(content.decode()), type=ClusterPlan)
         require_valid_plan(plan)
     except _IMPOSSIBLE as error:
-        raise DamagedProfile(f"is no plan of a cluster: {error}", where=str(file)) from error
+        why = with_short_quotes(str(error))
+        raise DamagedProfile(f"is no plan of a cluster: {why}", where=str(file)) from error
     return plan
 
 
@@ -112,7 +113,8 @@ def read_lines(path: Path, kind: type[_Line], on_damaged: OnDamaged) -> Iterator
             value = decoder.decode(single_line_json(line.decode()))
             _require_valid(value)
         except _IMPOSSIBLE as error:
-            what = f"this line is skipped, it is no result of a cluster: {error}"
+            why = with_short_quotes(str(error))
+            what = f"this line is skipped, it is no result of a cluster: {why}"
             damaged = DamagedProfile(what, where=f"{path}:{number}")
             first = first or damaged
             on_damaged(damaged)

@@ -46,10 +46,10 @@ LONGEST_STORED_TEXT = 4000
 
 def require_valid_plan(plan: ClusterPlan) -> None:
     """Raises `InvalidRecord`."""
-    _count("bytes", plan.bytes)
-    _count("pairs", plan.uplink_pairs)
-    _count("as the seed", plan.seed)
-    _words("words", (plan.transport, plan.groups_from, *plan.groups), MOST_HOSTS)
+    require_count("bytes", plan.bytes)
+    require_count("pairs", plan.uplink_pairs)
+    require_count("as the seed", plan.seed)
+    require_words("words", (plan.transport, plan.groups_from, *plan.groups), MOST_HOSTS)
     for nodes in plan.groups.values():
         _names(nodes)
 
@@ -66,16 +66,16 @@ def require_valid_node(node: ClusterNode) -> None:
         _require_rail(rail.index, MOST_RAILS)
         _require(-1 <= rail.gpu < MOST_INDEX, f"GPU {shown(rail.gpu)}")
         if rail.interface is not None:
-            _words("interfaces", (rail.interface.name,))
-            _count("bytes per second", rail.interface.bytes_per_second)
+            require_words("interfaces", (rail.interface.name,))
+            require_count("bytes per second", rail.interface.bytes_per_second)
             _require(
                 -1 <= rail.interface.numa < MOST_INDEX, f"NUMA node {shown(rail.interface.numa)}"
             )
-    _words("versions", (*node.versions, *node.versions.values()))
+    require_words("versions", (*node.versions, *node.versions.values()))
     for counters in (node.counters, node.new_errors):
-        _words("counters", counters)
+        require_words("counters", counters)
         for count in counters.values():
-            _count("errors", count)
+            require_count("errors", count)
 
 
 def possible_counters(counters: Mapping[str, int]) -> dict[str, int]:
@@ -86,17 +86,17 @@ def possible_counters(counters: Mapping[str, int]) -> dict[str, int]:
 def require_valid_test(test: FinishedTest) -> None:
     """Raises `InvalidRecord`."""
     _planned(test.test)
-    _words("transports", (test.transport,))
+    require_words("transports", (test.transport,))
     _require(are_moments([test.started]), f"{test.started[:40]!r} is no moment")
-    _count("bytes", test.bytes)
-    _count("seconds", test.setup_seconds)
-    _count("seconds", test.elapsed_seconds)
+    require_count("bytes", test.bytes)
+    require_count("seconds", test.setup_seconds)
+    require_count("seconds", test.elapsed_seconds)
     _require(bool(test.times) != (test.failed is not None), "neither times nor a failure, or both")
     require_valid_times(test.times, ("", *test.test.nodes), MOST_RAILS)
     if test.failed is not None:
         _require(test.failed.node in ("", *test.test.nodes), "a failure of another node")
         _require(-1 <= test.failed.rank < MOST_INDEX, f"rank {shown(test.failed.rank)}")
-        _words("kinds of a failure", (test.failed.failure.kind,))
+        require_words("kinds of a failure", (test.failed.failure.kind,))
         _text(test.failed.failure.reason)
         _text(test.failed.doing)
 
@@ -113,9 +113,22 @@ def require_valid_times(times: Collection[RailTime], senders: Collection[str], r
         if not 1 <= time.n <= MOST:
             raise InvalidRecord(f"{shown(time.n)} samples")
         if time.crossed is not None:
-            _count("of the bytes", time.crossed)
+            require_count("of the bytes", time.crossed)
     places = {(time.rail, time.sender) for time in times}
     _require(len(places) == len(times), "one rail twice")
+
+
+def require_words(what: str, words: Collection[str], most: int = MOST_WORDS) -> None:
+    """Checks the number and the length of words. Raises `InvalidRecord`."""
+    _require(len(words) <= most, f"{len(words)} {what}")
+    for word in words:
+        _require(len(word) <= LONGEST_WORD, f"{word[:40]!r} and {len(word) - 40} characters more")
+
+
+def require_count(what: str, value: float) -> None:
+    """Raises `InvalidRecord` for what is no count of anything."""
+    if not 0 <= value <= MOST:
+        raise InvalidRecord(f"{shown(value)} {what}")
 
 
 def storable_node(node: ClusterNode) -> ClusterNode:
@@ -165,19 +178,8 @@ def _is_address(text: str) -> bool:
     return len(text) <= LONGEST_WORD
 
 
-def _words(what: str, words: Collection[str], most: int = MOST_WORDS) -> None:
-    _require(len(words) <= most, f"{len(words)} {what}")
-    for word in words:
-        _require(len(word) <= LONGEST_WORD, f"{word[:40]!r} and {len(word) - 40} characters more")
-
-
 def _text(text: str) -> None:
     _require(len(text) <= LONGEST_TEXT, f"a text of {len(text)} characters")
-
-
-def _count(what: str, value: float) -> None:
-    if not 0 <= value <= MOST:
-        raise InvalidRecord(f"{shown(value)} {what}")
 
 
 def _require(holds: bool, what: str) -> None:
