@@ -76,7 +76,7 @@ class SurveyedLie:
 
     def is_liar_named(self) -> bool:
         """Whether the survey says that something is wrong with the liar."""
-        said = any(LIAR in note for note in self.notes)
+        said = any(LIAR in note and "cannot be read" not in note for note in self.notes)
         return said or self.standings().get(LIAR) not in ("ok", "not decided")
 
     def wrong(self) -> list[str]:

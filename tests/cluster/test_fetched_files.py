@@ -100,18 +100,18 @@ def test_a_part_beyond_the_end_is_no_part(tmp_path: Path) -> None:
 
 
 def test_a_signal_ends_the_fetching_of_a_file(tmp_path: Path) -> None:
-    asked = threading.Event()
+    requested = threading.Event()
 
     def drip(request: ReadPart) -> FilePart:
         if request.offset == 3:
             os.kill(os.getpid(), signal.SIGINT)
-        asked.set()
+        requested.set()
         return FilePart(b"a")
 
     file = NodeFile("x", 200 << 20, "0" * 64)
     with node(drip) as coordinator, pytest.raises(KeyboardInterrupt):
         fetch_files(coordinator, {"n1": file}, lambda name: new_file(tmp_path / name), LONG)
-    assert asked.is_set()
+    assert requested.is_set()
     assert os.listdir(tmp_path) == []
 
 

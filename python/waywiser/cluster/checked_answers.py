@@ -69,7 +69,7 @@ _KINDS_OF_LOSS = frozenset(
     {"not-supported", "out-of-memory", "sticky", "gpu", "wrong-bytes", "crash", "timeout"}
     | {"protocol", "interrupted", "other-member"}
 )
-"""Of a `waywiser.words.records.Failure` that a rank can have."""
+"""The kinds of a `waywiser.words.records.Failure` that a rank can have."""
 
 
 def checked(request: Request, answer: Answer) -> Answer:

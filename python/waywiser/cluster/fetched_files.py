@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from waywiser.cluster.coordinator import Coordinator
+from waywiser.cluster.coordinator import Coordinator, NoAnswer
 from waywiser.cluster.interruptible import run_interruptibly
 from waywiser.cluster.protocol import FilePart, NodeFile, ReadPart
 from waywiser.words import WaywiserError
@@ -80,13 +80,13 @@ def fetch_file(
     offset = 0
     with path.open("wb") as target:
         while offset < file.bytes:
-            left = deadline - time.monotonic()
             if is_ended():
                 raise FetchError("the survey was interrupted", where=node)
-            if left <= 0:
+            left = max(deadline - time.monotonic(), 0.0)
+            reply = coordinator.ask({node: ReadPart(file.name, offset)}, left)[node]
+            if isinstance(reply, NoAnswer):
                 had = f"{count(offset, 'byte')} of {file.bytes:,} came in {seconds:.3g} s"
                 raise FetchError(had, where=node)
-            reply = coordinator.ask({node: ReadPart(file.name, offset)}, left)[node]
             if not isinstance(reply, FilePart):
                 reason = getattr(reply, "reason", "it answered something else")
                 raise FetchError(f"it was not received: {reason}", where=node)

@@ -265,12 +265,12 @@ class _Survey:
         for name, reply in replies.items():
             if not isinstance(reply, NodeNow):
                 if isinstance(reply, RequestFailed):
-                    self._watcher.note(f"{name}: its counters are left out: {reply.reason}")
+                    self._watcher.note(f"{name}: its counters are not stored: {reply.reason}")
                 continue
             counters = possible_counters(reply.node.counters)
             if wrong := sorted(set(reply.node.counters) - set(counters)):
                 self._watcher.note(
-                    f"{name}: {count(len(wrong), 'counter')} left out that cannot be a count: "
+                    f"{name}: {count(len(wrong), 'counter')} not stored, which cannot be a count: "
                     f"{wrong[0]}"
                 )
             counted = Counter(self._folder.nodes[name].new_errors)
