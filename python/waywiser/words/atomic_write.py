@@ -34,6 +34,11 @@ def replaced_file(path: Path) -> Iterator[Path]:
         part.replace(path)
 
 
+def is_part_of(name: str, entry: str) -> bool:
+    """Whether the name of a file is that of a temporary file that becomes ``name``."""
+    return entry.startswith(f".{name}.") and entry.endswith(".part")
+
+
 @contextmanager
 def _part(path: Path) -> Iterator[Path]:
     """An empty file in the same folder, gone at the end where it still has its own name."""
