@@ -4,11 +4,13 @@
 
 The nodes are processes of this host, over the fake GPU. Surveys take turns: one with messages over
 the fake NCCL, one over MPI. In turn the coordinator, an agent and a worker or the launcher of MPI
-are killed, each at a random moment; a survey whose coordinator was killed is resumed. An agent that
-is killed before the first test is started again, as a scheduler does: the coordinator waits for it
-as long as ``--join-seconds`` says. After each kill all that was finished must still be there,
-unchanged, and must not be tested again; in the end no process, shared memory or temporary file may
-be left. The exit status is 1 if anything is wrong, else 0.
+are killed, each at a random moment; the coordinator also while it starts, after which the same
+command must work, and by SIGTERM and SIGINT, after which it must end with 130. A survey whose
+coordinator was killed is resumed. An agent that is killed before the first test is started again,
+as a scheduler does: the coordinator waits for it as long as ``--join-seconds`` says. After each
+kill all that was finished must still be there, unchanged, and must not be tested again, and no line
+may be damaged; in the end no process, shared memory or temporary file may be left, and no hidden
+file in the folder. The exit status is 1 if anything is wrong, else 0.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -46,11 +49,19 @@ KINDS = (
     Kind("nccl", 1, ("coordinator", "agent", "worker")),
     Kind("mpi", 0, ("coordinator", "agent", "launcher")),
 )
-KILLS_OF_ONE = 6
+KILLS_OF_ONE = 8
 """Kills of a survey at most; then it runs to its end."""
 
 LONGEST_WAIT = 6.0
 """Seconds from the start of a survey, or from the kill before, to the next."""
+
+EARLY_KILLS = 2
+"""Kills of the coordinator of each survey while it starts."""
+
+LONGEST_START = 5.0
+"""Seconds in which a coordinator loads its modules, makes its folder and listens."""
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 MOMENT = 0.05
 """Seconds after which a victim that is not there is looked for again: launchers live shortly."""
@@ -99,6 +110,11 @@ def _kill(
     killed: Killed,
 ) -> None:
     try:
+        for _ in range(min(EARLY_KILLS, kills)):
+            number = rng.choice(SIGNALS)
+            made = survey.end_early(rng.uniform(0.1, LONGEST_START), number)
+            killed["coordinator", "with a folder" if made else "before its folder"] += 1
+            print(f"{kind.transport}: {number.name} to a coordinator that starts", flush=True)
         survey.start()
         while killed.total() < kills:
             time.sleep(rng.uniform(0, LONGEST_WAIT))
@@ -115,6 +131,7 @@ def _kill(
             elif victim == "agent" and moment == "while nodes join":
                 survey.start_agent(name)
         survey.end()
+        survey.check_leftovers()
     finally:
         survey.close()
 
@@ -127,7 +144,8 @@ def _kill_when_there(
     while survey.survey.poll() is None:
         waiting = victim == "coordinator" and "round" not in survey.said
         name = rng.choice(names)
-        if survey.kill(victim, name, waiting=waiting):
+        number = rng.choice(SIGNALS) if victim == "coordinator" else signal.SIGKILL
+        if survey.kill(victim, name, waiting=waiting, number=number):
             return name
         time.sleep(MOMENT)
     return ""

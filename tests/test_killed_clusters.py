@@ -76,3 +76,17 @@ def test_a_killed_launcher(surveys: Start) -> None:
     survey.survey.send_signal(signal.SIGINT)
     assert survey.end() == 130, survey.said
     assert survey.wrong == []
+
+
+def test_a_coordinator_that_ends_while_it_starts_can_be_started_again(surveys: Start) -> None:
+    """`benchmarks/cluster_kills.py` does so at many moments."""
+    survey = surveys(("a", "b"), 1, "--transport", "nccl", "--size", "64KiB")
+    for seconds, number in ((0.5, signal.SIGKILL), (0.9, signal.SIGTERM)):
+        survey.end_early(seconds, number)
+    survey.start()
+    survey.await_tests(1)
+    assert survey.kill("coordinator", number=signal.SIGTERM)
+    survey.start("--resume")
+    assert survey.end() in (1, 3), survey.said
+    survey.check_leftovers()
+    assert survey.wrong == []

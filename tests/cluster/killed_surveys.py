@@ -9,11 +9,14 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.measure.ranks.watching import PATIENCE_SECONDS, descendants, is_running, wait_until
+
+from waywiser.profile.cluster_folder import read_cluster
 
 WAYWISER = (sys.executable, "-m", "waywiser", "cluster")
 JOINING = ("--join-seconds", "60")
@@ -64,6 +67,18 @@ class KilledSurvey:
             if name not in self.agents or self.agents[name].poll() is not None:
                 self.start_agent(name)
 
+    def end_early(self, seconds: float, number: signal.Signals) -> bool:
+        """Starts the coordinator without agents, and sends it a signal after so many seconds: the
+        same command must work again. Returns whether it had made the folder."""
+        self._runs += 1
+        own = ("--address", self._address, "--nodes", str(len(self.names)), "--no-check")
+        self._survey = self._started("survey", "-o", "c", *own, *ADMITTING, *self._options)
+        time.sleep(seconds)
+        self.survey.send_signal(number)
+        self.survey.wait()
+        self.check()
+        return (self.folder / "c").exists()
+
     def start_agent(self, name: str) -> None:
         words = ("join", self._address, *JOINING, "--node-name", name)
         self.agents[name] = self._started(*words)
@@ -90,10 +105,18 @@ class KilledSurvey:
         count = len(self.finished()) + more
         self._await(lambda: len(self.finished()) >= count, f"{more} more tests")
 
-    def kill(self, victim: str, name: str = "", *, waiting: bool = False) -> bool:
-        """Kills the coordinator, an agent, a worker of it, or the launcher. False if there is none
-        now. If it is the coordinator, all that it and the agents have started must end, unless
-        agents are ``waiting`` for tests: they wait for the next coordinator."""
+    def kill(
+        self,
+        victim: str,
+        name: str = "",
+        *,
+        waiting: bool = False,
+        number: signal.Signals = signal.SIGKILL,
+    ) -> bool:
+        """Kills, or sends another signal to, the coordinator, an agent, a worker of it, or the
+        launcher. False if there is none now. If it is the coordinator, all that it and the agents
+        have started must end, unless agents are ``waiting`` for tests: they wait for the next
+        coordinator."""
         self._look()
         pids = {
             "coordinator": lambda: [self.survey.pid],
@@ -104,12 +127,14 @@ class KilledSurvey:
         pids = list(filter(is_running, pids))
         if not pids:
             return False
-        os.kill(pids[-1], signal.SIGKILL)
+        os.kill(pids[-1], number)
         if waiting:
             self.survey.wait()
             self.check()
         elif victim == "coordinator":
-            self.end()
+            code = self.end()
+            if number != signal.SIGKILL and code != 130:
+                self.wrong.append(f"exit code {code} after {number.name}: {self.said}")
         elif victim == "agent":
             self.agents[name].wait()
         return True
@@ -136,6 +161,15 @@ class KilledSurvey:
         tests = Counter(json.dumps(each, sort_keys=True) for each in timed)
         self.wrong += [f"repeated: {test}" for test, times in tests.items() if times > 1]
         self._kept = found
+        if (self.folder / "c" / "plan.json").exists() and (
+            damaged := read_cluster(self.folder / "c").damaged
+        ):
+            self.wrong.append(f"damaged lines: {damaged}")
+
+    def check_leftovers(self) -> None:
+        """Checks that a run that ended by itself has left nothing half-written."""
+        if left := [str(path) for path in (self.folder / "c").rglob(".*")]:
+            self.wrong.append(f"these files are left: {left}")
 
     def close(self) -> None:
         """Kills all that is left."""

@@ -171,9 +171,11 @@ def test_a_node_may_join_again_before_the_tests_and_not_later() -> None:
 def test_who_does_not_answer_in_time_is_named_and_a_late_answer_is_no_harm() -> None:
     go = threading.Event()
 
+    now = NodeNow(ClusterNode("n1"))
+
     def wait(request: object) -> Answer:
         go.wait(LONG)
-        return Alive()
+        return now
 
     with Coordinator(ANY, TOKEN, ["n1"]) as coordinator:
         agent = AgentThread(coordinator.address, "n1", {AskNode: wait})
@@ -181,7 +183,7 @@ def test_who_does_not_answer_in_time_is_named_and_a_late_answer_is_no_harm() -> 
         assert isinstance(coordinator.ask({"n1": AskNode()}, 0.05)["n1"], NoAnswer)
         assert coordinator.ask({"n1": AskAlive()}, LONG) == {"n1": Alive(("node",))}
         go.set()
-        assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": Alive()}
+        assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": now}
     assert agent.join() is None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +38,15 @@ def node(read: Callable[[ReadPart], Answer]) -> Iterator[Coordinator]:
     assert agent.join() is None
 
 
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    try:
+        yield path
+    except BaseException:
+        path.unlink()
+        raise
+
+
 @pytest.mark.parametrize("size", [0, 1, PART_BYTES, 2 * PART_BYTES + 7])
 def test_a_file_comes_as_it_was(tmp_path: Path, size: int) -> None:
     content = os.urandom(size)
@@ -63,22 +74,45 @@ def test_a_file_that_changed_is_no_file(tmp_path: Path) -> None:
 
 
 def test_what_fails_of_many_files_is_named_and_leaves_none(tmp_path: Path) -> None:
-    @contextmanager
-    def new_file(name: str) -> Iterator[Path]:
-        path = tmp_path / name
-        try:
-            yield path
-        except BaseException:
-            path.unlink()
-            raise
-
     with NodeFiles() as files, node(files.read) as coordinator:
         (files.folder / "a").write_bytes(b"right")
         file = files.offer("a")
-        found = fetch_files(coordinator, {"n1": file, "n2": file}, new_file)
+        files_of = {"n1": file, "n2": file}
+        found = fetch_files(coordinator, files_of, lambda name: new_file(tmp_path / name))
     assert found == {"n2": "it was not received: it did not join"}
     assert os.listdir(tmp_path) == ["n1"]
     assert (tmp_path / "n1").read_bytes() == b"right"
+
+
+def test_a_node_that_sends_little_at_a_time_costs_its_file(tmp_path: Path) -> None:
+    file = NodeFile("x", 200 << 20, "0" * 64)
+    with node(lambda request: FilePart(b"a")) as coordinator:
+        found = fetch_files(coordinator, {"n1": file}, lambda name: new_file(tmp_path / name), 0.2)
+    assert "of 209,715,200 came in 0.2 s" in found["n1"]
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_part_beyond_the_end_is_no_part(tmp_path: Path) -> None:
+    file = NodeFile("x", 3, hashlib.sha256(b"aaaa").hexdigest())
+    with node(lambda request: FilePart(b"aaaa")) as coordinator:
+        found = fetch_files(coordinator, {"n1": file}, lambda name: new_file(tmp_path / name))
+    assert found == {"n1": "the file became longer while it was read"}
+
+
+def test_a_signal_ends_the_fetching_of_a_file(tmp_path: Path) -> None:
+    requested = threading.Event()
+
+    def drip(request: ReadPart) -> FilePart:
+        if request.offset == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        requested.set()
+        return FilePart(b"a")
+
+    file = NodeFile("x", 200 << 20, "0" * 64)
+    with node(drip) as coordinator, pytest.raises(KeyboardInterrupt):
+        fetch_files(coordinator, {"n1": file}, lambda name: new_file(tmp_path / name), LONG)
+    assert requested.is_set()
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "/etc/passwd", "../x", "a/b", "a\0b", "absent"])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cluster.answering_agents import AnsweringAgents
+from msgspec.structs import replace
+from tests.cluster.answering_agents import AnsweringAgents, machine_of
 
 from waywiser.cluster.coordinator import NoAnswer
 from waywiser.cluster.mpi_nodes import MpiNodes
@@ -15,9 +16,11 @@ from waywiser.cluster.protocol import (
     FindBridge,
     KillLaunch,
     KillResult,
+    MachineNow,
     PutBridge,
     RequestFailed,
 )
+from waywiser.machine.machine import NumaNode
 from waywiser.measure.ranks.mpi_library import Mpicc, MpiLibrary
 from waywiser.words.cluster import ClusterNode, PlannedTest, Rail
 
@@ -70,6 +73,21 @@ def test_a_node_that_cannot_take_part_costs_its_tests_alone(library: MpiLibrary)
     again.of(TESTS)
     silent = again.unable(TESTS[0])
     assert silent is not None and silent.failure.reason == "n1: no answer in 60 s"
+
+
+@pytest.mark.parametrize("numa", [(), (NumaNode(0, (), 2**30, 0),)], ids=["none", "no CPUs"])
+def test_a_node_without_numa_nodes_costs_its_tests_alone(
+    library: MpiLibrary, numa: tuple[NumaNode, ...]
+) -> None:
+    agents = AnsweringAgents(nodes_of())
+    agents.answers["n3", AskMachine] = MachineNow(replace(machine_of("n3"), numa=numa))
+    nodes = MpiNodes(agents, library)
+    nodes.of(TESTS)
+    well, failed = (nodes.unable(test) for test in TESTS)
+    assert well is None and failed is not None
+    assert failed.node == "n3" and failed.failure.kind == "not-supported"
+    assert failed.failure.reason.startswith("n3: the machine shows no NUMA node with CPUs")
+    assert received(agents, FindBridge) == ["n1", "n2", "n4"]
 
 
 def test_nodes_that_have_left_or_have_no_rail_are_not_launched_on(library: MpiLibrary) -> None:

@@ -166,6 +166,18 @@ def test_what_interfaces_counted_in_the_end_is_stored(site: Site) -> None:
     assert {node.state for node in nodes} == {"joined"}
 
 
+def test_counters_that_cannot_be_counts_are_not_stored(site: Site) -> None:
+    fallen = {"mlx5_0 symbol_error": 2**64 - 1, "mlx5_0 link_downed": 2}
+    site.handlers = {AskNode: lambda _: NodeNow(ClusterNode("n1", counters=fallen))}
+    watching = site.survey()
+    result = read_cluster(site.path)
+    assert result.damaged == ()
+    assert [node.counters for node in result.nodes] == [{"mlx5_0 link_downed": 2}] * len(NAMES)
+    assert (
+        "n1: 1 counter not stored, which cannot be a count: mlx5_0 symbol_error" in watching.notes
+    )
+
+
 def test_a_slow_node_is_found(site: Site) -> None:
     site.transport.slow_senders = {"n4": 1.3}
     site.survey()

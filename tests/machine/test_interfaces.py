@@ -11,6 +11,7 @@ from captured_network import FOLDER, NAMES, captured_network
 
 from script_module import script_module
 from waywiser.machine.interfaces import (
+    FoundInterface,
     InterfaceBytes,
     find_interfaces,
     new_errors,
@@ -88,6 +89,21 @@ def test_error_counters_are_named_by_interface(network: Open) -> None:
 def test_a_lost_carrier_is_counted(network: Open) -> None:
     files = network("bonded")
     assert read_errors(find_interfaces(files), files) == {"bond0 link_downed": 3}
+
+
+@pytest.mark.parametrize("value", [2**64 - 1, 2**63, 2**32 - 1, -5])
+def test_what_a_card_that_fell_off_its_bus_counts_is_not_read(tmp_path: Path, value: int) -> None:
+    folder = tmp_path / "sys/class/infiniband/mlx5_0/ports/1"
+    for name in ("counters/symbol_error", "counters/port_xmit_data", "counters/port_rcv_data"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"{value}\n")
+    (folder / "counters/link_downed").write_text("3\n")
+    found = FoundInterface(
+        Interface("mlx5_0", "infiniband"), "/sys/class/infiniband/mlx5_0/ports/1"
+    )
+    files = SystemFiles(tmp_path)
+    assert read_errors([found], files) == {"mlx5_0 link_downed": 3}
+    assert read_bytes(found, files) is None
 
 
 def test_new_errors_are_those_between_two_readings() -> None:

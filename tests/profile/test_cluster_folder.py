@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from damaged_lines import damaged
 from tree import ROOT
+from waywiser.profile import cluster_files
 from waywiser.profile.cluster_folder import (
     NODES,
     PLAN,
@@ -26,11 +27,13 @@ from waywiser.profile.cluster_folder import (
     TESTS,
     ClusterFolder,
     ClusterResult,
+    has_no_result,
     is_cluster_folder,
     profile_path,
     read_cluster,
 )
 from waywiser.profile.cluster_validation import (
+    LONGEST_STORED_TEXT,
     require_valid_node,
     require_valid_plan,
     require_valid_test,
@@ -279,15 +282,140 @@ def test_files_of_other_kinds_are_not_waited_for(tmp_path: Path, name: str) -> N
 @pytest.mark.parametrize(
     "line", [b"", b"{", b"{}", b"[]", b"null", b"\xff", b"[" * 9000, b'{"name":"../n"}', b"\0\0"]
 )
-def test_a_line_that_is_no_result_is_named(tmp_path: Path, name: str, line: bytes) -> None:
+def test_a_line_that_is_no_result_is_skipped_and_named(
+    tmp_path: Path, name: str, line: bytes
+) -> None:
     path = tmp_path / "c"
     written(path, [finished()])
-    with (path / name).open("ab") as file:
-        file.write(line + b"\n")
-    with pytest.raises(DamagedProfile) as caught:
-        read_cluster(path)
-    assert f"{path / name}:2" in str(caught.value)
-    assert "\n" not in str(caught.value)
+    whole = (path / name).read_bytes()
+    (path / name).write_bytes(line + b"\n" + whole)
+    found = read_cluster(path)
+    assert (found.nodes, found.tests) == ((NODE,), (finished(),))
+    (said,) = found.damaged
+    assert f"{path / name}:1: this line is skipped" in said
+    assert "\n" not in said
+    with ClusterFolder.resume(path) as own:
+        assert (own.nodes, own.tests) == ({"n1": NODE}, [finished()])
+        assert [str(each) for each in own.damaged] == [said]
+        own.add_test(finished(1))
+    assert len(read_cluster(path).tests) == 2
+
+
+def test_a_line_that_is_too_long_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_files, "_MOST_LINE_BYTES", 3 << 20)
+    path = tmp_path / "c"
+    written(path, [finished()])
+    line = (path / TESTS).read_bytes()
+    (path / TESTS).write_bytes(
+        line + b"x" * (7 << 20) + b"\n" + line.replace(b'"round":0', b'"round":1')
+    )
+    found = read_cluster(path)
+    assert [test.test.round for test in found.tests] == [0, 1]
+    (said,) = found.damaged
+    assert f"{path / TESTS}:2:" in said and "more than 3 MiB" in said
+
+
+def node_with(**fields: object) -> ClusterNode:
+    return replace(NODE, **fields)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        node_with(rails=(Rail(0), Rail(-3))),
+        node_with(rails=(Rail(1024),)),
+        node_with(rails=tuple(map(Rail, range(1025)))),
+        node_with(counters={"eth0 rx_errors": 10**400}),
+        node_with(counters={"x" * 300: 1}),
+        node_with(versions={"kernel": "6" * 300}),
+        node_with(address="10.0.0.1\0"),
+        node_with(new_errors={"eth0 rx_errors": -1}),
+    ],
+)
+def test_a_node_that_cannot_be_read_is_stored_as_excluded(
+    tmp_path: Path, node: ClusterNode
+) -> None:
+    path = tmp_path / "c"
+    written(path, [])
+    with ClusterFolder.resume(path) as own:
+        own.add_node(node)
+    found = read_cluster(path)
+    assert found.damaged == ()
+    assert found.nodes[0].state == "excluded"
+    assert "impossible" in found.nodes[0].reason
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+@settings(max_examples=10)
+def test_long_reasons_are_stored_short(first: int, second: int) -> None:
+    failed = FailedTest(Failure("crash", "r" * first), doing="d" * second)
+    with folder() as path:
+        written(path, [replace(FAILED, failed=failed)])
+        with ClusterFolder.resume(path) as own:
+            own.add_node(replace(NODE, state="lost", reason="r" * first))
+        found = read_cluster(path)
+    assert found.damaged == () and found.tests[0].failed is not None
+    assert len(found.tests[0].failed.failure.reason) == len(found.nodes[0].reason)
+    assert len(found.nodes[0].reason) <= min(first, LONGEST_STORED_TEXT + 3)
+
+
+@pytest.mark.parametrize(
+    "made", [(), (TESTS,), (TESTS, ".plan.json.ab1.part"), (TESTS, PROFILES, PLAN), (PLAN, NODES)]
+)
+def test_a_run_that_was_killed_before_its_first_node_can_be_started_again(
+    tmp_path: Path, made: tuple[str, ...]
+) -> None:
+    path = tmp_path / "c"
+    path.mkdir()
+    for name in made:
+        (path / name).mkdir() if name == PROFILES else (path / name).touch()
+    assert has_no_result(path)
+    with ClusterFolder.create(path, PLAN_OF_RUN) as own:
+        own.add_test(finished())
+    assert read_cluster(path).tests == (finished(),)
+    assert sorted(os.listdir(path)) == [PROFILES, NODES, PLAN, TESTS]
+
+
+@pytest.mark.parametrize(
+    "made", ["notes.txt", ".plan.json", "nodes/n1.wwp", "nodes/.n1.wwp.x.part"]
+)
+def test_a_folder_with_anything_else_is_kept(tmp_path: Path, made: str) -> None:
+    path = tmp_path / "c"
+    (path / PROFILES).mkdir(parents=True)
+    (path / made).touch()
+    with pytest.raises(ExistingFile, match="is not empty"):
+        ClusterFolder.create(path, PLAN_OF_RUN)
+    assert (path / made).exists() and not (path / TESTS).exists()
+
+
+@pytest.mark.parametrize("name", [NODES, TESTS])
+def test_a_file_without_any_result_is_an_error(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "c"
+    written(path, [finished()])
+    (path / name).write_bytes(b"\0\0\n{}\n")
+    for read in (read_cluster, ClusterFolder.resume):
+        with pytest.raises(DamagedProfile, match="no line of this file can be read") as caught:
+            read(path)
+        assert "\n" not in str(caught.value)
+
+
+def test_what_a_killed_run_was_writing_is_removed_by_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    written(path, [finished()])
+    for name in (".plan.json.a_b1.part", "nodes/.n1.wwp.x.part", "nodes/n2.wwp", ".mine.part"):
+        (path / name).write_bytes(b"half")
+    ClusterFolder.resume(path).close()
+    assert sorted(os.listdir(path)) == [".mine.part", PROFILES, NODES, PLAN, TESTS]
+    assert os.listdir(path / PROFILES) == ["n2.wwp"]
+
+
+def test_a_run_that_has_just_begun_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    with ClusterFolder.create(path, PLAN_OF_RUN), pytest.raises(LockedProfile):
+        ClusterFolder.create(path, replace(PLAN_OF_RUN, seed=9))
+    assert read_cluster(path).plan == PLAN_OF_RUN
 
 
 def test_a_result_that_is_impossible_is_stored_as_failed(tmp_path: Path) -> None:

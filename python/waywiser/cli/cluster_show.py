@@ -46,12 +46,14 @@ def cluster_show(
     from waywiser.analysis.cluster import host_lines
     from waywiser.analysis.cluster.summary import summarise_cluster
     from waywiser.analysis.cluster.verdict import verdict
+    from waywiser.cli.damaged_lines import say_damaged
     from waywiser.profile.cluster_folder import read_cluster
     from waywiser.report.views.cluster import cluster_parts
 
     outputs = {"--good-hosts": good_hosts, "--exclude": exclude, "--drain": drain, "--json": json}
     _require_one(outputs)
     result = read_cluster(Path(folder))
+    say_damaged(result.damaged)
     found = verdict(result.nodes, result.plan, result.tests)
     if good_hosts:
         _print_lines(host_lines.good_hosts(found))

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from waywiser.cli.cluster_progress import ClusterProgress
 from waywiser.cli.signals import stopped_by_signals
+from waywiser.cli.damaged_lines import say_damaged
 from waywiser.cli.streams import print_json, put_line, say
 from waywiser.cluster.hosts import groups_among
 from waywiser.cluster.node_agent import join_survey
@@ -30,7 +31,13 @@ from waywiser.cluster.time_plan import (
 )
 from waywiser.measure.option import given, options_of
 from waywiser.measure.survey_run import Interrupted
-from waywiser.profile.cluster_folder import ClusterFolder, read_cluster, require_new_folder
+from waywiser.profile.cluster_folder import (
+    ClusterFolder,
+    has_no_result,
+    is_cluster_folder,
+    read_cluster,
+    require_new_folder,
+)
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import ClusterNode, Rail
 from waywiser.words.number_format import count, format_seconds
@@ -56,9 +63,9 @@ def run_cluster_survey(options: ClusterSurveyOptions, *, dry_run: bool, json: bo
     if dry_run:
         return _show_plan(options, hosts, path, json=json)
     with (
+        stopped_by_signals(),
         _opened(options, path) as folder,
         _resumable(options, path, folder),
-        stopped_by_signals(),
     ):
         survey_cluster(options, hosts, folder, ClusterProgress())
     return _show(options, path, json=json)
@@ -87,8 +94,9 @@ def _require_agreement(options: ClusterSurveyOptions, *, dry_run: bool) -> None:
 @contextmanager
 def _opened(options: ClusterSurveyOptions, path: Path) -> Iterator[ClusterFolder]:
     """The folder of the run. Raises `WaywiserError`."""
-    if options.resume and path.exists():
+    if options.resume and path.exists() and (is_cluster_folder(path) or not has_no_result(path)):
         with ClusterFolder.resume(path) as folder:
+            say_damaged([str(each) for each in folder.damaged])
             _require_plan(options, folder)
             if options.retry:
                 folder.retry()
@@ -131,6 +139,8 @@ def _resumable(options: ClusterSurveyOptions, path: Path, folder: ClusterFolder)
         yield
     except KeyboardInterrupt:
         done = count(len(folder.tests), "finished test")
+        if not options.resume:
+            folder.remove_if_empty()
         raise Interrupted(f"interrupted: {done} stored", where=str(path), remedy=again) from None
     except WaywiserError:
         if options.resume or not folder.remove_if_empty():

@@ -81,11 +81,13 @@ def _made(files: Sequence[str]) -> Document:
 def _cluster(folder: Path) -> Document:
     from waywiser.analysis.cluster.summary import summarise_cluster
     from waywiser.analysis.cluster.verdict import verdict
+    from waywiser.cli.damaged_lines import say_damaged
     from waywiser.cli.fleet import read_fleet
     from waywiser.profile.cluster_folder import read_cluster
     from waywiser.report.cluster import cluster_document
 
     result = read_cluster(folder)
+    say_damaged(result.damaged)
     found = summarise_cluster(result, verdict(result.nodes, result.plan, result.tests))
     profiles = [str(path) for path in result.profiles.values()]
     fleet = read_fleet(profiles, FLEET_THRESHOLD) if profiles else None

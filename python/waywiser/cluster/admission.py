@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable
 
-import msgspec
-
 from waywiser.cluster.protocol import (
     VERSION,
     JoinRequest,
@@ -27,15 +25,16 @@ from waywiser.cluster.token_proof import (
     is_proof,
 )
 from waywiser.measure.probe.protocol import ProtocolError
-from waywiser.profile.cluster_validation import require_valid_node
+from waywiser.profile.cluster_validation import (
+    LONGEST_NODE_NAME,
+    possible_counters,
+    require_valid_node,
+)
 from waywiser.profile.validation import InvalidRecord
 from waywiser.words import Value
 from waywiser.words.cluster import ClusterNode
 from waywiser.words.host_list import is_host_name
 from waywiser.words.visible import single_line
-
-_LONGEST_NAME = 200
-"""Characters; file systems have names of 255."""
 
 
 class AdmissionDecision(Value, frozen=True):
@@ -84,19 +83,26 @@ class Admission:
             return self._other_version(known.v, known.name)
         try:
             joined = decode_from_agent(line)
-        except ProtocolError:
-            return _stranger("its greeting is not in the protocol")
+        except ProtocolError as error:
+            return self._impossible(known.name, f"it sent {error.what}")
         if not isinstance(joined, JoinRequest):
             return _stranger("its first line is no greeting")
         name = self._name(known.name)  # which the proof covers
         rejection = self._rejection(known.name, name, connected)
         if rejection:
             return AdmissionDecision(rejection)
-        node = msgspec.structs.replace(joined.node, name=name, state="joined", reason="")
+        counters = possible_counters(joined.node.counters)
+        node = ClusterNode(
+            name,
+            address=joined.node.address,
+            rails=joined.node.rails,
+            versions=joined.node.versions,
+            counters=counters,
+        )
         try:
             require_valid_node(node)
         except InvalidRecord as error:
-            return AdmissionDecision(Rejection(f"what it says of the node is impossible: {error}"))
+            return self._impossible(known.name, f"what it states is impossible: {error}")
         return AdmissionDecision(Welcome(name, coordinator_proof(self._token, exchange)), node)
 
     def _name(self, given: str) -> str:
@@ -126,6 +132,12 @@ class Admission:
             )
         return None
 
+    def _impossible(self, given: str, reason: str) -> AdmissionDecision:
+        """It has the token, and cannot be tested."""
+        name = self._name(given) if _is_name(given) else ""
+        node = ClusterNode(name, "excluded", reason) if name else None
+        return AdmissionDecision(Rejection(single_line(reason)), node)
+
     def _other_version(self, version: int, given: str) -> AdmissionDecision:
         remedy = "install the same Waywiser on all nodes"
         reason = f"its protocol has version {version}, that of the coordinator {VERSION}"
@@ -136,7 +148,7 @@ class Admission:
 
 def _is_name(given: str) -> bool:
     """Names of nodes are also names of files."""
-    return is_host_name(given) and len(given) <= _LONGEST_NAME
+    return is_host_name(given) and len(given) <= LONGEST_NODE_NAME
 
 
 def _stranger(reason: str, remedy: str = "") -> AdmissionDecision:

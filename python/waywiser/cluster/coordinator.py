@@ -18,6 +18,7 @@ from functools import partial
 import msgspec
 
 from waywiser.cluster.admission import Admission
+from waywiser.cluster.checked_answers import checked
 from waywiser.cluster.hub import Hub
 from waywiser.cluster.protocol import Answer, Request
 from waywiser.cluster.run_certificate import RunCertificate
@@ -175,6 +176,8 @@ class Coordinator(Closeable):
                     name, reply = replies.get(timeout=max(deadline - time.monotonic(), 0.0))
                 except queue.Empty:
                     break
+                if not isinstance(reply, AgentLost | NoAnswer):
+                    reply = checked(requests[name], reply)
                 found[name] = reply
                 on_reply(name, reply)
         finally:

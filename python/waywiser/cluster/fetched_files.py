@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from waywiser.cluster.coordinator import Coordinator
+from waywiser.cluster.coordinator import Coordinator, NoAnswer
+from waywiser.cluster.interruptible import run_interruptibly
 from waywiser.cluster.protocol import FilePart, NodeFile, ReadPart
 from waywiser.words import WaywiserError
 from waywiser.words.number_format import count
@@ -16,10 +19,11 @@ from waywiser.words.number_format import count
 MOST_AT_ONCE = 16
 """Nodes whose files are fetched at the same time: the coordinator holds a part of each."""
 
-MOST_FILE_BYTES = 1 << 30
+MOST_FILE_BYTES = 256 << 20
 """A profile has some MB."""
 
-PART_SECONDS = 60.0
+FILE_SECONDS = 60.0
+"""Seconds for all parts of a file: a node that sends little at a time costs its profile."""
 
 NewFile = Callable[[str], AbstractContextManager[Path]]
 """Makes an empty file for that of a node, which is kept if the block ends well
@@ -31,37 +35,65 @@ class FetchError(WaywiserError):
 
 
 def fetch_files(
-    coordinator: Coordinator, files: Mapping[str, NodeFile], new_file: NewFile
+    coordinator: Coordinator,
+    files: Mapping[str, NodeFile],
+    new_file: NewFile,
+    seconds: float = FILE_SECONDS,
 ) -> dict[str, str]:
-    """Returns why files did not come, by node; empty if all did."""
+    """Returns why files did not come, by node; empty if all did. Each has so many seconds. If this
+    thread is interrupted, as signals do, nothing more is asked for."""
+    is_ended = threading.Event()
 
     def fetch(node: str) -> str:
         try:
             with new_file(node) as path:
-                fetch_file(coordinator, node, files[node], path)
+                fetch_file(coordinator, node, files[node], path, seconds, is_ended.is_set)
         except WaywiserError as error:
             return error.what
         return ""
 
-    with ThreadPoolExecutor(MOST_AT_ONCE) as threads:
-        problems = zip(files, threads.map(fetch, files), strict=True)
-        return {node: problem for node, problem in problems if problem}
+    problems: dict[str, str] = {}
+
+    def work() -> None:
+        with ThreadPoolExecutor(MOST_AT_ONCE) as threads:
+            found = zip(files, threads.map(fetch, files), strict=True)
+            problems.update((node, problem) for node, problem in found if problem)
+
+    run_interruptibly(work, is_ended.set)
+    return problems
 
 
-def fetch_file(coordinator: Coordinator, node: str, file: NodeFile, path: Path) -> None:
-    """Writes the file of a node to ``path``. Raises `FetchError`, `OSError`."""
+def fetch_file(
+    coordinator: Coordinator,
+    node: str,
+    file: NodeFile,
+    path: Path,
+    seconds: float = FILE_SECONDS,
+    is_ended: Callable[[], bool] = lambda: False,
+) -> None:
+    """Writes the file of a node to ``path``, in at most so many seconds. Raises `FetchError`,
+    `OSError`."""
     if file.bytes > MOST_FILE_BYTES:
         raise FetchError(f"the file has {count(file.bytes, 'byte')}", where=node)
+    deadline = time.monotonic() + seconds
     digest = hashlib.sha256()
     offset = 0
     with path.open("wb") as target:
         while offset < file.bytes:
-            reply = coordinator.ask({node: ReadPart(file.name, offset)}, PART_SECONDS)[node]
+            if is_ended():
+                raise FetchError("the survey was interrupted", where=node)
+            left = max(deadline - time.monotonic(), 0.0)
+            reply = coordinator.ask({node: ReadPart(file.name, offset)}, left)[node]
+            if isinstance(reply, NoAnswer):
+                had = f"{count(offset, 'byte')} of {file.bytes:,} came in {seconds:.3g} s"
+                raise FetchError(had, where=node)
             if not isinstance(reply, FilePart):
                 reason = getattr(reply, "reason", "it answered something else")
                 raise FetchError(f"it was not received: {reason}", where=node)
             if not reply.content:
                 raise FetchError("the file became shorter while it was read", where=node)
+            if offset + len(reply.content) > file.bytes:
+                raise FetchError("the file became longer while it was read", where=node)
             target.write(reply.content)
             digest.update(reply.content)
             offset += len(reply.content)

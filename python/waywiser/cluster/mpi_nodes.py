@@ -17,10 +17,12 @@ from waywiser.cluster.protocol import (
     Request,
     RequestFailed,
 )
+from waywiser.cluster.rank_orders import placed_rails
 from waywiser.cluster.requested_agents import RequestedAgents
 from waywiser.machine.machine import Machine
 from waywiser.measure.ranks.bridge_file import MOST_BYTES, sha256_of
 from waywiser.measure.ranks.mpi_library import MpiLibrary
+from waywiser.measure.ranks.placement import PlacementError
 from waywiser.words.cluster import ClusterNode, FailedTest, PlannedTest
 from waywiser.words.records import Failure
 from waywiser.words.trusted_file import read_trusted
@@ -51,10 +53,17 @@ class MpiNodes:
         nodes = {node.name: node for node in self._agents.nodes() if node.name in names}
         new = [n for n in nodes if n not in self.machines and n not in self._unable]
         for name, reply in self._ask(dict.fromkeys(new, AskMachine())).items():
-            if isinstance(reply, MachineNow):
-                self.machines[name] = reply.machine
-            else:
+            if not isinstance(reply, MachineNow):
                 self._note_failure(name, reply)
+                continue
+            try:
+                placed_rails(reply.machine, nodes[name].rails)
+            except PlacementError as error:
+                self._unable[name] = FailedTest(
+                    Failure("not-supported", f"{name}: {error.what}"), name
+                )
+                continue
+            self.machines[name] = reply.machine
         self._send_bridge([name for name in new if name not in self._unable])
         return nodes
 

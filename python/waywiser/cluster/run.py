@@ -188,7 +188,7 @@ class ClusterRun:
                     return
                 if test.failed is None:
                     self._store(test)
-                elif test.failed.failure.kind != "interrupted":
+                else:
                     failed.append(test)
 
         with self._time.measured(following, self._transport.close):

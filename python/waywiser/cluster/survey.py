@@ -23,7 +23,7 @@ from waywiser.cluster.coordinator import Coordinator
 from waywiser.cluster.hosts import read_groups
 from waywiser.cluster.interruptible import run_interruptibly
 from waywiser.cluster.node_surveys import faults, survey_nodes, without_profile
-from waywiser.cluster.protocol import AskNode, NodeNow
+from waywiser.cluster.protocol import AskNode, NodeNow, RequestFailed
 from waywiser.cluster.resumed_nodes import resume_nodes
 from waywiser.cluster.run import ClusterRun, RunWatcher
 from waywiser.cluster.survey_hosts import SurveyHosts, started_agents, with_groups
@@ -35,6 +35,7 @@ from waywiser.cluster.token_proof import TOKEN_VARIABLE, new_run_token
 from waywiser.cluster.transport import Transport
 from waywiser.machine.interfaces import new_errors
 from waywiser.profile.cluster_folder import ClusterFolder
+from waywiser.profile.cluster_validation import possible_counters
 from waywiser.words import WaywiserError, parse_bytes
 from waywiser.words.cluster import ClusterNode, ClusterPlan
 from waywiser.words.grouping import grouped
@@ -121,8 +122,8 @@ class _Survey:
         self._plan()
         self._exclude_unable()
         for node in self._nodes():
-            known = self._folder.nodes.get(node.name, node)
-            self._folder.add_node(replace(node, new_errors=known.new_errors))
+            known = self._folder.nodes.get(node.name)
+            self._folder.add_node(replace(node, new_errors=known.new_errors if known else {}))
         self._coordinator.begin_tests()
         if not self._options.no_check:
             self._survey_nodes()
@@ -261,11 +262,20 @@ class _Survey:
         seconds = min(_ANSWER_SECONDS, max(self._left(), _LEAST_ANSWER_SECONDS))
         replies = self._coordinator.ask(dict.fromkeys(before, AskNode()), seconds)
         for name, reply in replies.items():
-            if isinstance(reply, NodeNow):
-                counted = Counter(self._folder.nodes[name].new_errors)
-                counted.update(new_errors(before[name].counters, reply.node.counters))
-                node = replace(before[name], counters=reply.node.counters, new_errors=dict(counted))
-                self._folder.add_node(node)
+            if not isinstance(reply, NodeNow):
+                if isinstance(reply, RequestFailed):
+                    self._watcher.note(f"{name}: its counters are not stored: {reply.reason}")
+                continue
+            counters = possible_counters(reply.node.counters)
+            if wrong := sorted(set(reply.node.counters) - set(counters)):
+                self._watcher.note(
+                    f"{name}: {count(len(wrong), 'counter')} not stored, which cannot be a count: "
+                    f"{wrong[0]}"
+                )
+            counted = Counter(self._folder.nodes[name].new_errors)
+            counted.update(new_errors(before[name].counters, counters))
+            errors = possible_counters(counted)
+            self._folder.add_node(replace(before[name], counters=counters, new_errors=errors))
 
 
 def new_plan(options: ClusterSurveyOptions) -> ClusterPlan:

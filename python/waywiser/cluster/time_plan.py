@@ -130,7 +130,7 @@ def expected_rounds(
     nodes: Sequence[ClusterNode], plan: ClusterPlan, finished: Sequence[FinishedTest]
 ) -> list[Round]:
     """The rounds that follow if no further test shows anything."""
-    rails = {node.name: [rail.index for rail in node.rails] for node in nodes}
+    rails = {node.name: range(len(node.rails)) for node in nodes}
     usual = _usual_seconds(finished, plan.bytes)
     known, found = list(finished), list[Round]()
     while len(found) < _MOST_ROUNDS and (following := next_round(nodes, plan, known)):

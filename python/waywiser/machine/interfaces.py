@@ -40,6 +40,9 @@ _HARDWARE_ERRORS = (
 _NET_ERRORS = ("rx_errors", "tx_errors", "rx_crc_errors")
 """Without dropped packets: a healthy link counts those that nobody listens to."""
 
+_MOST_COUNT = 2**62
+"""Above this a counter is no count: a card that fell off its bus reads as ones."""
+
 _WORD_BYTES = 4
 """The data counters of a port count words."""
 
@@ -81,7 +84,7 @@ def read_errors(
     errors: dict[str, int] = {}
     for each in found:
         for name in _error_files(each):
-            value = files.integer(f"{each.folder}/{name}")
+            value = _counter(files, f"{each.folder}/{name}")
             if value:
                 errors[f"{each.interface.name} {name.rsplit('/', 1)[-1]}"] = value
         downs = _times_down(each, files)
@@ -103,7 +106,7 @@ def read_bytes(found: FoundInterface, files: SystemFiles | None = None) -> Inter
         names, unit = ("counters/port_xmit_data", "counters/port_rcv_data"), _WORD_BYTES
     else:
         names, unit = ("statistics/tx_bytes", "statistics/rx_bytes"), 1
-    sent, received = (files.integer(f"{found.folder}/{name}") for name in names)
+    sent, received = (_counter(files, f"{found.folder}/{name}") for name in names)
     if sent is None or received is None:
         return None
     return InterfaceBytes(sent * unit, received * unit)
@@ -236,7 +239,13 @@ def _times_down(found: FoundInterface, files: SystemFiles) -> int:
     """How often the link of a network device was lost; it is down once before it is first up."""
     if found.interface.kind != "ethernet" or found.is_virtual:
         return 0
-    return max((files.integer(f"{found.folder}/carrier_down_count") or 0) - 1, 0)
+    return max((_counter(files, f"{found.folder}/carrier_down_count") or 0) - 1, 0)
+
+
+def _counter(files: SystemFiles, path: str) -> int | None:
+    """None for what is no count: of 32 bits that are all 1 too."""
+    value = files.integer(path)
+    return value if value is not None and 0 <= value <= _MOST_COUNT and value != 2**32 - 1 else None
 
 
 def _fastest_kind(found: Sequence[FoundInterface]) -> Sequence[FoundInterface]:

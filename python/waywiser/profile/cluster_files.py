@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +21,7 @@ from waywiser.profile.write_probe import OBSTACLES, obstacle_of
 from waywiser.words.atomic_write import replaced_file
 from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest
 from waywiser.words.regular_file import open_regular, read_regular, why_not_read
-from waywiser.words.visible import single_line_json
+from waywiser.words.visible import single_line_json, with_short_quotes
 
 _MOST_PLAN_BYTES = 64 << 20
 _MOST_LINE_BYTES = 16 << 20
@@ -51,6 +51,10 @@ def open_to_append(path: Path, stack: ExitStack) -> int:
         os.ftruncate(descriptor, end)
         os.fsync(descriptor)
     return descriptor
+
+
+OnDamaged = Callable[[DamagedProfile], None]
+"""Is called for a line that is no result; the others are read."""
 
 
 def append_line(file: int, path: Path, value: ClusterNode | FinishedTest) -> None:
@@ -86,7 +90,8 @@ def read_plan(file: Path) -> ClusterPlan:
         plan = msgspec.json.decode(single_line_json(content.decode()), type=ClusterPlan)
         require_valid_plan(plan)
     except _IMPOSSIBLE as error:
-        raise DamagedProfile(f"is no plan of a cluster: {error}", where=str(file)) from error
+        why = with_short_quotes(str(error))
+        raise DamagedProfile(f"is no plan of a cluster: {why}", where=str(file)) from error
     return plan
 
 
@@ -96,20 +101,29 @@ def write_plan(file: Path, plan: ClusterPlan) -> None:
         part.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=2) + b"\n")
 
 
-def read_lines(path: Path, kind: type[_Line]) -> Iterator[_Line]:
-    """The values of a file; nothing if there is no such file. Raises `ProfileError`."""
+def read_lines(path: Path, kind: type[_Line], on_damaged: OnDamaged) -> Iterator[_Line]:
+    """The values of a file; nothing if there is no such file. A line that is no result is skipped.
+    Raises `ProfileError` for a file that cannot be read, or of which no line is a result."""
     decoder = msgspec.json.Decoder(kind)
+    first: DamagedProfile | None = None
+    is_empty = True
     for number, line in enumerate(_whole_lines(path), 1):
         try:
+            if line is None:
+                raise InvalidRecord(f"it has more than {_MOST_LINE_BYTES >> 20} MiB")
             value = decoder.decode(single_line_json(line.decode()))
             _require_valid(value)
-            yield value
         except _IMPOSSIBLE as error:
-            raise DamagedProfile(
-                f"is no result of a cluster: {error}",
-                where=f"{path}:{number}",
-                remedy="take the line out to use the others",
-            ) from error
+            why = with_short_quotes(str(error))
+            what = f"this line is skipped, it is no result of a cluster: {why}"
+            damaged = DamagedProfile(what, where=f"{path}:{number}")
+            first = first or damaged
+            on_damaged(damaged)
+        else:
+            is_empty = False
+            yield value
+    if first is not None and is_empty:
+        raise DamagedProfile(f"no line of this file can be read; {first.what}", where=str(path))
 
 
 def _require_valid(value: ClusterNode | FinishedTest) -> None:
@@ -120,20 +134,21 @@ def _require_valid(value: ClusterNode | FinishedTest) -> None:
         require_valid_test(value)
 
 
-def _whole_lines(path: Path) -> Iterator[bytes]:
-    """The lines that have their end."""
+def _whole_lines(path: Path) -> Iterator[bytes | None]:
+    """The lines that have their end; None for one that is too long."""
     try:
         with open_regular(path) as descriptor:
             pieces: list[bytes] = []
+            length = 0
             while data := os.read(descriptor, _READ_BYTES):
                 *lines, last = data.split(b"\n")
-                pieces.append(lines[0] if lines else last)
-                if sum(map(len, pieces)) > _MOST_LINE_BYTES:
-                    raise DamagedProfile("has a line that is too long", where=str(path))
+                piece = lines[0] if lines else last
+                length += len(piece)
+                pieces = [*pieces, piece] if length <= _MOST_LINE_BYTES else []
                 if lines:
-                    yield b"".join(pieces)
+                    yield b"".join(pieces) if length <= _MOST_LINE_BYTES else None
                     yield from lines[1:]
-                    pieces = [last]
+                    pieces, length = [last], len(last)
     except FileNotFoundError:
         return
     except OSError as error:

@@ -27,13 +27,13 @@ from waywiser.profile.cluster_files import (
     read_plan,
     write_plan,
 )
-from waywiser.profile.cluster_validation import require_valid_test
-from waywiser.profile.errors import ExistingFile, LockedProfile
+from waywiser.profile.cluster_validation import require_valid_test, short_text, storable_node
+from waywiser.profile.errors import DamagedProfile, ExistingFile, LockedProfile
 from waywiser.profile.lock import lock
 from waywiser.profile.name import SUFFIX
 from waywiser.profile.validation import InvalidRecord
 from waywiser.words import Value
-from waywiser.words.atomic_write import replaced_file
+from waywiser.words.atomic_write import is_part_of, replaced_file
 from waywiser.words.closeable import Closeable
 from waywiser.words.cluster import ClusterNode, ClusterPlan, FailedTest, FinishedTest
 from waywiser.words.records import Failure
@@ -53,6 +53,8 @@ class ClusterResult(Value, frozen=True):
     tests: tuple[FinishedTest, ...]
     profiles: dict[str, Path]
     """The profile of each node that has one."""
+    damaged: tuple[str, ...] = ()
+    """The lines that were skipped, with file, number and reason."""
 
 
 def is_cluster_folder(path: Path) -> bool:
@@ -61,24 +63,48 @@ def is_cluster_folder(path: Path) -> bool:
 
 
 def read_cluster(path: Path) -> ClusterResult:
-    """Reads a folder, also while a run writes to it. Raises `ProfileError` for one that is none, or
-    has lines that are no results."""
+    """Reads a folder, also while a run writes to it. Lines that are no results are skipped. Raises
+    `ProfileError` for a folder that is none."""
+    damaged: list[DamagedProfile] = []
     plan = read_plan(path / PLAN)
-    nodes = {node.name: node for node in read_lines(path / NODES, ClusterNode)}
-    tests = tuple(_counting(read_lines(path / TESTS, FinishedTest)))
+    nodes = {node.name: node for node in read_lines(path / NODES, ClusterNode, damaged.append)}
+    tests = tuple(_counting(read_lines(path / TESTS, FinishedTest, damaged.append)))
     profiles = {name: profile_path(path, name) for name in nodes}
     return ClusterResult(
-        plan, tuple(nodes.values()), tests, {n: p for n, p in profiles.items() if p.is_file()}
+        plan,
+        tuple(nodes.values()),
+        tests,
+        {n: p for n, p in profiles.items() if p.is_file()},
+        tuple(map(str, damaged)),
     )
+
+
+def has_no_result(path: Path) -> bool:
+    """Whether nothing is in the folder but what a run has made that ended before its first node
+    joined: a run can begin there as in an empty one."""
+    with suppress(OSError):
+        return all(map(_is_without_result, path.iterdir()))
+    return False
+
+
+def _is_without_result(entry: Path) -> bool:
+    if entry.name == PROFILES and not entry.is_symlink() and entry.is_dir():
+        return not any(entry.iterdir())
+    if entry.name in (NODES, TESTS):
+        return entry.is_file() and not entry.stat().st_size
+    return entry.name == PLAN or is_part_of(PLAN, entry.name)
 
 
 def require_new_folder(path: Path) -> None:
     """Raises `ProfileError` for a folder in which no run can begin: it has something, or cannot be
     made or written to. Makes nothing."""
     with explained(path):
-        if path.exists() and any(path.iterdir()):
+        if path.exists() and any(path.iterdir()) and not has_no_result(path):
+            resume = ", or go on with the run in it by --resume" if is_cluster_folder(path) else ""
             raise ExistingFile(
-                "the folder is not empty", where=str(path), remedy="name another folder with -o"
+                "the folder is not empty",
+                where=str(path),
+                remedy=f"name another folder with -o{resume}",
             )
         there = next(each for each in (path, *path.absolute().parents) if each.exists())
         if not there.is_dir():
@@ -102,22 +128,26 @@ class ClusterFolder(Closeable):
         self.nodes: dict[str, ClusterNode] = {}
         self.tests: list[FinishedTest] = []
         self._resources = resources
-        for node in read_lines(path / NODES, ClusterNode):
+        self.damaged: list[DamagedProfile] = []
+        """Lines that are skipped."""
+        for node in read_lines(path / NODES, ClusterNode, self.damaged.append):
             self.nodes[node.name] = node
-        self.tests += _counting(read_lines(path / TESTS, FinishedTest))
+        self.tests += _counting(read_lines(path / TESTS, FinishedTest, self.damaged.append))
         self._nodes_file = open_to_append(path / NODES, resources)
         self._tests_file = open_to_append(path / TESTS, resources)
 
     @classmethod
     def create(cls, path: Path, plan: ClusterPlan) -> ClusterFolder:
-        """A new folder; an empty one may exist. Raises `ProfileError`."""
+        """A new folder; one may exist if it is empty, or has no result. Raises `ProfileError`."""
         with explained(path), ExitStack() as stack:
             require_new_folder(path)
             path.mkdir(parents=True, exist_ok=True)
-            (path / PROFILES).mkdir()
             (path / TESTS).touch()
             _locked(path, stack)
+            require_new_folder(path)  # another run may have had the lock
             write_plan(path / PLAN, plan)
+            (path / PROFILES).mkdir(exist_ok=True)
+            _remove_parts(path)
             folder = cls(path, plan, stack)
             folder._resources = stack.pop_all()
             return folder
@@ -130,6 +160,7 @@ class ClusterFolder(Closeable):
             (path / PROFILES).mkdir(exist_ok=True)
             (path / TESTS).touch()
             _locked(path, stack)
+            _remove_parts(path)
             folder = cls(path, plan, stack)
             folder._resources = stack.pop_all()
             return folder
@@ -141,7 +172,8 @@ class ClusterFolder(Closeable):
         self.plan = plan
 
     def add_node(self, node: ClusterNode) -> None:
-        """Stores a node, or its new state."""
+        """Stores a node, or its new state; one that is impossible as excluded."""
+        node = storable_node(node)
         if self.nodes.get(node.name) != node:
             append_line(self._nodes_file, self.path / NODES, node)
             self.nodes[node.name] = node
@@ -149,11 +181,13 @@ class ClusterFolder(Closeable):
     def add_test(self, test: FinishedTest) -> None:
         """Stores a finished test: after this it is not lost, whatever happens. One whose times are
         impossible is stored as failed."""
+        if test.failed is not None:
+            test = replace(test, failed=_shortened(test.failed))
         try:
             require_valid_test(test)
         except InvalidRecord as error:
             failed = FailedTest(Failure("protocol", f"its result is impossible: {error}"))
-            test = replace(test, times=(), failed=failed)
+            test = replace(test, setup_seconds=0.0, elapsed_seconds=0.0, times=(), failed=failed)
         append_line(self._tests_file, self.path / TESTS, test)
         self.tests.append(test)
 
@@ -195,6 +229,11 @@ class ClusterFolder(Closeable):
         self._resources.close()
 
 
+def _shortened(failed: FailedTest) -> FailedTest:
+    failure = replace(failed.failure, reason=short_text(failed.failure.reason))
+    return replace(failed, failure=failure, doing=short_text(failed.doing))
+
+
 def _counting(tests: Iterable[FinishedTest]) -> list[FinishedTest]:
     """The last result of each test, without those that were taken back."""
     last = {test.test: test for test in tests}
@@ -203,6 +242,16 @@ def _counting(tests: Iterable[FinishedTest]) -> list[FinishedTest]:
 
 def _is_taken_back(test: FinishedTest) -> bool:
     return test.failed is not None and test.failed.failure.kind == _RETRIED
+
+
+def _remove_parts(path: Path) -> None:
+    """Removes what a killed run has not finished to write; the lock is held."""
+    profiles = path / PROFILES
+    for folder in (path, profiles):
+        for part in folder.glob(".*.part"):
+            name = part.name[1:].rsplit(".", 2)[0]
+            if name == PLAN or (folder == profiles and name.endswith(SUFFIX)):
+                part.unlink(missing_ok=True)
 
 
 def _locked(path: Path, stack: ExitStack) -> None:

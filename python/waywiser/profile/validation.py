@@ -223,7 +223,14 @@ def are_moments(texts: Iterable[str]) -> bool:
 def _counts(what: str, values: Iterable[float]) -> None:
     for value in values:
         if not 0 <= value <= MOST:
-            raise InvalidRecord(f"{value:g} {what}")
+            raise InvalidRecord(f"{shown(value)} {what}")
+
+
+def shown(value: float) -> str:
+    """A number of a message: an integer may have more digits than a float takes."""
+    if isinstance(value, int):
+        return str(value) if abs(value) <= 2**64 else "a number of more than 64 bits"
+    return f"{value:g}"
 
 
 def _times(values: Iterable[float]) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from waywiser.analysis.cluster.summary import ClusterSummary
 from waywiser.analysis.cluster.texts import (
-    REMEDIES,
     SEVERITIES,
     counts_text,
     detectable_text,
+    finding_remedy,
     measured_text,
     standing_remedy,
     where_text,
@@ -64,7 +64,7 @@ def cluster_document(found: ClusterSummary, result: ClusterResult, fleet: Fleet 
     verdict = found.verdict
     chapters = (
         Section("status", "Status", tuple(_status(found))),
-        Section("wrong", "What is wrong", tuple(_wrong(verdict))),
+        Section("wrong", "What is wrong", tuple(_wrong(verdict, found.transport))),
         Section("nodes", "Nodes", (_nodes(verdict, result),)) if verdict.nodes else None,
         Section("pairs", "Pairs", tuple(_matrices(verdict))),
         *(Section(anchor, title, (sheet,)) for anchor, title, sheet in result_sheets(verdict)),
@@ -92,9 +92,9 @@ def _status(found: ClusterSummary) -> Iterator[Block]:
         yield Listing(tuple(each.text for each in found.versions))
 
 
-def _wrong(verdict: ClusterVerdict) -> Iterator[Block]:
+def _wrong(verdict: ClusterVerdict, transport: str) -> Iterator[Block]:
     shown, counted = main_findings(verdict)
-    remarks = [_remark(each) for each in shown]
+    remarks = [_remark(each, transport) for each in shown]
     remarks += (_standing_remark(each, verdict) for each in unexplained(verdict))
     if remarks:
         yield Remarks(tuple(remarks))
@@ -102,13 +102,13 @@ def _wrong(verdict: ClusterVerdict) -> Iterator[Block]:
         yield Words(f"{counted}.", "note")
 
 
-def _remark(finding: ClusterFinding) -> Remark:
+def _remark(finding: ClusterFinding, transport: str) -> Remark:
     lines = dict.fromkeys((*finding.evidence, measured_text(finding)))
     return Remark(
         severity=SEVERITIES[finding.kind],
         statement=finding.text,
         devices=(where_text(finding),),
-        remedy=REMEDIES[finding.kind],
+        remedy=finding_remedy(finding.kind, transport),
         evidence=tuple(RemarkEvidence(line) for line in lines if line),
     )
 

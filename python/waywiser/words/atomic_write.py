@@ -82,6 +82,11 @@ class _Part(NamedTuple):
             os.close(descriptor)
 
 
+def is_part_of(name: str, entry: str) -> bool:
+    """Whether the name of a file is that of a temporary file that becomes ``name``."""
+    return entry.startswith(f".{name}.") and entry.endswith(".part")
+
+
 @contextmanager
 def _part(path: Path, attributes: Attributes | None) -> Iterator[_Part]:
     """An empty file in the same folder, gone at the end where it still has its own name."""

@@ -14,6 +14,7 @@ from waywiser.analysis.cluster.texts import (
     answer,
     counts_text,
     detectable_text,
+    finding_remedy,
     has_finding,
     measured_text,
     severity_of,
@@ -107,3 +108,11 @@ def test_what_was_measured_has_ratio_interval_and_tests(finding: ClusterFinding,
 
 def test_too_few_tests_find_no_slowness() -> None:
     assert "too few tests" in detectable_text(planted(nodes(3), smallest=0.0))
+
+
+@pytest.mark.parametrize("kind", get_args(FindingKind))
+def test_a_remedy_names_no_transport_that_the_run_does_not_have(kind: FindingKind) -> None:
+    assert "UCX" not in finding_remedy(kind, "nccl")
+    for transport in ("mpi", "simulated", ""):
+        assert "NCCL" not in finding_remedy(kind, transport)
+        assert "rings" not in finding_remedy(kind, transport)

@@ -8,6 +8,7 @@ import pytest
 from analysis.cluster.simulated_clusters import SimulatedCluster, survey
 from waywiser.analysis.cluster.controls import MOST_TIMES, may_be_slow
 from waywiser.analysis.cluster.groups import DISTANCE
+from waywiser.analysis.cluster.ragged_rows import rows_of
 from waywiser.analysis.cluster.schedule import neighbours
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.words.cluster import FinishedTest, PlannedTest
@@ -24,7 +25,8 @@ def test_a_suspect_is_refuted_when_more_than_half_are_fast_or_too_many(
     fast: int, slow: int, may_be: bool
 ) -> None:
     """Five tests may have one fast test, and ten may have two."""
-    rows = np.array([FAST] * fast + [SLOW] * slow).reshape(1, -1, 1, 1)
+    times = np.array([FAST] * fast + [SLOW] * slow).reshape(-1, 1, 1)
+    rows = rows_of(np.zeros(len(times), dtype=np.int64), times, 1)
     assert may_be_slow(rows, LIMIT, (5, 1)).tolist() == [[[may_be]]]
 
 

@@ -17,7 +17,7 @@ from waywiser.analysis.cluster.controls import (
     may_be_slow,
     pair_confirm_limit,
 )
-from waywiser.analysis.cluster.levels import THRESHOLD, below_interval, quantile
+from waywiser.analysis.cluster.levels import THRESHOLD, below_interval
 from waywiser.analysis.cluster.pair_tests import Bools, Floats, Ints, NodeRows, PairTests, node_rows
 from waywiser.analysis.cluster.schedule import Pair
 from waywiser.analysis.cluster.state import ClusterState
@@ -46,14 +46,14 @@ PAIR_REPEATS, PAIR_FAST = 5, 1
 FAILED_PAIR_REPEATS = 2
 
 
-def _outcome(rows: Floats, state: ClusterState, tried: Ints) -> tuple[Bools, Bools]:
+def _outcome(rows: NodeRows, state: ClusterState, tried: Ints) -> tuple[Bools, Bools]:
     """Returns where repeated tests are still open, and where they confirm: at once if they are far
     above the limit, else after `MOST_TIMES` times as many. As long as more may come, only the usual
     noise refutes, and not a few late controls."""
     limit, repeats = confirm_limit(state), state.rounds.repeats
     most, may_be_fast = repeats
-    near = np.sum(rows < CLEAR * limit[None, None, :, None], axis=1)
-    times = np.sum(~np.isnan(rows), axis=1)
+    near = rows.count(rows.y < CLEAR * limit[None, :, None])
+    times = rows.count(~np.isnan(rows.y))
     is_clear = (near <= may_be_fast) & (tried >= most)[:, None, None]
     is_over = (tried >= MOST_TIMES * most)[:, None, None]
     is_open = may_be_slow(rows, least_limit(state.rounds), repeats) & ~(is_clear | is_over)
@@ -68,13 +68,12 @@ def _suspects(state: ClusterState) -> tuple[Bools, Bools, Bools]:
     rounds = state.rounds
     tried = state.attempts.of("alone").count_of_nodes(len(state.names))
     tests, _ = beside_controls(state, "alone")
-    own = node_rows(tests, len(state.names))
-    rows, limit = own.y, confirm_limit(state)
+    rows, limit = node_rows(tests, len(state.names)), confirm_limit(state)
     open_, confirmed = _outcome(rows, state, tried)
     if rounds.may_cross_unseen:
-        confirmed &= _is_slow_on_both_sides(own, limit)
+        confirmed &= _is_slow_on_both_sides(rows, limit)
     # The usual test alone stands out too.
-    is_usual = quantile(rows, 0.5, axis=1) > USUAL_SHARE * THRESHOLD if rows.size else confirmed
+    is_usual = rows.quantile(0.5) > USUAL_SHARE * THRESHOLD if len(rows.y) else confirmed
     confirmed &= rounds.suspects & is_usual & _is_above_usual(rows)
     needs_tests = rounds.suspects & open_
     if lacks_controls(state, "alone"):
@@ -85,21 +84,20 @@ def _suspects(state: ClusterState) -> tuple[Bools, Bools, Bools]:
 def _is_slow_on_both_sides(rows: NodeRows, limit: Floats) -> Bools:
     """Whether most tests with nodes before it by name are slow, and most with nodes after it: those
     of one side may cross a switch that the run does not know."""
-    fast = rows.y < limit[None, None, :, None]
+    fast = rows.y < limit[None, :, None]
     has_time = ~np.isnan(rows.y)
-    place = np.arange(len(rows.partner))[:, None]
-    slow = np.ones_like(fast.any(axis=1))
-    for side in (rows.partner < place, rows.partner > place):
-        chosen = side[:, :, None, None] & has_time
-        count = chosen.sum(axis=1)
-        slow &= (count < LEAST_TIMES) | (2 * np.sum(fast & chosen, axis=1) < count)
+    slow = np.ones((rows.rows, *fast.shape[1:]), dtype=bool)
+    for side in (rows.partner < rows.row, rows.partner > rows.row):
+        chosen = side[:, None, None] & has_time
+        count = rows.count(chosen)
+        slow &= (count < LEAST_TIMES) | (2 * rows.count(fast & chosen) < count)
     return np.asarray(slow)
 
 
-def _is_above_usual(rows: Floats) -> Bools:
+def _is_above_usual(rows: NodeRows) -> Bools:
     """Whether the 95 % interval of tests alone is above the usual time."""
-    times = np.sum(~np.isnan(rows), axis=1)
-    return np.asarray(np.sum(rows <= 0, axis=1) <= below_interval(times))
+    times = rows.count(~np.isnan(rows.y))
+    return np.asarray(rows.count(rows.y <= 0) <= below_interval(times))
 
 
 def open_suspects(state: ClusterState) -> list[int]:
@@ -143,8 +141,7 @@ def _group_outcomes(state: ClusterState) -> tuple[Bools, Bools]:
     kept = (ga != gb) & (slow_group[ga] != slow_group[gb]) & usual[tests.a] & usual[tests.b]
     of_groups = PairTests(ga, gb, tests.y, tests.phase, tests.round).where(kept)
     rows = node_rows(of_groups, len(out))
-    tried = (rows.partner >= 0).sum(axis=1)
-    open_, confirms = _outcome(rows.y, state, tried)
+    open_, confirms = _outcome(rows, state, rows.lengths)
     return out & open_, out & confirms
 
 

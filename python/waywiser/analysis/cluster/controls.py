@@ -11,7 +11,14 @@ from functools import lru_cache
 import numpy as np
 
 from waywiser.analysis.cluster.levels import THRESHOLD, quantile
-from waywiser.analysis.cluster.pair_tests import Bools, Floats, Ints, PairTests, node_rows
+from waywiser.analysis.cluster.pair_tests import (
+    Bools,
+    Floats,
+    Ints,
+    PairTests,
+    node_rows,
+)
+from waywiser.analysis.cluster.ragged_rows import RaggedRows
 from waywiser.analysis.cluster.round_results import RoundResults
 from waywiser.analysis.cluster.state import ClusterState
 
@@ -30,17 +37,17 @@ def is_good(state: ClusterState) -> Bools:
     """Returns the nodes that are no suspects, or were fast in tests alone."""
     rounds = state.rounds
     tests = rounds.beside_usual(state.all_tests.of("alone"))
-    rows = node_rows(tests, len(state.names)).y
+    rows = node_rows(tests, len(state.names))
     is_open = may_be_slow(rows, least_limit(rounds), rounds.repeats)
     return np.asarray(~(rounds.suspects & is_open).any(axis=(1, 2)))
 
 
-def may_be_slow(rows: Floats, limit: Floats, repeats: tuple[int, int]) -> Bools:
+def may_be_slow(rows: RaggedRows, limit: Floats, repeats: tuple[int, int]) -> Bools:
     """Returns where repeated tests do not show that a node is fast: no more of them are below the
     limit than may be, or at most half of them and twice as many as may be."""
     _, may_be_fast = repeats
-    fast = np.sum(rows < limit[None, None, :, None], axis=1)
-    times = np.sum(~np.isnan(rows), axis=1)
+    fast = rows.count(rows.y < limit[None, :, None])
+    times = rows.count(~np.isnan(rows.y))
     is_undecided = (2 * fast <= times) & (fast <= MOST_TIMES * may_be_fast)
     return np.asarray((fast <= may_be_fast) | is_undecided)
 

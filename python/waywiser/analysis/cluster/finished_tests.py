@@ -23,10 +23,12 @@ class FinishedTests:
 
     def extended(self, more: FinishedTests) -> FinishedTests:
         """Returns these and more."""
+        rails = max(self.pairs.y.shape[1], more.pairs.y.shape[1])
+        pairs = [_widened(each.pairs, rails) for each in (self, more)]
         return FinishedTests(
             PairTests(
                 *(
-                    np.concatenate([getattr(self.pairs, each.name), getattr(more.pairs, each.name)])
+                    np.concatenate([getattr(part, each.name) for part in pairs])
                     for each in fields(PairTests)
                 )
             ),
@@ -38,28 +40,34 @@ class FinishedTests:
 class _LastRead:
     """What was read last: the next call adds the tests of a round."""
 
-    known: tuple[list[str], int, list[FinishedTest], FinishedTests] | None = None
+    known: tuple[list[str], list[FinishedTest], FinishedTests] | None = None
 
 
 def read_records(
-    names: list[str], index: Mapping[str, int], rails: int, finished: Sequence[FinishedTest]
+    names: list[str], index: Mapping[str, int], finished: Sequence[FinishedTest]
 ) -> FinishedTests:
     """Reads finished tests; of those that the last call has read, the result is kept."""
     last = _LastRead.known
     if (
         last is not None
-        and (names, rails) == last[:2]
-        and len(finished) >= len(last[2])
-        and all(map(is_, finished, last[2]))
+        and names == last[0]
+        and len(finished) >= len(last[1])
+        and all(map(is_, finished, last[1]))
     ):
-        records = last[3].extended(_read(index, rails, finished[len(last[2]) :]))
+        records = last[2].extended(_read(index, finished[len(last[1]) :]))
     else:
-        records = _read(index, rails, finished)
-    _LastRead.known = names, rails, list(finished), records
+        records = _read(index, finished)
+    _LastRead.known = names, list(finished), records
     return records
 
 
-def _read(index: Mapping[str, int], rails: int, finished: Sequence[FinishedTest]) -> FinishedTests:
+def _widened(tests: PairTests, rails: int) -> PairTests:
+    """The tests with so many rails, of which the last ones have no times."""
+    more = rails - tests.y.shape[1]
+    return tests.replaced(np.pad(tests.y, ((0, 0), (0, more), (0, 0)), constant_values=np.nan))
+
+
+def _read(index: Mapping[str, int], finished: Sequence[FinishedTest]) -> FinishedTests:
     rows: list[tuple[int, int, int, int]] = []
     places: list[tuple[int, int, int]] = []
     seconds: list[float] = []
@@ -77,12 +85,12 @@ def _read(index: Mapping[str, int], rails: int, finished: Sequence[FinishedTest]
         if first not in index or second not in index:
             continue
         for time in each.times:
-            if 0 <= time.rail < rails and time.seconds > 0:
+            if time.rail >= 0 and time.seconds > 0:
                 places.append((len(rows), time.rail, 0 if time.sender == first else 1))
                 seconds.append(time.seconds)
         rows.append((index[first], index[second], PHASES.index(test.phase), test.round))
-    y = np.full((len(rows), rails, 2), np.nan)
     where = np.array(places, dtype=np.int64).reshape(-1, 3)
+    y = np.full((len(rows), int(where[:, 1].max(initial=0)) + 1, 2), np.nan)
     y[tuple(where.T)] = np.log(np.array(seconds))
     columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
     return FinishedTests(

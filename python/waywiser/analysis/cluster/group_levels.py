@@ -21,6 +21,7 @@ from waywiser.analysis.cluster.pair_tests import (
     PairTests,
     node_rows,
 )
+from waywiser.analysis.cluster.ragged_rows import rows_of
 
 LEAST_GROUPS = 3
 """With two groups, neither can be blamed."""
@@ -51,8 +52,7 @@ def group_levels(tests: PairTests, group_of: Ints) -> GroupLevels:
     crosses = tests.where(group_of[tests.a] != group_of[tests.b])
     count = len(joined)
     of_pairs = _of_group_pairs(crosses, group_of, count)
-    partners = (of_pairs.partner >= 0).sum(axis=1)
-    level = _low_order(of_pairs.y, partners // 4)
+    level = of_pairs.at(of_pairs.lengths // 4)
     tested = np.bincount(group_of[crosses.a], minlength=count)
     tested += np.bincount(group_of[crosses.b], minlength=count)
     sizes = np.bincount(group_of, minlength=count)
@@ -87,17 +87,19 @@ def _joined(tests: PairTests, group_of: Ints) -> Ints:
     if not len(crosses):
         return joined
     rows = _of_group_pairs(crosses, group_of, count)
-    time = np.full((count, count), np.nan)
-    has_pair = rows.partner >= 0
-    own = np.broadcast_to(np.arange(count)[:, None], rows.partner.shape)
-    time[own[has_pair], rows.partner[has_pair]] = quantile(
-        rows.y[has_pair].reshape(int(has_pair.sum()), -1), 0.5, axis=1
-    )
-    for group in range(1, count):
-        both = [group - 1, group]
-        others = np.delete(time[both], both, axis=1)
-        if others.size and time[group - 1, group] < np.nanmin(others, initial=np.inf) - THRESHOLD:
-            joined[group] = joined[group - 1]
+    time = quantile(rows.y.reshape(len(rows.y), -1), 0.5, axis=1)
+
+    def least(chosen: Bools) -> Floats:
+        found = np.full(count, np.inf)
+        np.fmin.at(found, rows.row[chosen], time[chosen])
+        return found
+
+    step = rows.partner - rows.row
+    to_next, but_next, but_last = least(step == 1), least(step != 1), least(step != -1)
+    # Two groups have no others.
+    is_one = to_next[:-1] < np.fmin(but_next[:-1], but_last[1:]) - THRESHOLD
+    for group in np.flatnonzero(is_one & (count > 2)).tolist():
+        joined[group + 1] = joined[group]
     return joined
 
 
@@ -107,21 +109,10 @@ def _of_group_pairs(crosses: PairTests, group_of: Ints, count: int) -> NodeRows:
     turned = (ga > gb)[:, None, None]
     y = np.where(turned, crosses.y[:, :, ::-1], crosses.y)
     keys, place = np.unique(np.minimum(ga, gb) * count + np.maximum(ga, gb), return_inverse=True)
-    # Each pair of groups is a node of its own, with the tests of one direction first.
-    nowhere = np.full(len(crosses), len(keys))
-    own = PairTests(place, nowhere, y, crosses.phase, crosses.round)
-    lower = quantile(node_rows(own, len(keys) + 1).y[:-1], 0.25, axis=1)
+    lower = rows_of(place, y, len(keys)).quantile(0.25)
     low, high = np.divmod(keys, max(count, 1))
     zeros = np.zeros(len(keys), dtype=np.int64)
     return node_rows(PairTests(low, high, lower, zeros, zeros), count)
-
-
-def _low_order(y: Floats, place: Ints) -> Floats:
-    """Returns the value at a place of each row, the lowest first; NaN of an empty row."""
-    if not y.shape[1]:
-        return np.full((y.shape[0], *y.shape[2:]), np.nan)
-    ordered = np.sort(y, axis=1)
-    return np.asarray(np.take_along_axis(ordered, place[:, None, None, None], axis=1)[:, 0])
 
 
 def without_groups(tests: PairTests, group_of: Ints, levels: GroupLevels) -> PairTests:

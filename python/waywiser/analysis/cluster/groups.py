@@ -95,9 +95,8 @@ def _of_test(tests: PairTests, nodes: int) -> Floats:
     rails = np.where(np.isnan(tests.y), 0.0, tests.y).sum(axis=(1, 2))
     mean = rails / np.maximum(1, np.sum(~np.isnan(tests.y), axis=(1, 2)))
     same = np.broadcast_to(mean[:, None, None], (len(tests), 1, 2))
-    rows = node_rows(tests.replaced(same), nodes).y[:, :, 0, 0]
     # The lower quantile is that of tests inside the group.
-    level = quantile(rows, 0.25, axis=1, lower=True)
+    level = node_rows(tests.replaced(same), nodes).quantile(0.25, lower=True)[:, 0, 0]
     excess = np.nan_to_num(level - quantile(level, 0.5))
     excess = np.where(excess > SLOW_SCALES * one_sided_scale(level), excess, 0.0)
     return np.asarray(mean - np.maximum(excess[tests.a], excess[tests.b]))

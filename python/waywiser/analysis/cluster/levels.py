@@ -10,7 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from waywiser.analysis.cluster.pair_tests import Bools, Floats, Ints, PairTests, node_rows
+from waywiser.analysis.cluster.pair_tests import (
+    Bools,
+    Floats,
+    Ints,
+    NodeRows,
+    PairTests,
+    node_rows,
+)
 
 THRESHOLD = float(np.log(1.03))
 """A smaller difference is never a suspicion."""
@@ -111,10 +118,10 @@ class NodeLevels:
         return np.where(np.isneginf(worst), np.inf, worst)
 
 
-def scale_in_rows(rows: Floats, axis: tuple[int, ...]) -> Floats:
+def scale_in_rows(rows: NodeRows, axis: tuple[int, ...]) -> Floats:
     """Returns the scale of the tests of a node, from the fastest of its tests, of which some
     partners may be slow."""
-    fastest = rows - quantile(rows, 0.25, axis=1)[:, None]
+    fastest = rows.y - rows.quantile(0.25)[rows.row]
     # From the quantile of 5 % to that of 25 %, in scales of normal noise.
     return np.asarray(np.fmax(-quantile(fastest, 0.05, axis=axis) / 0.97, LEAST_SCALE))
 
@@ -122,25 +129,25 @@ def scale_in_rows(rows: Floats, axis: tuple[int, ...]) -> Floats:
 def lower_levels(tests: PairTests, nodes: int) -> Floats:
     """Returns the lower quartiles of the tests of each node, above the middle of all: node, rail,
     sending or receiving."""
-    row = quantile(node_rows(tests, nodes).y, 0.25, axis=1)
+    row = node_rows(tests, nodes).quantile(0.25)
     return row - quantile(row, 0.5, axis=0)
 
 
 def node_levels(tests: PairTests, nodes: int) -> NodeLevels:
     """Returns the levels of nodes from residuals."""
     rows = node_rows(tests, nodes)
-    counts = (rows.partner >= 0).sum(axis=1)
+    counts = rows.lengths
     tested = counts[counts > 0]
     small = len(tested) < SMALL
     found, scales = [], []
     for q in (0.5, 0.25):
-        row = quantile(rows.y, q, axis=1, lower=small)
+        row = rows.quantile(q, lower=small)
         # Among few nodes, a few slow ones shift the median of the levels.
         middle = quantile(row, 0.4 if small else 0.5, axis=0, lower=small)
         scales.append(one_sided_scale(row, axis=0))
         found.append(row - middle)
     # The levels of few nodes scatter less by chance than the noise of tests lets expect.
-    inside = scale_in_rows(rows.y, axis=(0, 1))
+    inside = scale_in_rows(rows, axis=(0,))
     least = 1.25 * inside / np.sqrt(np.median(tested)) if small and len(tested) else 0.0
     # Slow partners shift the medians of some rows: they are no noise, and lower quantiles show it.
     scale = np.fmin(scales[0], scales[1])

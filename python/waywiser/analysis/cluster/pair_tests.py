@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from waywiser.analysis.cluster.ragged_rows import RaggedRows
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -63,13 +65,11 @@ class PairTests:
 
 
 @dataclass(frozen=True)
-class NodeRows:
-    """The tests of each node side by side."""
+class NodeRows(RaggedRows):
+    """The tests of each node: the last index of ``y`` is `SENDING` or `RECEIVING`."""
 
     partner: Ints
-    """Node, test; -1 where a node has no more tests."""
-    y: Floats
-    """Node, test, rail, `SENDING` or `RECEIVING`; NaN if missing."""
+    """The other node of each test."""
 
 
 def node_rows(tests: PairTests, nodes: int) -> NodeRows:
@@ -78,11 +78,4 @@ def node_rows(tests: PairTests, nodes: int) -> NodeRows:
     other = np.concatenate([tests.b, tests.a])
     both = np.concatenate([tests.y, tests.y[:, :, ::-1]])
     order = np.argsort(owner, kind="stable")
-    owner, other, both = owner[order], other[order], both[order]
-    counts = np.bincount(owner, minlength=nodes)
-    place = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-    width = int(counts.max(initial=0))
-    partner = np.full((nodes, width), -1, dtype=np.int64)
-    y = np.full((nodes, width, tests.y.shape[1], 2), np.nan)
-    partner[owner, place], y[owner, place] = other, both
-    return NodeRows(partner, y)
+    return NodeRows(owner[order], both[order], nodes, other[order])

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from waywiser.analysis.cluster.levels import quantile
 from waywiser.analysis.cluster.pair_tests import node_rows
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.verdict_values import ClusterFinding, RailRate
@@ -28,7 +27,7 @@ def rail_rates(state: ClusterState) -> tuple[RailRate, ...]:
     size = _message_bytes(state)
     if not len(tests) or size <= 0:
         return ()
-    times = quantile(node_rows(tests, len(state.names)).y, BEST, axis=1)
+    times = node_rows(tests, len(state.names)).quantile(BEST)
     result = []
     for n, node in enumerate(state.nodes):
         for rail in node.rails:

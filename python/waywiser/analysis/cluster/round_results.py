@@ -21,6 +21,7 @@ from waywiser.analysis.cluster.levels import (
     scale_in_rows,
 )
 from waywiser.analysis.cluster.pair_tests import Bools, Floats, Ints, PairTests, node_rows
+from waywiser.analysis.cluster.ragged_rows import rows_of
 from waywiser.analysis.cluster.schedule import UNLIMITED
 from waywiser.analysis.cluster.uplinks import Uplinks, find_uplinks
 from waywiser.words.cluster import ClusterPlan
@@ -188,8 +189,8 @@ class RoundResults:
         if not self.levels.are_few:
             return scale
         # The few tests of the faster half may scatter less by chance.
-        rows = node_rows(self.pair_tests, len(self.names)).y
-        return np.fmax(scale, scale_in_rows(rows, axis=(0, 1, 3)))
+        rows = node_rows(self.pair_tests, len(self.names))
+        return np.fmax(scale, scale_in_rows(rows, axis=(0, 2)))
 
     @cached_property
     def late(self) -> Floats:
@@ -201,11 +202,9 @@ class RoundResults:
         turned = (tests.a > tests.b)[:, None, None]
         y = np.where(turned, tests.y[:, :, ::-1], tests.y) - self.base[None, :, None]
         low, high = np.minimum(tests.a, tests.b), np.maximum(tests.a, tests.b)
-        keys = low * len(self.names) + high
-        for key in np.unique(keys):
-            same = keys == key
-            fastest = np.fmin.reduce(y[same], axis=0)
-            y[same] = np.where(fastest > self.pair_limit[:, None], np.nan, y[same])
+        pairs, place = np.unique(low * len(self.names) + high, return_inverse=True)
+        fastest = rows_of(place, y, len(pairs)).quantile(0.0)[place]
+        y = np.where(fastest > self.pair_limit[None, :, None], np.nan, y)
         return quantile(y, 0.84, axis=(0, 2), lower=True)
 
     @property

@@ -35,11 +35,15 @@ class ClusterState:
         self.index = {name: n for n, name in enumerate(self.names)}
         self.plan = plan
         self.finished = finished
-        self.rails = max((rail.index + 1 for node in nodes for rail in node.rails), default=1)
 
     @cached_property
     def records(self) -> FinishedTests:
-        return read_records(self.names, self.index, self.rails, self.finished)
+        return read_records(self.names, self.index, self.finished)
+
+    @property
+    def rails(self) -> int:
+        """How many rails have times: with the numbers below this one."""
+        return int(self.attempts.y.shape[1])
 
     @property
     def attempts(self) -> PairTests:

@@ -48,16 +48,24 @@ REMEDIES: dict[FindingKind, str] = {
     "them is fast with others",
     "collective failed": "the nodes pass in pairs: run the survey again without half of those "
     "named, and look at the library's log of the others",
-    "collective slow": "see how often the rings and trees of the library cross groups (NCCL lists "
-    "them with NCCL_DEBUG=INFO): by the times of pairs it should be faster",
+    "collective slow": "see whether each rank has a CPU of its own, and how many messages cross an "
+    "up-link at once: by the times of pairs it should be faster",
     "below interface rate": "see whether messages use the interface, whether its link has its full "
     "rate, and how wide its PCIe link is; if all nodes are below, look at the MTU and the switches",
-    "not over interface": "choose the interface (NCCL_SOCKET_IFNAME, NCCL_IB_HCA, UCX_NET_DEVICES) "
-    "and run the survey again: the times are of another path",
+    "not over interface": "choose the interface in the settings of the MPI library "
+    "(UCX_NET_DEVICES if it uses UCX) and run the survey again: the times are of another path",
     "new errors": "reseat or replace the cable and the transceiver of the interface, then see "
     "whether the counters still grow",
     "errors counted": "see whether the counters still grow; reseat or replace the cable",
 }
+
+NCCL_REMEDIES: dict[FindingKind, str] = {
+    "collective slow": "see how often the rings and trees of NCCL cross groups (it lists them with "
+    "NCCL_DEBUG=INFO): by the times of pairs it should be faster",
+    "not over interface": "choose the interface (NCCL_SOCKET_IFNAME, NCCL_IB_HCA) and run the "
+    "survey again: the times are of another path",
+}
+"""What replaces them if messages were sent by NCCL."""
 
 STANDING_REMEDIES: dict[NodeStanding, str] = {
     "stuck": "a process of the node survives its kill: restart the node",
@@ -163,6 +171,12 @@ def _shortened(text: str) -> str:
 
 def _joined(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
+
+
+def finding_remedy(kind: FindingKind, transport: str) -> str:
+    """What to do about a finding of a run with this transport."""
+    own = NCCL_REMEDIES.get(kind) if transport == "nccl" else None
+    return own or REMEDIES[kind]
 
 
 def standing_remedy(standing: NodeStanding, verdict: ClusterVerdict) -> str:

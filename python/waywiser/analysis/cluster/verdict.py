@@ -14,8 +14,8 @@ from waywiser.analysis.cluster.error_counters import error_findings, with_new_er
 from waywiser.analysis.cluster.finding_parts import span_text
 from waywiser.analysis.cluster.levels import quantile
 from waywiser.analysis.cluster.losses import NO_FAULT
-from waywiser.analysis.cluster.pair_tests import PairTests, node_rows
 from waywiser.analysis.cluster.procedure import next_round
+from waywiser.analysis.cluster.ragged_rows import rows_of
 from waywiser.analysis.cluster.rail_rates import interface_findings, rail_rates
 from waywiser.analysis.cluster.slow_findings import group_list, slow_findings
 from waywiser.analysis.cluster.state import ClusterState
@@ -209,23 +209,10 @@ def _pair_times(state: ClusterState) -> Iterator[PairTime]:
     turned = (tests.a > tests.b)[:, None, None]
     low, high = np.minimum(tests.a, tests.b), np.maximum(tests.a, tests.b)
     pairs, place = np.unique(low * len(names) + high, return_inverse=True)
-    # Each pair is a node of its own, with the tests of one direction first.
-    nowhere = np.full(len(tests), len(pairs))
-    times, ratios = (
-        quantile(
-            node_rows(
-                PairTests(
-                    place, nowhere, np.where(turned, y[:, :, ::-1], y), tests.phase, tests.round
-                ),
-                len(pairs) + 1,
-            ).y[:-1],
-            0.5,
-            axis=1,
-        )
-        for y in (tests.y, beside.y)
+    own, other = (
+        rows_of(place, np.where(turned, y[:, :, ::-1], y), len(pairs)) for y in (tests.y, beside.y)
     )
-    counts = np.zeros(times.shape, dtype=np.int64)
-    np.add.at(counts, place, ~np.isnan(np.where(turned, tests.y[:, :, ::-1], tests.y)))
+    times, ratios, counts = own.quantile(0.5), other.quantile(0.5), own.count(~np.isnan(own.y))
     shown = (counts > 0) & ((ratios > limit[None, :, None]) | (len(names) <= MATRIX_NODES))
     seconds, beside_usual = np.exp(times).tolist(), np.exp(ratios).tolist()
     for n, rail, way in np.argwhere(shown).tolist():

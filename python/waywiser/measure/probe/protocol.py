@@ -47,6 +47,7 @@ from waywiser.words.records import (
     Samples,
     Visit,
 )
+from waywiser.words.visible import with_short_quotes
 
 VERSION = 1
 
@@ -327,7 +328,8 @@ def decode_line(
     try:
         return decoder.decode(b"{" + line[len(prefix) :])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProtocolError(f"a line outside the protocol ({error}): {excerpt(line)}") from error
+        why = with_short_quotes(str(error))  # it may quote a value
+        raise ProtocolError(f"a line outside the protocol ({why}): {excerpt(line)}") from error
 
 
 def _prefix(version: int) -> bytes:

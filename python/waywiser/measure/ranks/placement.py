@@ -39,8 +39,9 @@ def place_ranks(
 
 def _placed(machine: Machine, ranks: int, per_gpu: int, cpus: str) -> tuple[PlacedRank, ...]:
     """The ranks of one placement."""
+    machine = replace(machine, numa=tuple(node for node in machine.numa if node.cpus))
     if not machine.numa:
-        raise PlacementError("this machine shows no NUMA node with CPUs: no rank can be placed")
+        raise PlacementError("the machine shows no NUMA node with CPUs: no rank can be placed")
     gpus = [gpu.index for gpu in machine.gpus]
     if per_gpu and not gpus:
         raise PlacementError(

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from waywiser.analysis.cluster.summary import ClusterSummary
 from waywiser.analysis.cluster.texts import (
-    REMEDIES,
     SEVERITIES,
     counts_text,
     detectable_text,
+    finding_remedy,
     measured_text,
     one_line_of,
     standing_remedy,
@@ -73,7 +73,7 @@ def cluster_parts(found: ClusterSummary, folder: str) -> Iterator[Block | Sectio
         yield Words(
             f"{path} has the profiles of {nodes}; to compare them: waywiser fleet {path}", "note"
         )
-    yield from _findings(verdict)
+    yield from _findings(verdict, found.transport)
     yield from _other_nodes(verdict)
     yield from _sections(verdict)
 
@@ -85,10 +85,10 @@ def tests_text(found: ClusterSummary) -> str:
     return f"{count(found.tests, 'test')}{over}{between}"
 
 
-def _findings(verdict: ClusterVerdict) -> Iterator[Block]:
+def _findings(verdict: ClusterVerdict, transport: str) -> Iterator[Block]:
     shown, counted = main_findings(verdict)
     for finding in shown[:MOST_FINDINGS]:
-        yield from _finding(finding)
+        yield from _finding(finding, transport)
     more = len(shown) - MOST_FINDINGS
     if more > 0:
         yield Words(f"and {count(more, 'more finding')}; --json has all", "note")
@@ -113,13 +113,13 @@ def main_findings(verdict: ClusterVerdict) -> tuple[list[ClusterFinding], str]:
     return shown, f"{nodes} counted errors of interfaces since their drivers were loaded"
 
 
-def _finding(finding: ClusterFinding) -> Iterator[Block]:
+def _finding(finding: ClusterFinding, transport: str) -> Iterator[Block]:
     severity = SEVERITIES[finding.kind]
     yield Words(finding.text, tone=severity, label=SIGNS[severity][0], indent=2)
     for line in finding.evidence or filter(None, [measured_text(finding)]):
         if line not in finding.text:
             yield Words(line, indent=4)
-    yield Words(f"to do: {REMEDIES[finding.kind]}", indent=4)
+    yield Words(f"to do: {finding_remedy(finding.kind, transport)}", indent=4)
 
 
 def _other_nodes(verdict: ClusterVerdict) -> Iterator[Block]:
