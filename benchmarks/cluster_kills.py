@@ -158,6 +158,8 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--mpicc", default="", help="that of the wheel of MPICH by default")
     options = parser.parse_args()
+    # A shell lets what it starts in the background ignore SIGINT, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     names = tuple(f"n{number}" for number in range(1, options.nodes + 1))
     rng, all_killed, number = random.Random(options.seed), Killed(), 0
     while (done := all_killed.total()) < options.kills:

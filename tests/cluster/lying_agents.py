@@ -178,7 +178,8 @@ class LyingAgent(Agent):
         node = honest_node(name)
         if lie is not None and lie.tag == "join":
             self.lies += 1
-        super().__init__(Joining(address, TOKEN, node), self._handlers_of(node))
+        joins = _lying_node(node, lie) if lie is not None and lie.tag == "join" else node
+        super().__init__(Joining(address, TOKEN, joins), self._handlers_of(node))
         self.thread = threading.Thread(target=self._join, daemon=True)
         self.thread.start()
 
@@ -214,6 +215,13 @@ class LyingAgent(Agent):
                 _send(link, message, lie.manner)
             else:
                 link.send(lying_line(message, lie))
+
+
+def _lying_node(node: ClusterNode, lie: Lie) -> ClusterNode:
+    """The node with the lie, if it has the right type: `joining_line` sends the others."""
+    with suppress(msgspec.ValidationError):
+        return msgspec.convert(lied(msgspec.to_builtins(node), lie), ClusterNode)
+    return node
 
 
 def tag_of(answer: Answer) -> str:
