@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
+from kept import RESULTS
+from waywiser.curves.select import matches_any, texts_of
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.errors import UnknownFormat
 from waywiser.exchange.imports.known_tools import KNOWN, SEARCHED, known_tool
+from waywiser.profile import Profile
+from waywiser.profile.series_frame import SeriesFrame
 
 OUTPUT: tuple[tuple[str, str], ...] = (
     (
@@ -256,3 +261,17 @@ def test_a_heading_that_names_a_tool_is_no_damaged_title(text: str, tmp_path: Pa
 def test_a_long_text_of_one_piece_is_searched_to_its_end(piece: str) -> None:
     """A pattern whose steps grow with the square of the length would take hours."""
     assert known_tool(piece * (SEARCHED // len(piece))) is None
+
+
+def test_the_surveys_that_remedies_name_measure_something() -> None:
+    """What follows --only is known to the kept survey of a machine."""
+    words = {shlex.split(tool.remedy.partition("--only ")[2])[0] for tool in KNOWN
+             if "--only " in tool.remedy}  # fmt: skip
+    assert words == {"h2h", "by direct-io", "file"}
+    with Profile.open(RESULTS / "2026-11-20-h200-catalogue/four-gpus/standard.wwp.xz") as profile:
+        texts = {
+            word: [each for each in SeriesFrame.read(profile).workloads
+                   if matches_any(texts_of(each, profile.machine), [word])]
+            for word in words
+        }  # fmt: skip
+    assert all(texts.values())

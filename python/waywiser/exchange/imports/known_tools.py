@@ -17,7 +17,7 @@ NVBANDWIDTH = "run nvbandwidth, which replaces it"
 NVIDIA_COPIES = "import results of nvbandwidth, or run waywiser survey"
 HOST_COPIES = "measure host memory by waywiser survey --only h2h"
 DISKS = "measure the disk by waywiser survey --only 'by direct-io'"
-GPU_FILES = "measure the disk and the GPU by waywiser survey --only files"
+GPU_FILES = "measure the disk and the GPU by waywiser survey --only file"
 TOPOLOGY = "it has no results: give waywiser topology --capture, or lstopo's XML, to --topology"
 NO_RESULT = "it has no bandwidth: run waywiser survey on the machine"
 
