@@ -29,6 +29,9 @@ class ForeignSeries(Value, frozen=True):
     deviation: float = 0.0
     """Relative standard deviation of repetitions that are not there, as the tool gives it; 0 if
     it does not."""
+    settings: tuple[str, ...] = ()
+    """What else its command says that can change what is measured, and that no other word of the
+    series names: runs that differ in it are no blocks."""
 
     def noted(self, *notes: str) -> ForeignSeries:
         """The same with more notes."""
@@ -69,6 +72,8 @@ class ForeignFile(Value, frozen=True):
     measured: tuple[ForeignSeries, ...] = ()
     unsupported_paths: tuple[Unsupported, ...] = ()
     """Benchmarks without a counterpart here, each with the reason."""
+    notes: tuple[str, ...] = ()
+    """What was done to the whole text before it was read, one line each."""
 
 
 def hosts_of(gpus: Iterable[ForeignGpu]) -> list[str]:
