@@ -23,8 +23,13 @@ from waywiser.exchange.imports import (
     transferbench,
 )
 from waywiser.exchange.imports.errors import ImportFailed, Malformed, UnknownFormat
-from waywiser.exchange.imports.foreign_file import ForeignFile, without_mixed_operations
+from waywiser.exchange.imports.foreign_file import (
+    ForeignFile,
+    ForeignSeries,
+    without_mixed_operations,
+)
 from waywiser.exchange.imports.json_objects import json_objects
+from waywiser.exchange.imports.line_prefixes import CapturedText, without_prefixes
 from waywiser.exchange.imports.reading import clipped, read_text
 from waywiser.words.records import Unsupported
 
@@ -95,16 +100,38 @@ def read(path: Path, format: str | None = None) -> list[ForeignFile]:
     text = read_text(path)
     found: list[ForeignFile] = []
     errors: list[Malformed] = []
-    for reader in _readers(text, where, format, errors):
-        try:
-            found += map(without_mixed_operations, reader())
-        except Malformed as error:
-            errors.append(error)
+    for captured in without_prefixes(text):
+        for reader in _readers(captured.text, where, format, errors):
+            try:
+                found += (_captured(each, captured) for each in reader())
+            except Malformed as error:
+                errors.append(error)
     if not found:
         raise errors[0] if errors else _unknown(text, where)
     damaged = tuple(_damaged(error, where) for error in errors)
     unsupported = (*found[0].unsupported_paths, *damaged)
     return [replace(found[0], unsupported_paths=unsupported), *found[1:]]
+
+
+def _captured(found: ForeignFile, captured: CapturedText) -> ForeignFile:
+    """What a text says, with what was taken away from it; sources that ran at once are not blocks
+    of each other."""
+    found = without_mixed_operations(found)
+    notes = (*found.notes, *captured.notes)
+    if not captured.source:
+        return replace(found, notes=notes)
+    source = f"source={captured.source}" + (f"@{found.hostname}" if found.hostname else "")
+
+    def changed(series: ForeignSeries) -> ForeignSeries:
+        return replace(series, settings=tuple(sorted({*series.settings, source})))
+
+    return replace(
+        found,
+        notes=notes,
+        hostname="",
+        measured=tuple(map(changed, found.measured)),
+        halves=tuple(replace(each, series=changed(each.series)) for each in found.halves),
+    )
 
 
 Reader = Callable[[], Sequence[ForeignFile]]

@@ -38,6 +38,20 @@ class ForeignSeries(Value, frozen=True):
         return replace(self, notes=(*self.notes, *notes))
 
 
+class HalfSeries(Value, frozen=True):
+    """One direction of copies in both directions, whose other direction is a case of its own."""
+
+    case: str
+    other: str
+    """The case with the other direction."""
+    named_after: str
+    """The case of the two that the whole is named after."""
+    series: ForeignSeries
+    """The whole, with samples of nothing yet."""
+    seconds: tuple[float, ...]
+    """Those of each transfer; 0 for the ones of the other direction."""
+
+
 class ForeignGpu(Value, frozen=True):
     """A GPU as a file names it."""
 
@@ -72,6 +86,8 @@ class ForeignFile(Value, frozen=True):
     measured: tuple[ForeignSeries, ...] = ()
     unsupported_paths: tuple[Unsupported, ...] = ()
     """Benchmarks without a counterpart here, each with the reason."""
+    halves: tuple[HalfSeries, ...] = ()
+    """Cases with one direction of two, until the files are joined."""
     notes: tuple[str, ...] = ()
     """What was done to the whole text before it was read, one line each."""
 

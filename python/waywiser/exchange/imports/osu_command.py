@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.visible_gpus import visible_gpus
 from waywiser.words import Value
 from waywiser.words.number_format import format_rate
 
@@ -45,9 +46,6 @@ LINES_ABOVE = 4
 
 MOST_OF_HOST = 200e9
 """Bytes per second of one message in host memory: more than the copies of any one core."""
-
-VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
-"""Variables with the GPUs that the ranks of a node use in turn."""
 
 
 class Buffers(Value, frozen=True):
@@ -158,10 +156,7 @@ def rank_gpus(command: CommandLine | None) -> RankGpus:
     """By the variable that lists the GPUs of both ranks: only of ranks of one node."""
     if command is None or command.nodes > 1 or len(set(command.hosts)) > 1:
         return RankGpus()
-    given = [name for name in VISIBLE if name in command.environment]
-    if len(given) != 1:
+    visible = visible_gpus(command)
+    if len(visible.gpus) < 2:
         return RankGpus()
-    listed = command.environment[given[0]].split(",")
-    if len(listed) < 2 or not all(re.fullmatch(r"[0-9]{1,4}", each) for each in listed[:2]):
-        return RankGpus()
-    return RankGpus((int(listed[0]), int(listed[1])), given[0])
+    return RankGpus((visible.gpus[0], visible.gpus[1]), visible.variable)

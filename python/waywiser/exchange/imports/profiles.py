@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.errors import EmptyFile, ImportFailed, UnknownFormat
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.exchange.imports.half_series import joined
 from waywiser.exchange.imports.machine import machine_of, require_name
 from waywiser.exchange.imports.nearby import placed_local
 from waywiser.exchange.imports.plausible import with_warning
@@ -136,12 +137,18 @@ def _read_all(paths: Sequence[Path], format: str | None, topology: Path | None) 
     """All files, with the GPUs of the ``topology`` if there is one. Raises as `import_files`."""
     named = set(paths)
     files = _each_once([_read(path, format, path in named) for path in files_of(paths)])
+    files = _with_found(files, joined([each.found for each in files if each.found]))
     _require_results(files)
     if topology is not None:
         known = machine_from(load_capture(topology))
         files = [_local(each, known) for each in files]
-    labelled = iter(with_labels([each.found for each in files if each.found]))
-    return [replace(each, found=next(labelled)) if each.found else each for each in files]
+    return _with_found(files, with_labels([each.found for each in files if each.found]))
+
+
+def _with_found(files: Sequence[ReadFile], found: Sequence[ForeignFile]) -> list[ReadFile]:
+    """The files with what is found in those that were read, in their order."""
+    each_found = iter(found)
+    return [replace(each, found=next(each_found)) if each.found else each for each in files]
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
