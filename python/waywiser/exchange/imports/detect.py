@@ -18,10 +18,12 @@ from waywiser.exchange.imports import (
     nccl,
     nccl_text,
     nvbandwidth,
+    nvbandwidth_command,
     nvbandwidth_text,
     osu,
     transferbench,
 )
+from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.errors import ImportFailed, Malformed, UnknownFormat
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
@@ -31,6 +33,8 @@ from waywiser.exchange.imports.foreign_file import (
 from waywiser.exchange.imports.json_objects import json_objects
 from waywiser.exchange.imports.line_prefixes import CapturedText, without_prefixes
 from waywiser.exchange.imports.reading import clipped, read_text
+from waywiser.exchange.imports.text_runs import commands_of
+from waywiser.exchange.imports.visible_gpus import with_settings
 from waywiser.words.records import Unsupported
 
 FORMATS = {
@@ -146,11 +150,15 @@ def _readers(
     """
     objects = json_objects(text, where)
     known = [
-        (f"{where}:{line}" if len(objects.values) > 1 else where, name, value)
+        (line, name, value)
         for line, value in objects.values
         if (name := _json_format(value)) and format in (None, name)
     ]
-    yield from (partial(_read_object, name, value, place) for place, name, value in known)
+    above = 0
+    for line, name, value in known:
+        place = f"{where}:{line}" if len(objects.values) > 1 else where
+        yield partial(_read_object, name, value, place, _command_of(text, name, above, line))
+        above = line
     is_json = text.lstrip().startswith("{")
     shown = [name for name, each in _TEXT.items() if each.shown.search(text)]
     if known or is_json or not shown:
@@ -166,8 +174,21 @@ def _json_format(value: Mapping[str, Any]) -> str:
     return next((n for n, each in _JSON.items() if any(key in value for key in each.keys)), "")
 
 
-def _read_object(format: str, value: Any, where: str) -> list[ForeignFile]:
-    return [_JSON[format].read(value, where)]
+def _read_object(
+    format: str, value: Any, where: str, command: CommandLine | None
+) -> list[ForeignFile]:
+    add = nvbandwidth_command.with_command if format == "nvbandwidth" else with_settings
+    return [add(_JSON[format].read(value, where), command)]
+
+
+def _command_of(text: str, format: str, above: int, line: int) -> CommandLine | None:
+    """The last command between two lines whose program prints a format."""
+    shown = [
+        each.command
+        for each in commands_of(text)
+        if above <= each.start < line and each.command.format == format
+    ]
+    return shown[-1] if shown else None
 
 
 def _damaged(error: Malformed, where: str) -> Unsupported:

@@ -112,11 +112,11 @@ def without_mixed_operations(found: ForeignFile) -> ForeignFile:
     Repetitions of one benchmark are blocks of a series. Two benchmarks are not, even if both have
     the same counterpart here: their median would be a figure that nobody measured.
     """
-    names: dict[str, str] = {}
+    names: dict[tuple[str, tuple[str, ...]], str] = {}
     measured: list[ForeignSeries] = []
     mixed: dict[str, Unsupported] = {}
     for each in found.measured:
-        first = names.setdefault(each.workload.identity, each.name)
+        first = names.setdefault((each.workload.identity, each.settings), each.name)
         if first == each.name:
             measured.append(each)
         else:

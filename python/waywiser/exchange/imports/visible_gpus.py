@@ -62,6 +62,22 @@ def without_variable(settings: Sequence[str], visible: VisibleGpus) -> tuple[str
     return tuple(each for each in settings if not each.startswith(f"{visible.variable}="))
 
 
+def with_settings(found: ForeignFile, command: CommandLine | None) -> ForeignFile:
+    """The file with the settings of its command, and its GPUs as the machine numbers them."""
+    if command is None:
+        return found
+    visible = visible_gpus(command)
+    numbered = renumbered(found, visible)
+    settings = command.settings
+    if numbered is not found:
+        settings = without_variable(settings, visible)
+    measured = tuple(
+        replace(each, settings=tuple(sorted({*each.settings, *settings})))
+        for each in numbered.measured
+    )
+    return replace(numbered, measured=measured)
+
+
 def _series(series: ForeignSeries, gpus: Sequence[int]) -> ForeignSeries:
     return replace(series, workload=_workload(series.workload, gpus))
 
