@@ -31,7 +31,7 @@ def sockets(text: str) -> tuple[dict[int, str], set[str]]:
 
 
 def cpus(core: int) -> str:
-    """Of a machine with 22 cores a socket, the last of which is the system's, of four threads."""
+    """The four CPUs of a core: each socket has 22 cores, the last of which is the system's."""
     first = 4 * (core + core // 21)
     return f"{first}-{first + 3}"
 

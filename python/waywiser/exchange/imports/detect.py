@@ -127,7 +127,7 @@ def _captured(found: ForeignFile, captured: CapturedText) -> ForeignFile:
     source = f"source={captured.source}" + (f"@{found.hostname}" if found.hostname else "")
 
     def changed(series: ForeignSeries) -> ForeignSeries:
-        return replace(series, settings=tuple(sorted({*series.settings, source})))
+        return replace(series, settings=tuple(sorted({*(series.settings or ()), source})))
 
     return replace(
         found,

@@ -29,9 +29,9 @@ class ForeignSeries(Value, frozen=True):
     deviation: float = 0.0
     """Relative standard deviation of repetitions that are not there, as the tool gives it; 0 if
     it does not."""
-    settings: tuple[str, ...] = ()
+    settings: tuple[str, ...] | None = None
     """What else its command says that can change what is measured, and that no other word of the
-    series names: runs that differ in it are no blocks."""
+    series names: runs that differ in it are no blocks. None if its command is not known."""
 
     def noted(self, *notes: str) -> ForeignSeries:
         """The same with more notes."""
@@ -112,7 +112,7 @@ def without_mixed_operations(found: ForeignFile) -> ForeignFile:
     Repetitions of one benchmark are blocks of a series. Two benchmarks are not, even if both have
     the same counterpart here: their median would be a figure that nobody measured.
     """
-    names: dict[tuple[str, tuple[str, ...]], str] = {}
+    names: dict[tuple[str, tuple[str, ...] | None], str] = {}
     measured: list[ForeignSeries] = []
     mixed: dict[str, Unsupported] = {}
     for each in found.measured:

@@ -20,7 +20,7 @@ ELSEWHERE = (
     "it has one direction of two, and the runs with {} have other settings or another number"
 )
 
-_Key = tuple[str, tuple[str, ...]]
+_Key = tuple[str, tuple[str, ...] | None]
 
 
 def joined(files: Sequence[ForeignFile]) -> list[ForeignFile]:

@@ -115,7 +115,7 @@ def read(value: Any, where: str) -> ForeignFile:
             lambda row, place: list(measured_of(row, collective, ranks, config, place, notes)),
             f"{where}: results",
         )
-        settings = command.settings if command else ()
+        settings = command.settings if command else None
         measured += (replace(each, settings=settings) for each in chain.from_iterable(good))
         unsupported_paths += damaged
     version = top.get("nccl_version", "")

@@ -25,7 +25,7 @@ from waywiser.exchange.imports.nccl_collective import (
 )
 from waywiser.exchange.imports.reading import clipped, parse_each, parse_good
 from waywiser.exchange.imports.result_titles import NCCL
-from waywiser.exchange.imports.text_runs import TextRun, of_format, text_runs, truncated
+from waywiser.exchange.imports.text_runs import TextRun, mixed, of_format, text_runs, truncated
 from waywiser.words import Value
 from waywiser.words.records import Unsupported
 
@@ -82,7 +82,7 @@ class NcclRun(Value, frozen=True):
     damaged: tuple[Unsupported, ...] = ()
     """Rows that cannot be read."""
     notes: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
+    settings: tuple[str, ...] | None = None
 
 
 def read(text: str, where: str) -> list[ForeignFile]:
@@ -146,6 +146,8 @@ def _own(lines: Sequence[str], run: TextRun) -> Sequence[str]:
 
 
 def _run(lines: Sequence[str], run: TextRun, where: str) -> NcclRun:
+    if run.is_mixed:
+        raise mixed(where, run, "two heads stand one below the other")
     head = {match["key"].strip(): int(match["value"]) for match in _HEAD.finditer(lines[run.start])}
     config: dict[str, Any] = {_KEYS[key]: value for key, value in head.items() if key in _KEYS}
     own = _own(lines, run)
@@ -187,7 +189,7 @@ def _run(lines: Sequence[str], run: TextRun, where: str) -> NcclRun:
             *((nccl.UNSEEN,) if is_unseen else ()),
             *((named.note,) if named.note else ()),
         ),
-        settings=run.settings or (),
+        settings=run.settings,
     )
 
 

@@ -27,7 +27,7 @@ from waywiser.exchange.imports.nvbandwidth_cases import Matrix, why_no_matrix
 from waywiser.exchange.imports.nvbandwidth_command import with_command
 from waywiser.exchange.imports.reading import clipped
 from waywiser.exchange.imports.result_titles import NVBANDWIDTH
-from waywiser.exchange.imports.text_runs import TextRun, commands_of, of_format, text_runs
+from waywiser.exchange.imports.text_runs import TextRun, commands_of, mixed, of_format, text_runs
 
 TITLE = re.compile(
     r"^nvbandwidth Version:"
@@ -64,6 +64,9 @@ def read(text: str, where: str) -> list[ForeignFile]:
     """Each run of the text. Raises `Malformed` if it has no case."""
     lines = text.splitlines()
     runs = _runs(text, lines, where)
+    if any(run.is_mixed for run in runs):
+        first = next(run for run in runs if run.is_mixed)
+        raise mixed(where, first, "two titles stand one below the other")
     files = [
         with_command(_file(lines[run.above if n == 0 else run.start : run.end],
                            run.above if n == 0 else run.start, where), run.command)

@@ -46,7 +46,7 @@ from waywiser.exchange.imports.osu_command import (
 from waywiser.exchange.imports.reading import clipped, parse_good
 from waywiser.exchange.imports.result_titles import OSU
 from waywiser.exchange.imports.summary import is_time, summary
-from waywiser.exchange.imports.text_runs import TextRun, text_runs, truncated
+from waywiser.exchange.imports.text_runs import TextRun, mixed, text_runs, truncated
 from waywiser.words import Memory, Path, Place, Transfer, Value, Workload
 from waywiser.words.records import Unsupported
 
@@ -93,8 +93,8 @@ class OsuTable(Value, frozen=True):
     version: str
     buffers: Buffers
     gpus: RankGpus
-    settings: tuple[str, ...]
-    """What else its command says."""
+    settings: tuple[str, ...] | None
+    """What else its command says; None without one."""
     rows: tuple[tuple[int, float], ...]
     """(bytes, value)"""
     failed: tuple[int, ...]
@@ -140,6 +140,8 @@ def _table(lines: Sequence[str], run: TextRun, first: int, last: int, where: str
     title = _TITLE.match(lines[run.start])
     if title is None or (first > run.start + 1 and not _DATATYPE.match(lines[first])):
         raise Malformed("the title of the table is damaged", where=f"{where}:{first}")
+    if run.is_mixed:
+        raise mixed(where, run, "two titles stand one below the other")
     place, mpi = f"{where}:{run.start + 1}", title["library"]
     test, reason = _test(mpi, title["what"])
     collective = COLLECTIVES.get(title["what"].lower())
@@ -155,6 +157,8 @@ def _table(lines: Sequence[str], run: TextRun, first: int, last: int, where: str
     found = _Rows()
     if test:
         found.read(lines, first, last, where, UNITS[test])
+        if found.twice > 1:
+            raise mixed(where, run, f"{found.twice} sizes stand twice in the table")
         if not found.rows:
             raise found.error or truncated(where, run)
     if test in ("bw", "bibw"):
@@ -181,10 +185,12 @@ def _table(lines: Sequence[str], run: TextRun, first: int, last: int, where: str
     )
 
 
-def _settings(run: TextRun, gpus: RankGpus, test: str) -> tuple[str, ...]:
+def _settings(run: TextRun, gpus: RankGpus, test: str) -> tuple[str, ...] | None:
     """Those of its command that the series does not name: of GPUs, places do."""
+    if run.settings is None:
+        return None
     named = f"{gpus.variable}=" if gpus.variable and test != "collective" else ""
-    return tuple(each for each in run.settings or () if not (named and each.startswith(named)))
+    return tuple(each for each in run.settings if not (named and each.startswith(named)))
 
 
 def _test(library: str, what: str) -> tuple[str, str]:
@@ -220,6 +226,8 @@ class _Rows:
         self.failed: list[int] = []
         """Sizes whose validation failed."""
         self.damaged: list[Unsupported] = []
+        self.twice = 0
+        """Sizes that stand twice."""
         self.error: Malformed | None = None
         """The first of the damaged ones."""
 
@@ -249,6 +257,7 @@ class _Rows:
                 raise Malformed(f"a message of {size} bytes", where=place)
             if len(row["value"].partition(".")[2]) < decimals:
                 raise Malformed("its figure has lost decimals: it is cut off", where=place)
+            self.twice += any(size == other for other, _ in self.rows[-1:])
             if self.rows and size <= self.rows[-1][0]:
                 raise Malformed("its size is not larger than that of the row above", where=place)
         except Malformed as error:

@@ -2,7 +2,7 @@
 
 Blocks are runs with equal settings. If the runs of one curve differ in what their commands say, in
 one text or in several, each has a label with what is not common to all of them: as the parameter
-``run`` of its transfers, which no other label equals.
+``run`` of its transfers. The runs that have no more than what is common to all have none.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ RUN = "run"
 LONGEST = 120
 """Characters of a label; a longer one ends in a digest of the whole."""
 
+UNKNOWN = "unknown"
+"""The label of runs whose command is not known, beside others whose command is."""
+
 NOTE = "runs of other settings are series of their own: run= says what differs"
 
 _REPLACED = str.maketrans({",": "+", ";": "+", "[": "(", "]": ")"})
@@ -30,13 +33,16 @@ _REPLACED = str.maketrans({",": "+", ";": "+", "[": "(", "]": ")"})
 
 def with_labels(files: Sequence[ForeignFile]) -> list[ForeignFile]:
     """The same with a label for each series of a curve whose runs differ in their settings."""
-    settings: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    settings: dict[str, set[tuple[str, ...] | None]] = defaultdict(set)
     for each in (each for file in files for each in file.measured):
         settings[each.workload.curve].add(each.settings)
     differ = {curve for curve, found in settings.items() if len(found) > 1}
     if not differ:
         return list(files)
-    common = {curve: set.intersection(*map(set, settings[curve])) for curve in differ}
+    common = {
+        curve: set.intersection(*(set(each) for each in settings[curve] if each is not None))
+        for curve in differ
+    }
     return [
         replace(file, measured=tuple(_labelled(each, common) for each in file.measured))
         for file in files
@@ -47,7 +53,9 @@ def _labelled(series: ForeignSeries, common: dict[str, set[str]]) -> ForeignSeri
     curve = series.workload.curve
     if curve not in common:
         return series
-    label = label_of(each for each in series.settings if each not in common[curve])
+    label = UNKNOWN
+    if series.settings is not None:
+        label = label_of(each for each in series.settings if each not in common[curve])
     if not label:
         return series
     return replace(series, workload=_with_run(series.workload, label)).noted(NOTE)

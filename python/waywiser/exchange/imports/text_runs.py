@@ -32,6 +32,9 @@ class TextRun(NamedTuple):
     contested: str = ""
     """Why none of the commands above is taken; empty if there is none, or one is."""
 
+    is_mixed: bool = False
+    """Whether a title of the same tool stands right above or below its own."""
+
     @property
     def settings(self) -> tuple[str, ...] | None:
         """Those of its command; None if no command is known."""
@@ -61,7 +64,8 @@ def text_runs(
     for start, following in pairwise([*starts, len(lines)]):
         end = _end(lines, start, following, shown)
         command, contested = _command(lines, above, start, shown, matches, found)
-        found.append(TextRun(above, start, end, command, contested))
+        is_mixed = _is_mixed(lines, starts, start)
+        found.append(TextRun(above, start, end, command, contested, is_mixed))
         above = next((n + 1 for n in range(end - 1, start, -1) if _ROW.match(lines[n])), start + 1)
     return found
 
@@ -137,6 +141,23 @@ def _follows(lines: Sequence[str], start: int, before: TextRun) -> bool:
         n -= 1
     last = lines[n].lstrip()
     return n > before.start and (last[:1].isdigit() or last.startswith("#"))
+
+
+def _is_mixed(lines: Sequence[str], starts: Sequence[int], start: int) -> bool:
+    """Whether only blank lines are between its title and the next one, or the one before."""
+    at = starts.index(start)
+    pairs = pairwise(starts[max(0, at - 1) : at + 2])
+    return any(not any(map(str.strip, lines[one + 1 : other])) for one, other in pairs)
+
+
+def mixed(where: str, run: TextRun, what: str) -> Malformed:
+    """The error for a run between whose lines stand those of another one."""
+    return Malformed(
+        f"{what}: lines of two runs are mixed",
+        where=f"{where}:{run.start + 1}",
+        remedy="write the source before each line and sort by it: srun --label … | "
+        "sort -s -t: -k1,1n",
+    )
 
 
 def truncated(where: str, run: TextRun) -> Malformed:

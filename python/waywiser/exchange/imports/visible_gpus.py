@@ -72,7 +72,7 @@ def with_settings(found: ForeignFile, command: CommandLine | None) -> ForeignFil
     if numbered is not found:
         settings = without_variable(settings, visible)
     measured = tuple(
-        replace(each, settings=tuple(sorted({*each.settings, *settings})))
+        replace(each, settings=tuple(sorted({*(each.settings or ()), *settings})))
         for each in numbered.measured
     )
     return replace(numbered, measured=measured)
