@@ -17,6 +17,8 @@ ENVIRONMENTS: tuple[dict[str, str], ...] = (
     {"HSA_ENABLE_SDMA": "0"},
     {"OMPI_MCA_btl": "self,vader"},
 )  # fmt: skip
+LAUNCHERS = {"mpirun": "mpirun", "mpiexec": "mpirun", "jsrun": "jsrun", "srun": "srun",
+             "aprun": "aprun", "flux": "flux"}  # fmt: skip
 INCIDENTAL = ("UCX_LOG_LEVEL=info", "NCCL_DEBUG=WARN", "OUTDIR=/tmp/run7", "JOB_NAME=night")
 WRAPPERS = ("", "", "", "numactl -N 0", "numactl -l", "taskset -c 0-15", "nice -n 5")
 
@@ -112,6 +114,8 @@ def launched(rng: random.Random, ranks: int, program: str) -> tuple[str, str]:
         settings.append("docker bench:1")
     else:
         command = f"{ahead} time mpirun --np {ranks} {inner} > out.txt"
+    launcher = next(name for name in LAUNCHERS if f"{name} " in command)
+    settings.append(LAUNCHERS[launcher])
     return " ".join(command.split()), "|".join(filter(None, settings))
 
 

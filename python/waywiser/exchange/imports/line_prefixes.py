@@ -91,7 +91,8 @@ def without_prefixes(text: str) -> list[CapturedText]:
     lines = text.split("\n")
     if (unwrapped := _of_json_log(lines)) is not None:
         inner = without_prefixes("\n".join(unwrapped))
-        note = f"each of {len(unwrapped)} lines was taken out of the JSON object of a log"
+        count = sum(1 for line in lines if line.strip())
+        note = f"each of {count} lines was taken out of the JSON object of a log"
         return [each._replace(notes=(note, *each.notes)) for each in inner]
     titles = list(_titles(lines))
     for shape in _shapes(lines, titles):

@@ -153,7 +153,7 @@ def _table(lines: Sequence[str], run: TextRun, first: int, last: int, where: str
         buffers = collective_buffers(mpi, run.command)
     elif test:
         own, above = lines[run.start + 1 : run.end], lines[run.above : run.start]
-        buffers = buffers_of(own, above, mpi, run.command, place)
+        buffers = buffers_of(own, above, mpi, run, place)
     found = _Rows()
     if test:
         found.read(lines, first, last, where, UNITS[test])

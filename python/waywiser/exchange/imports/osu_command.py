@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.text_runs import TextRun
 from waywiser.exchange.imports.visible_gpus import visible_gpus
 from waywiser.words import Value
 from waywiser.words.number_format import format_rate
@@ -68,11 +69,12 @@ def is_made_by(command: CommandLine, title: str) -> bool:
 
 
 def buffers_of(
-    lines: Sequence[str], above: Sequence[str], mpi: str, command: CommandLine | None, where: str
+    lines: Sequence[str], above: Sequence[str], mpi: str, run: TextRun, where: str
 ) -> Buffers:
     """The buffers of a message: as the table says, else its command, else a heading, else the
     title. Raises `Malformed` if two of these contradict each other."""
     stated = next((match for line in lines if (match := _BUFFERS.match(line))), None)
+    command = run.command
     pair = _of_command(command)
     if stated is not None:
         found = Buffers(stated["send"], stated["to"])
@@ -95,6 +97,8 @@ def buffers_of(
             "names no buffers such as D D",
             where=where,
         )
+    if command is None and of_gpus and run.contested:
+        raise Malformed(f"where its buffers were is unknown: {run.contested}", where=where)
     if command is None and of_gpus:
         return _of_heading(above) or Buffers(
             "D", "D", "the place of the buffers is unknown: GPUs are assumed, as the title suggests"

@@ -2,7 +2,7 @@
 
 A run begins with a title of the tool and ends before the next title, of any tool, and before the
 next command. Its command is the last one above it that runs this program and that no other run
-has. Where commands are listed but not seen to run, and differ, none is taken.
+has. If commands are listed and not seen to run, as those of a script, and differ, none is taken.
 """
 
 from __future__ import annotations
@@ -115,10 +115,20 @@ def _command(
     """(the command of the run whose title stands at ``start``, why there is none)."""
     here = [each for each in shown if above <= each.start and each.end <= start]
     own = [each for each in here if matches(each.command, lines[start])]
-    if not own:
-        if here or not before or not _follows(lines, start, before[-1]):
-            return None, ""
+    if not own and before and not here and _follows(lines, start, before[-1]):
         return before[-1].command, before[-1].contested
+    if not own:
+        taken = {id(each.command) for each in before}
+        own = [
+            each
+            for each in shown
+            if each.end <= start
+            and not each.is_typed
+            and id(each.command) not in taken
+            and matches(each.command, lines[start])
+        ]
+    if not own:
+        return None, ""
     if own[-1].is_typed:
         return own[-1].command, ""
     listed = {_meaning(each.command) for each in own if not each.is_typed}

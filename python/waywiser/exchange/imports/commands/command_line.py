@@ -36,6 +36,10 @@ _LAUNCHERS: dict[str, Reader] = {
 }
 
 
+_FAMILIES = dict.fromkeys(mpirun.NAMES, "mpirun")
+"""Names of one launcher."""
+
+
 class CommandLine(Value, frozen=True):
     """A command of a benchmark."""
 
@@ -143,7 +147,7 @@ class _Found:
             environment=launch.environment,
             settings=tuple(sorted({*launch.settings, *own, *variables, *folders})),
             text=" ".join(text.split()),
-            is_bare=not (self.options or self.words or launch.launcher or launch.settings),
+            is_bare=not (self.options or self.words or launch.settings),
         )
 
 
@@ -162,6 +166,7 @@ def _program(
             return _Found(program, words[at], *arguments) if arguments else None
         if name in _LAUNCHERS:
             launch.launcher = name
+            launch.set("launcher", _FAMILIES.get(name, name))
             at = _LAUNCHERS[name](words, at, launch, _is_command)
         elif name in wrappers.WRAPPERS:
             at = wrappers.read(words, at, launch, _is_command)
