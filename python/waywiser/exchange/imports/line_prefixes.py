@@ -55,7 +55,7 @@ _TOKENS = re.compile(
     r"(?![A-Za-z]))"
     rf"|(?P<level>(?<![A-Za-z]){_LEVEL}(?![A-Za-z])|(?<![A-Za-z])std(?:out|err)(?: [FP](?= ))?)"
     r"|(?P<word>[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[A-Za-z_][\w.-]*[0-9][\w.-]*|[0-9]+[A-Za-z_-][\w.-]*)"
-    r"|(?P<decimal>[0-9]+[.,][0-9]+)|(?P<number>[0-9]+)|(?P<blank>[ \t]+)"
+    r"|(?P<decimal>[0-9]+\.[0-9]+)|(?P<number>[0-9]+)|(?P<blank>[ \t]+)"
     r"|(?P<other>[A-Za-z]+|.)"
 )
 _CLOCK = (
@@ -145,7 +145,7 @@ def _shape(prefix: str) -> _Shape:
             case "word":
                 parts.append(rf"(?P<s{n}>[\w.-]+)")
             case "decimal":
-                parts.append(r"[0-9]+[.,][0-9]+")
+                parts.append(r"[0-9]+\.[0-9]+")
             case "number":
                 parts.append(rf"(?P<n{n}>[0-9]+)")
             case "blank":
@@ -201,7 +201,8 @@ def _is_common(lines: Sequence[str], numbers: Sequence[int], shape: _Shape) -> b
     filled = [n for n in range(numbers[0], numbers[-1] + 1) if lines[n].strip()]
     share = LEAST_SHARE if shape.example.strip() else LEAST_SHARE_OF_BLANKS
     own = sum(1 for n in numbers if lines[n].strip())
-    return own >= min(LEAST_LINES, len(filled)) and own > share * len(filled)
+    least = min(LEAST_LINES, sum(1 for line in lines if line.strip()))
+    return own >= least and own > share * len(filled)
 
 
 def _counters(matches: Sequence[re.Match[str] | None], titles: set[int]) -> set[str]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from waywiser.exchange.imports.commands.command_line import CommandLine
+from waywiser.exchange.imports.commands.transcript import shown_commands
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.reading import clipped
 from waywiser.exchange.imports.text_runs import TextRun
@@ -119,7 +120,7 @@ def _of_heading(above: Sequence[str]) -> Buffers | None:
     """What a line above says that is no command: ``--- osu_latency (D D) ---``."""
     near = [line for line in above if line.strip()][-LINES_ABOVE:]
     for line in reversed(near):
-        if found := _PAIR.search(line):
+        if (found := _PAIR.search(line)) and not shown_commands([line]):
             note = f"where its buffers are is taken from the line {clipped(line, 60)!r}"
             return Buffers(found["send"], found["to"], note)
     return None

@@ -23,7 +23,7 @@ MOST_NESTED = 6
 """Launchers and wrappers in front of a program."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-_KEYWORDS = frozenset({"do", "then", "else", "time", "{", "(", "!", "while", "if", "until"})
+_KEYWORDS = frozenset({"do", "then", "else", "{", "(", "!", "while", "if", "until"})
 _SCRIPT = re.compile(r"[\w./${}-]*(?:/[\w.-]+|\.(?:sh|py|bash))")
 """A program that is not known and starts another one, as a script of a cluster does."""
 

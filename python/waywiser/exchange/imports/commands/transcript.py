@@ -103,10 +103,13 @@ class _ShellState:
             self.modules = []
         elif words[:1] and words[0] in ("unload", "rm", "del"):
             self.modules = [each for each in self.modules if each not in words[1:]]
+        elif words[:1] and words[0] in ("swap", "switch"):
+            kept = [each for each in self.modules if each not in words[1:]]
+            self.modules = [*kept, *words[-1:]]
         elif words[:1] and words[0] in ("list", "avail", "use", "show", "spider", "av", "save"):
             return
         else:
-            loaded = words[1:] if words[:1] and words[0] in ("load", "add", "swap") else words
+            loaded = words[1:] if words[:1] and words[0] in ("load", "add") else words
             self.modules += [each for each in loaded if each not in self.modules]
 
     def settings(self) -> tuple[str, ...]:
