@@ -146,3 +146,14 @@ def test_words_of_a_shell() -> None:
         ["x", "$((2*(3+4)))", "$(y z)", "`w v`"]
     ]
     assert simple_commands("a 'b") == []
+
+
+@pytest.mark.parametrize("count", ["$((2*4))", "$(( 2 * 2 * 2 ))", "8"])
+def test_products_are_counts(count: str) -> None:
+    assert only(f"$ mpirun -np {count} osu_allreduce").ranks == 8
+
+
+def test_a_launcher_may_start_a_wrapper_of_any_name() -> None:
+    found = only("$ srun -n 4 gpu_affinity --mode=near osu_bw -d cuda D D")
+    assert found.words == ("D", "D")
+    assert {"by=gpu_affinity", "mode=near"} <= set(found.settings)

@@ -108,3 +108,16 @@ def test_a_log_of_json_objects_has_the_lines(key: str, tmp_path: Path) -> None:
 )
 def test_a_text_without_a_prefix_stays(text: str) -> None:
     assert [each.text for each in without_prefixes(text)] == [text]
+
+
+def test_short_tags_within_a_line_are_those_of_the_line_alone() -> None:
+    lines = ["[0] # OSU MPI Latency Test v7.5", "[0] # Size  Avg Latency(us)", "[0] 8 [0] 1.5",
+             "[1] n7:1:1 [1] NCCL INFO x", "[0] 16 [0] 2.5"]  # fmt: skip
+    (captured,) = without_prefixes("\n".join(lines))
+    assert captured.text.split("\n")[2:] == ["8 1.5", "n7:1:1 NCCL INFO x", "16 2.5"]
+
+
+def test_rows_of_a_source_whose_title_is_cut_off_are_of_no_other_table(tmp_path: Path) -> None:
+    lines = [f"{rank}: {line.replace('.25', f'.{rank}5')}" for line in LINES for rank in (3, 4)]
+    found = values("\n".join(line for line in lines if not line.startswith("4: #")), tmp_path)
+    assert found == values("\n".join(LINES).replace(".25", ".35"), tmp_path)

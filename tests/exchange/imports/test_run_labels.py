@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from exchange.imports.test_made_texts import read
+from exchange.imports.test_nccl_text import as_text
 from waywiser.exchange.imports.run_labels import LONGEST, label_of
 from waywiser.words import Workload
 
@@ -83,3 +84,12 @@ def test_a_label_is_one_word_of_its_own() -> None:
     one, other = (label_of([f"A={'x' * LONGEST}{n}"]) for n in (1, 2))
     assert one != other
     assert label_of(["A=é"]) != label_of(["A=è"])
+
+
+def test_runs_of_several_hosts_in_one_text_are_no_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    one, other = (as_text("all_reduce", 4, [(2**20, time)], named=True) for time in (20.0, 40.0))
+    path.write_text(one + other.replace("node3", "node4"))
+    found = {str(each.workload) for file in read(path) for each in file.measured}
+    assert len(found) == 4
+    assert sum("run=host=node4" in each for each in found) == 2

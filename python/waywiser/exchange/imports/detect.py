@@ -28,6 +28,7 @@ from waywiser.exchange.imports.errors import ImportFailed, Malformed, UnknownFor
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
     ForeignSeries,
+    hosts_of,
     without_mixed_operations,
 )
 from waywiser.exchange.imports.json_objects import json_objects
@@ -112,9 +113,39 @@ def read(path: Path, format: str | None = None) -> list[ForeignFile]:
                 errors.append(error)
     if not found:
         raise errors[0] if errors else _unknown(text, where)
+    found = _with_hosts(found)
     damaged = tuple(_damaged(error, where) for error in errors)
     unsupported = (*found[0].unsupported_paths, *damaged)
     return [replace(found[0], unsupported_paths=unsupported), *found[1:]]
+
+
+def _with_hosts(found: Sequence[ForeignFile]) -> list[ForeignFile]:
+    """The runs of one text. If it has runs of several hosts, the host is a setting of each: they
+    are not blocks of each other, whatever name the machine is given."""
+    hosts = {_hosts(each) for each in found} - {""}
+    if len(hosts) < 2:
+        return list(found)
+    return [_with_setting(each, f"host={host}") if (host := _hosts(each)) else each
+            for each in found]  # fmt: skip
+
+
+def _hosts(found: ForeignFile) -> str:
+    """The hosts that a run of one format names; empty for none."""
+    hosts = hosts_of(found.gpus) or [found.hostname]
+    return f"{'+'.join(hosts)}" if any(hosts) else ""
+
+
+def _with_setting(found: ForeignFile, setting: str) -> ForeignFile:
+    """The file with one more setting of each series."""
+
+    def changed(series: ForeignSeries) -> ForeignSeries:
+        return replace(series, settings=tuple(sorted({*(series.settings or ()), setting})))
+
+    return replace(
+        found,
+        measured=tuple(map(changed, found.measured)),
+        halves=tuple(replace(each, series=changed(each.series)) for each in found.halves),
+    )
 
 
 def _captured(found: ForeignFile, captured: CapturedText) -> ForeignFile:
@@ -125,17 +156,7 @@ def _captured(found: ForeignFile, captured: CapturedText) -> ForeignFile:
     if not captured.source:
         return replace(found, notes=notes)
     source = f"source={captured.source}" + (f"@{found.hostname}" if found.hostname else "")
-
-    def changed(series: ForeignSeries) -> ForeignSeries:
-        return replace(series, settings=tuple(sorted({*(series.settings or ()), source})))
-
-    return replace(
-        found,
-        notes=notes,
-        hostname="",
-        measured=tuple(map(changed, found.measured)),
-        halves=tuple(replace(each, series=changed(each.series)) for each in found.halves),
-    )
+    return _with_setting(replace(found, notes=notes, hostname=""), source)
 
 
 Reader = Callable[[], Sequence[ForeignFile]]

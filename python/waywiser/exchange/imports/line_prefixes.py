@@ -163,10 +163,23 @@ def _shape(prefix: str) -> _Shape:
     return _Shape(re.compile("".join(parts) + end), prefix, not has_mark and bool(body), is_tag)
 
 
-class _Piece(NamedTuple):
-    key: tuple[str, ...] | None
-    """What varies like a source; None of text without a prefix."""
-    text: str
+_Key = tuple[str, ...]
+"""What varies like a source."""
+
+_ROW = re.compile(r"\s*[0-9]+\s+\S")
+"""What rows of tables begin with."""
+
+
+class _Prefixed(NamedTuple):
+    """The lines of a text, each with its prefix and the source that this names."""
+
+    lines: Sequence[str]
+    shape: _Shape
+    matches: Sequence[re.Match[str] | None]
+    counters: set[str]
+    keys: Sequence[_Key | None]
+    titled: set[_Key | None]
+    """The sources with a title."""
 
 
 def _without(lines: Sequence[str], shape: _Shape, titles: set[int]) -> list[CapturedText] | None:
@@ -179,22 +192,28 @@ def _without(lines: Sequence[str], shape: _Shape, titles: set[int]) -> list[Capt
     if shape.is_counter and not counters:
         return None
     keys = [_key(match, counters) if match else None for match in matches]
+    titled = {keys[n] for n in titles}
+    text = _Prefixed(lines, shape, matches, counters, keys, titled)
     note = _note(shape, len(numbers))
-    sources = _alternating(keys, titles)
+    joined = list(_joined(text))
+    sources = _alternating(text)
     if not sources:
-        joined = _joined(lines, matches, keys, shape, counters)
-        return [CapturedText("\n".join(line for _, line in joined), "", (note,))]
+        others = _rows_of_others(text, joined)
+        own = "\n".join("" if n in others else line for n, (_, line) in enumerate(joined))
+        if others:
+            note += f"; {len(others)} rows of sources without a title were left out"
+        return [CapturedText(own, "", (note,))]
     names = {key: "/".join(key) for key in sources}
     listed = ", ".join(list(names.values())[:4]) + (" …" if len(names) > 4 else "")
     split = f"lines of {len(sources)} sources were separated by it: {listed}"
-    texts = []
-    for key in sources:
-        own = [
-            line if each in (None, key) else ""
-            for each, line in _joined(lines, matches, keys, shape, counters)
-        ]
-        texts.append(CapturedText("\n".join(own), names[key], (note, split)))
-    return texts
+    return [
+        CapturedText(
+            "\n".join(line if each in (None, key) else "" for each, line in joined),
+            names[key],
+            (note, split),
+        )
+        for key in sources
+    ]
 
 
 def _is_common(lines: Sequence[str], numbers: Sequence[int], shape: _Shape) -> bool:
@@ -226,63 +245,56 @@ def _counters(matches: Sequence[re.Match[str] | None], titles: set[int]) -> set[
     return found
 
 
-def _key(match: re.Match[str], counters: set[str]) -> tuple[str, ...]:
+def _key(match: re.Match[str], counters: set[str]) -> _Key:
     return tuple(value for name, value in match.groupdict().items() if name not in counters)
 
 
-def _alternating(keys: Sequence[tuple[str, ...] | None], titles: set[int]) -> list[tuple[str, ...]]:
+def _alternating(text: _Prefixed) -> list[_Key]:
     """The sources with a title of their own whose lines alternate with those of another one; empty
     if the lines of each are together, or one has all titles."""
-    bounds: dict[tuple[str, ...], tuple[int, int]] = {}
-    titled = {keys[n] for n in titles}
-    for n, key in enumerate(keys):
-        if key is not None and key in titled:
+    bounds: dict[_Key, tuple[int, int]] = {}
+    for n, key in enumerate(text.keys):
+        if key is not None and key in text.titled:
             bounds[key] = (bounds.get(key, (n, n))[0], n)
     ordered = sorted(bounds.items(), key=lambda each: each[1])
     overlap = any(one[1][1] > other[1][0] for one, other in pairwise(ordered))
     return [key for key, _ in ordered] if overlap else []
 
 
-def _joined(
-    lines: Sequence[str],
-    matches: Sequence[re.Match[str] | None],
-    keys: Sequence[tuple[str, ...] | None],
-    shape: _Shape,
-    counters: set[str],
-) -> Iterator[tuple[tuple[str, ...] | None, str]]:
+def _rows_of_others(text: _Prefixed, joined: Sequence[tuple[_Key | None, str]]) -> set[int]:
+    """The rows of sources without a title, if the sources with one have rows of their own: they are
+    of a table whose title is not in the text."""
+    rows = [(n, key) for n, (key, line) in enumerate(joined) if key and _ROW.match(line)]
+    others = {n for n, key in rows if key not in text.titled}
+    return others if len(others) < len(rows) else set()
+
+
+def _joined(text: _Prefixed) -> Iterator[tuple[_Key | None, str]]:
     """(source, line) for each line, without prefixes: a line ends in the line of its last piece."""
-    open_pieces: dict[tuple[str, ...], str] = {}
-    for line, match, key in zip(lines, matches, keys, strict=True):
+    open_pieces: dict[_Key, str] = {}
+    for line, match, key in zip(text.lines, text.matches, text.keys, strict=True):
         if match is None or key is None:
             yield None, line
             continue
-        text = line[match.end() :]
-        if shape.is_tag:
-            for found in shape.pattern.finditer(text):
-                if not found.end():
-                    continue
-                text, key = _next_piece(line, text, found, key, counters, open_pieces, shape)
-                break
-        yield key, open_pieces.pop(key, "") + text
+        rest = line[match.end() :]
+        if text.shape.is_tag:
+            rest, key = _last_piece(text, rest, key, open_pieces)
+        elif match[0].strip()[:1] == "[" and match[0].strip()[-1:] == "]":
+            rest = rest.replace(match[0], "")
+        yield key, open_pieces.pop(key, "") + rest
 
 
-def _next_piece(
-    line: str,
-    text: str,
-    found: re.Match[str],
-    key: tuple[str, ...],
-    counters: set[str],
-    open_pieces: dict[tuple[str, ...], str],
-    shape: _Shape,
-) -> tuple[str, tuple[str, ...]]:
+def _last_piece(
+    text: _Prefixed, rest: str, key: _Key, open_pieces: dict[_Key, str]
+) -> tuple[str, _Key]:
     """Keeps the pieces of a line that do not end it; returns the last one with its source."""
     at = 0
-    for each in [found, *shape.pattern.finditer(text, found.end())]:
+    for each in text.shape.pattern.finditer(rest):
         if each.start() < at or not each[0].strip():
             continue
-        open_pieces[key] = open_pieces.get(key, "") + text[at : each.start()]
-        key, at = _key(each, counters), each.end()
-    return text[at:], key
+        open_pieces[key] = open_pieces.get(key, "") + rest[at : each.start()]
+        key, at = _key(each, text.counters), each.end()
+    return rest[at:], key
 
 
 def _note(shape: _Shape, count: int) -> str:

@@ -11,6 +11,11 @@ _PATTERNS = {
     "nvbandwidth": r"nvbandwidth Version:",
     "nvbandwidth-case": r"Running [a-z0-9_]+\.[ \t]*$",
     "transferbench": r"[ \t]{0,20}TransferBench (?:Client )?v[0-9]",
+    "perftest": r"[ \t]*#bytes\s|[ \t]*(?:RDMA_\w+|Send) (?:\w+ )*(?:BW|Latency) Test",
+    "imb": r"#\s+(?:Intel ?\(R\) MPI Benchmarks|Benchmarking )",
+    "stream": r"Function\s+(?:Best Rate )?MB(?:ytes)?/s",
+    "cuda-samples": r"\[CUDA Bandwidth Test\]|\[P2P \(Peer-to-Peer\)",
+    "rocm-bandwidth-test": r"\s*RocmBandwidthTest Version",
     "google-benchmark": r"Benchmark\s+Time\s+CPU\s+Iterations",
 }
 """By what they begin: at the start of a line."""

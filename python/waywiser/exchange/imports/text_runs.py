@@ -16,6 +16,7 @@ from typing import NamedTuple
 from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.commands.transcript import ShownCommand, shown_commands
 from waywiser.exchange.imports.errors import Malformed
+from waywiser.exchange.imports.reading import clipped
 from waywiser.exchange.imports.result_titles import tool_of
 
 
@@ -90,10 +91,16 @@ def _end(lines: Sequence[str], start: int, following: int, shown: Sequence[Shown
     command = next((each.start for each in shown if each.start > start), following)
     last = min(command, following)
     for n in range(start + 1, last):
+        if _TYPED.match(lines[n]):
+            return n
         tool = tool_of(lines[n])
         if tool and (tool != own or is_head(lines[n])):
             return n
     return last
+
+
+_TYPED = re.compile(r"\s*(?:[$%]|\+{1,4}|\[?[\w.-]+@[\w.-]+[:\s][^$#%>]{0,80}[$#%>])\s+[\w./~]")
+"""A command behind a prompt, of any program."""
 
 
 def is_head(line: str) -> bool:
@@ -128,13 +135,25 @@ def _command(
             and matches(each.command, lines[start])
         ]
     if not own:
-        return None, ""
+        return None, "" if here else _unread(lines[above:start])
     if own[-1].is_typed:
         return own[-1].command, ""
     listed = {_meaning(each.command) for each in own if not each.is_typed}
     if len(listed) > 1:
         return None, f"{len(own)} commands stand above it, and nothing shows which of them made it"
     return own[-1].command, ""
+
+
+_LAUNCHES = re.compile(
+    r"\s*(?:\S{0,80}[$#%>+]\s+)?(?:\w+=\S*\s+)*(?:\S*/)?(?:mpirun|mpiexec|srun|jsrun|lrun|aprun|flux"
+    r"|ibrun|mpirun_rsh|docker|numactl)(?:\.\w+)?\s.*(?:osu_[a-z]|_perf\b|nvbandwidth|TransferBench)"
+)
+
+
+def _unread(lines: Sequence[str]) -> str:
+    """Says of a line that looks as a command and cannot be read as one; empty without one."""
+    found = next((line for line in reversed(lines) if _LAUNCHES.match(line[:1000])), "")
+    return f"{clipped(found, 120)!r} above it cannot be read as a command" if found else ""
 
 
 def _meaning(command: CommandLine) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from waywiser.exchange.imports.commands import lsf, mpirun, slurm, wrappers
 from waywiser.exchange.imports.commands.launch_state import LaunchState, is_setting
-from waywiser.exchange.imports.commands.options import FoundOption
+from waywiser.exchange.imports.commands.options import FoundOption, take_options
 from waywiser.exchange.imports.commands.programs import Program, arguments_of, program_of
 from waywiser.exchange.imports.commands.shell_words import expanded, simple_commands
 from waywiser.words import Value
@@ -24,8 +24,13 @@ MOST_NESTED = 6
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _KEYWORDS = frozenset({"do", "then", "else", "{", "(", "!", "while", "if", "until"})
-_SCRIPT = re.compile(r"[\w./${}-]*(?:/[\w.-]+|\.(?:sh|py|bash))")
-"""A program that is not known and starts another one, as a script of a cluster does."""
+_SCRIPT = re.compile(r"[\w./${}-]+")
+"""A program that is not known and that a launcher starts: it starts another one, as a script of a
+cluster does."""
+_NO_WRAPPERS = frozenset(
+    ("echo", "printf", "ls", "cat", "which", "ldd", "file", "stat", "rm", "cp", "mv", "test",
+     "grep", "head", "tail", "find", "md5sum", "chmod", "nm")
+)  # fmt: skip
 
 Reader = Callable[[Sequence[str], int, LaunchState, Callable[[str], bool]], int]
 _LAUNCHERS: dict[str, Reader] = {
@@ -172,9 +177,10 @@ def _program(
             at = wrappers.read(words, at, launch, _is_command)
         elif name in wrappers.SHELLS:
             return _of_shell(words[at + 1 :], launch, known, text)
-        elif launch.launcher and _SCRIPT.fullmatch(words[at]):
+        elif launch.launcher and _SCRIPT.fullmatch(words[at]) and name not in _NO_WRAPPERS:
             launch.set("by", name)
-            at += 1
+            options, at = take_options(words, at + 1, {}, _is_command)
+            launch.take(options)
         else:
             return None
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from math import prod
 
 from waywiser.exchange.imports.commands.options import FoundOption
 
@@ -94,7 +95,10 @@ class LaunchState:
 
 
 def number(text: str) -> int:
-    """A count; 0 for anything else."""
+    """A count, or a product of counts; 0 for anything else."""
+    product = re.fullmatch(r"\$\(\(\s*([0-9]{1,7}(?:\s*\*\s*[0-9]{1,7}){0,4})\s*\)\)", text)
+    if product:
+        return min(prod(map(int, product[1].split("*"))), MOST_RANKS)
     return int(text) if re.fullmatch(r"[0-9]{1,7}", text) else 0
 
 
