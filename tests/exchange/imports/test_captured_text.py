@@ -9,8 +9,9 @@ import pytest
 from msgspec import json
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.captured_text import decoded, plain_text
+from waywiser.exchange.imports.captured_text import decoded
 from waywiser.exchange.imports.errors import ImportFailed
+from waywiser.exchange.imports.line_prefixes import without_prefixes
 
 DATA = Path(__file__).parent / "data"
 FILES = sorted(path for path in DATA.iterdir() if path.suffix in (".txt", ".json", ".out", ".csv"))
@@ -69,15 +70,21 @@ def test_colours_change_nothing(file: Path, tmp_path: Path) -> None:
     assert content(written) == content(file)
 
 
+def plain(text: str) -> str:
+    (captured,) = without_prefixes(text)
+    return captured.text
+
+
 def test_lines_keep_their_numbers() -> None:
-    text = "".join(f"{rank}: line {rank}\n" for rank in range(9))
-    assert plain_text(text).splitlines() == [f"line {rank}" for rank in range(9)]
-    assert plain_text(f"launching\n\n{text}").splitlines()[2] == "line 0"
+    lines = ["# OSU MPI Latency Test v7.4", *(f"line {rank}" for rank in range(9))]
+    text = "".join(f"{n}: {line}\n" for n, line in enumerate(lines))
+    assert plain(text).splitlines() == lines
+    assert plain(f"launching\n\n{text}").splitlines()[2] == lines[0]
 
 
 def test_numbers_of_a_table_are_no_prefix() -> None:
-    text = "  0: a\n" + "1 2.0\n" * 20
-    assert plain_text(text) == text
+    text = "# OSU MPI Latency Test v7.4\n  0: a\n" + "1 2.0\n" * 20
+    assert plain(text) == text
 
 
 def test_other_bytes_are_no_text() -> None:

@@ -289,7 +289,7 @@ def test_a_damaged_row_or_run_loses_no_other(seed: int) -> None:
     assert "line " in damaged.path
 
 
-COMMANDS = ("{} -b 8 -e 8M -f 2 {}", "srun -n 2 --mpi=pmix {} {} -g 1", "+ mpirun -np 2 {} {}",
+COMMANDS = ("{} -b 8 -e 8M -f 2 {}", "srun -n 1 --mpi=pmix {} {} -g 2", "+ mpirun -np 1 {} {}",
             "root@node3:~# ./build/{} -c 1 {} -n 20", "# ./{} {}")  # fmt: skip
 OPTIONS = ("-a {}", "-a{}", "--average {}", "--average={}", "-a 1 -a {}")
 
@@ -325,7 +325,7 @@ def test_single_iterations_of_several_processes_are_of_the_longest_whatever_the_
     assert "of-ranks" not in found.workload.transfers[0].parameters
 
 
-@pytest.mark.parametrize("command", ["", "all_gather_perf -g 1\n"])
+@pytest.mark.parametrize("command", ["", "all_gather_perf -g 2\n"])
 @pytest.mark.parametrize("several", [True, False])
 def test_a_text_without_its_command_does_not_show_the_statistic(
     command: str, several: bool

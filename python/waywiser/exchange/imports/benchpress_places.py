@@ -4,9 +4,10 @@ The launcher of IBM's systems prints the placement below the results::
 
     rank: 1: { host: 2; cpu: {4-7} ; gpu: {0,1} ; mem: {0-16301} } : app 0
 
-Ranks whose memory overlaps are in one socket; a file whose ranks name no memory does not state the
-sockets. Files without these lines name neither nodes nor sockets: then nodes follow from the rows,
-and two sockets in each node are assumed, with half of the ranks and half of the GPUs each.
+Ranks whose memory overlaps are in one socket, and memory of all nodes says nothing: then the socket
+follows the CPUs. A file whose ranks name no memory does not state the sockets. Files without these
+lines name neither nodes nor sockets: then nodes follow from the rows, and two sockets in each node
+are assumed, with half of the ranks and half of the GPUs each.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from itertools import pairwise
 
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.words import Memory, Place, Value
@@ -37,6 +39,8 @@ class StatedRank(Value, frozen=True):
     """One rank as the file places it."""
 
     host: str
+    cpus: tuple[int, ...]
+    """Empty if the file does not say."""
     memory: tuple[tuple[int, int], ...]
     """Ranges of its memory, ends included; empty if the file does not say."""
     gpus: tuple[int, ...]
@@ -47,6 +51,8 @@ class RankPlace(Value, frozen=True):
     socket: int | None
     """None if the file does not state it."""
     gpus: tuple[int, ...] = ()
+    position: int | None = None
+    """Which rank of its node it is by its CPUs, from 0; None if the file does not say."""
 
 
 def stated_places(text: str, where: str) -> dict[int, RankPlace]:
@@ -59,36 +65,112 @@ def stated_places(text: str, where: str) -> dict[int, RankPlace]:
             continue
         rank = int(match["rank"])
         found = StatedRank(
-            fields["host"], _ranges(fields.get("mem", "")), _numbers(fields.get("gpu", ""))
+            fields["host"],
+            _numbers(fields.get("cpu", "")),
+            _ranges(fields.get("mem", "")),
+            _numbers(fields.get("gpu", "")),
         )
         if stated.setdefault(rank, found) != found:
             line = text.count("\n", 0, match.start()) + 1
             raise Malformed(f"rank {rank} is placed twice", where=f"{where}:{line}")
     hosts = sorted({each.host for each in stated.values()}, key=lambda host: (len(host), host))
-    sockets = _sockets(stated)
+    sockets, positions = _sockets(stated), _positions(stated)
     return {
-        rank: RankPlace(hosts.index(each.host), sockets.get(rank), each.gpus)
+        rank: RankPlace(hosts.index(each.host), sockets.get(rank), each.gpus, positions.get(rank))
         for rank, each in stated.items()
     }
 
 
+def _positions(stated: Mapping[int, StatedRank]) -> dict[int, int]:
+    """Rank -> which of its host it is, in the order of CPUs; empty if ranks share CPUs."""
+    found: dict[int, int] = {}
+    for host in {each.host for each in stated.values()}:
+        own = {rank: each for rank, each in stated.items() if each.host == host}
+        cpus = [cpu for each in own.values() for cpu in each.cpus]
+        if all(each.cpus for each in own.values()) and len(set(cpus)) == len(cpus):
+            found |= {rank: n for n, rank in enumerate(_by_cpus(own))}
+    return found
+
+
 def _sockets(stated: Mapping[int, StatedRank]) -> dict[int, int]:
-    """Rank -> socket: groups of overlapping memory within a host, in the order of their memory."""
-    by_host: dict[str, list[int]] = defaultdict(list)
+    """Rank -> socket, for the ranks of each host whose memory or CPUs show it."""
+    by_host: dict[str, dict[int, StatedRank]] = defaultdict(dict)
     for rank, each in stated.items():
-        by_host[each.host].append(rank)
+        by_host[each.host][rank] = each
     found: dict[int, int] = {}
     for ranks in by_host.values():
-        if not all(stated[rank].memory for rank in ranks):
-            continue
-        last, socket = -1, -1
-        for rank in sorted(ranks, key=lambda rank: stated[rank].memory):
-            begin, end = stated[rank].memory[0][0], stated[rank].memory[-1][1]
-            if begin > last:
-                socket += 1
-            last = max(last, end)
-            found[rank] = socket
+        found |= _sockets_of_host(ranks)
     return found
+
+
+def _sockets_of_host(ranks: Mapping[int, StatedRank]) -> dict[int, int]:
+    """The socket follows the CPUs. Memory shows which CPUs are of one socket, if it is of one NUMA
+    node: memory of several says nothing. Ranks whose memory is of several nodes have the socket of
+    the ranks whose CPUs are next to theirs; if memory shows nothing, a clear gap between CPUs may.
+    """
+    single = {rank: each for rank, each in ranks.items() if len(each.memory) == 1}
+    if len(single) == len(ranks):
+        return _by_memory(single)
+    if not all(each.cpus and each.memory for each in ranks.values()):
+        return {}
+    known = _by_memory(single)
+    if single and len(set(known.values())) == _nodes(ranks):
+        return {
+            rank: known[rank] if rank in known else known[_next_to(each, single)]
+            for rank, each in ranks.items()
+        }
+    return _by_gap(ranks) if _nodes(ranks) == SOCKETS else {}
+
+
+def _nodes(ranks: Mapping[int, StatedRank]) -> int:
+    """The number of ranges of memory that do not overlap."""
+    count, last = 0, -1
+    for begin, end in sorted(span for each in ranks.values() for span in each.memory):
+        count += begin > last
+        last = max(last, end)
+    return count
+
+
+def _by_memory(ranks: Mapping[int, StatedRank]) -> dict[int, int]:
+    """Groups of overlapping memory, in the order of their memory."""
+    found: dict[int, int] = {}
+    last, socket = -1, -1
+    for rank in sorted(ranks, key=lambda rank: ranks[rank].memory):
+        begin, end = ranks[rank].memory[0]
+        if begin > last:
+            socket += 1
+        last = max(last, end)
+        found[rank] = socket
+    return found
+
+
+def _next_to(one: StatedRank, others: Mapping[int, StatedRank]) -> int:
+    """The rank whose CPUs are the nearest."""
+    return min(
+        others,
+        key=lambda rank: min(
+            abs(a - b)
+            for a in (one.cpus[0], one.cpus[-1])
+            for b in (others[rank].cpus[0], others[rank].cpus[-1])
+        ),
+    )
+
+
+def _by_gap(ranks: Mapping[int, StatedRank]) -> dict[int, int]:
+    """Two sockets with as many ranks each, if one gap between CPUs is wider than every other and
+    divides them so; nothing otherwise."""
+    ordered = _by_cpus(ranks)
+    gaps = [ranks[after].cpus[0] - ranks[before].cpus[-1] for before, after in pairwise(ordered)]
+    middle = len(ordered) // SOCKETS
+    others = [gap for n, gap in enumerate(gaps, 1) if n != middle]
+    if len(ordered) < 2 * SOCKETS or len(ordered) % SOCKETS or gaps[middle - 1] <= max(others):
+        return {}
+    return {rank: int(n >= middle) for n, rank in enumerate(ordered)}
+
+
+def _by_cpus(ranks: Mapping[int, StatedRank]) -> list[int]:
+    """Ranks in the order of their CPUs."""
+    return sorted(ranks, key=lambda rank: (ranks[rank].cpus, rank))
 
 
 def _ranges(text: str) -> tuple[tuple[int, int], ...]:
@@ -142,6 +224,8 @@ class NodePlaces(Value, frozen=True):
         socket = _half(own, self.ranks)
         if stated := self.stated.get(rank):
             node = stated.node
+            if stated.position is not None:
+                socket = _half(stated.position, self.ranks)
             socket = socket if stated.socket is None else stated.socket
         return {"node": str(node), "socket": str(socket)}
 

@@ -18,16 +18,26 @@ from waywiser.exchange.imports import (
     nccl,
     nccl_text,
     nvbandwidth,
+    nvbandwidth_command,
     nvbandwidth_text,
     osu,
     rccl_csv,
     transferbench,
 )
+from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.errors import ImportFailed, Malformed, UnknownFormat
-from waywiser.exchange.imports.foreign_file import ForeignFile, without_mixed_operations
+from waywiser.exchange.imports.foreign_file import (
+    ForeignFile,
+    ForeignSeries,
+    hosts_of,
+    without_mixed_operations,
+)
 from waywiser.exchange.imports.json_objects import json_objects
 from waywiser.exchange.imports.known_tools import known_tool
+from waywiser.exchange.imports.line_prefixes import CapturedText, without_prefixes
 from waywiser.exchange.imports.reading import clipped, read_text
+from waywiser.exchange.imports.text_runs import commands_of
+from waywiser.exchange.imports.visible_gpus import with_settings
 from waywiser.words.records import Unsupported
 
 FORMATS = {
@@ -99,16 +109,59 @@ def read(path: Path, format: str | None = None) -> list[ForeignFile]:
     text = read_text(path)
     found: list[ForeignFile] = []
     errors: list[Malformed] = []
-    for reader in _readers(text, where, format, errors):
-        try:
-            found += map(without_mixed_operations, reader())
-        except Malformed as error:
-            errors.append(error)
+    parts = list(without_prefixes(text))
+    for captured in parts:
+        for reader in _readers(captured.text, where, format, errors):
+            try:
+                found += (_captured(each, captured) for each in reader())
+            except Malformed as error:
+                errors.append(error)
     if not found:
-        raise _nothing(text, where, errors)
+        raise _nothing("\n".join(part.text for part in parts), where, errors)
+    found = _with_hosts(found)
     damaged = tuple(_damaged(error, where) for error in errors)
     unsupported = (*found[0].unsupported_paths, *damaged)
     return [replace(found[0], unsupported_paths=unsupported), *found[1:]]
+
+
+def _with_hosts(found: Sequence[ForeignFile]) -> list[ForeignFile]:
+    """The runs of one text. If it has runs of several hosts, the host is a setting of each: they
+    are not blocks of each other, whatever name the machine is given."""
+    hosts = {_hosts(each) for each in found} - {""}
+    if len(hosts) < 2:
+        return list(found)
+    return [_with_setting(each, f"host={host}") if (host := _hosts(each)) else each
+            for each in found]  # fmt: skip
+
+
+def _hosts(found: ForeignFile) -> str:
+    """The hosts that a run of one format names; empty for none."""
+    hosts = hosts_of(found.gpus) or [found.hostname]
+    return f"{'+'.join(hosts)}" if any(hosts) else ""
+
+
+def _with_setting(found: ForeignFile, setting: str) -> ForeignFile:
+    """The file with one more setting of each series."""
+
+    def changed(series: ForeignSeries) -> ForeignSeries:
+        return replace(series, settings=tuple(sorted({*(series.settings or ()), setting})))
+
+    return replace(
+        found,
+        measured=tuple(map(changed, found.measured)),
+        halves=tuple(replace(each, series=changed(each.series)) for each in found.halves),
+    )
+
+
+def _captured(found: ForeignFile, captured: CapturedText) -> ForeignFile:
+    """What a text says, with what was taken away from it; sources that ran at once are not blocks
+    of each other."""
+    found = without_mixed_operations(found)
+    notes = (*found.notes, *captured.notes)
+    if not captured.source:
+        return replace(found, notes=notes)
+    source = f"source={captured.source}" + (f"@{found.hostname}" if found.hostname else "")
+    return _with_setting(replace(found, notes=notes, hostname=""), source)
 
 
 Reader = Callable[[], Sequence[ForeignFile]]
@@ -123,11 +176,15 @@ def _readers(
     """
     objects = json_objects(text, where)
     known = [
-        (f"{where}:{line}" if len(objects.values) > 1 else where, name, value)
+        (line, name, value)
         for line, value in objects.values
         if (name := _json_format(value)) and format in (None, name)
     ]
-    yield from (partial(_read_object, name, value, place) for place, name, value in known)
+    above = 0
+    for line, name, value in known:
+        place = f"{where}:{line}" if len(objects.values) > 1 else where
+        yield partial(_read_object, name, value, place, _command_of(text, name, above, line))
+        above = line
     is_json = text.lstrip().startswith("{")
     shown = [name for name, each in _TEXT.items() if each.shown.search(text)]
     if known or is_json or not shown:
@@ -143,8 +200,21 @@ def _json_format(value: Mapping[str, Any]) -> str:
     return next((n for n, each in _JSON.items() if any(key in value for key in each.keys)), "")
 
 
-def _read_object(format: str, value: Any, where: str) -> list[ForeignFile]:
-    return [_JSON[format].read(value, where)]
+def _read_object(
+    format: str, value: Any, where: str, command: CommandLine | None
+) -> list[ForeignFile]:
+    add = nvbandwidth_command.with_command if format == "nvbandwidth" else with_settings
+    return [add(_JSON[format].read(value, where), command)]
+
+
+def _command_of(text: str, format: str, above: int, line: int) -> CommandLine | None:
+    """The last command between two lines whose program prints a format."""
+    shown = [
+        each.command
+        for each in commands_of(text)
+        if above <= each.start < line and each.command.format == format
+    ]
+    return shown[-1] if shown else None
 
 
 def _damaged(error: Malformed, where: str) -> Unsupported:

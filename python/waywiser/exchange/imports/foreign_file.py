@@ -29,10 +29,27 @@ class ForeignSeries(Value, frozen=True):
     deviation: float = 0.0
     """Relative standard deviation of repetitions that are not there, as the tool gives it; 0 if
     it does not."""
+    settings: tuple[str, ...] | None = None
+    """What else its command says that can change what is measured, and that no other word of the
+    series names: runs that differ in it are no blocks. None if its command is not known."""
 
     def noted(self, *notes: str) -> ForeignSeries:
         """The same with more notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+
+class HalfSeries(Value, frozen=True):
+    """One direction of copies in both directions, whose other direction is a case of its own."""
+
+    case: str
+    other: str
+    """The case with the other direction."""
+    named_after: str
+    """The case of the two that the whole is named after."""
+    series: ForeignSeries
+    """The whole, with samples of nothing yet."""
+    seconds: tuple[float, ...]
+    """Those of each transfer; 0 for the ones of the other direction."""
 
 
 class ForeignGpu(Value, frozen=True):
@@ -69,6 +86,10 @@ class ForeignFile(Value, frozen=True):
     measured: tuple[ForeignSeries, ...] = ()
     unsupported_paths: tuple[Unsupported, ...] = ()
     """Benchmarks without a counterpart here, each with the reason."""
+    halves: tuple[HalfSeries, ...] = ()
+    """Cases with one direction of two, until the files are joined."""
+    notes: tuple[str, ...] = ()
+    """What was done to the whole text before it was read, one line each."""
 
 
 def hosts_of(gpus: Iterable[ForeignGpu]) -> list[str]:
@@ -91,11 +112,11 @@ def without_mixed_operations(found: ForeignFile) -> ForeignFile:
     Repetitions of one benchmark are blocks of a series. Two benchmarks are not, even if both have
     the same counterpart here: their median would be a figure that nobody measured.
     """
-    names: dict[str, str] = {}
+    names: dict[tuple[str, tuple[str, ...] | None], str] = {}
     measured: list[ForeignSeries] = []
     mixed: dict[str, Unsupported] = {}
     for each in found.measured:
-        first = names.setdefault(each.workload.identity, each.name)
+        first = names.setdefault((each.workload.identity, each.settings), each.name)
         if first == each.name:
             measured.append(each)
         else:

@@ -19,6 +19,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from msgspec.structs import replace
+
+from waywiser.exchange.imports.commands.command_line import commands_in
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
@@ -100,6 +103,7 @@ def read(value: Any, where: str) -> ForeignFile:
     wrong_notes, unsupported_paths = ended_badly(
         number_of(wrong, f"{where}: out_of_bounds.count"), [clipped(str(each)) for each in errors]
     )
+    command = next(iter(commands_in(" ".join(arguments), {})), None)
     config = config | {"statistic": statistic_of(" ".join(arguments))}
     reason = why_not(collective, ranks, len(groups))
     if reason:
@@ -111,7 +115,8 @@ def read(value: Any, where: str) -> ForeignFile:
             lambda row, place: list(measured_of(row, collective, ranks, config, place, notes)),
             f"{where}: results",
         )
-        measured += chain.from_iterable(good)
+        settings = command.settings if command else None
+        measured += (replace(each, settings=settings) for each in chain.from_iterable(good))
         unsupported_paths += damaged
     version = top.get("nccl_version", "")
     date = text_of(top.get("start_time", ""), f"{where}: start_time")

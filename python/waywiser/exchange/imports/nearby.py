@@ -12,9 +12,14 @@ from waywiser.words.numbers import whole_number
 ANYWHERE = Place("numa", 0)
 """The written place until a topology is known."""
 
+NODE = "its host memory is local to each GPU: on the node that a topology shows, else named numa:0"
+"""The note of nvbandwidth's series with host memory whose node nothing states."""
+
 ALLOCATED = "host-alloc:{}"
 """What operations call host memory of a node that the runtime allocated."""
 
+
+MOST_GPUS = 1024
 
 NEAR = "near"
 """The variant of host memory that is on the node of the GPU which it names, in a file that does
@@ -29,7 +34,18 @@ def placed_local(found: ForeignFile, machine: Machine) -> ForeignFile:
     """
     local = {gpu.index: Place("numa", gpu.numa) for gpu in machine.gpus if gpu.numa >= 0}
     placed = _placed if found.format == "nvbandwidth" else _placed_near
-    return replace(found, measured=tuple(placed(each, local) for each in found.measured))
+    return replace(
+        found,
+        measured=tuple(placed(each, local) for each in found.measured),
+        halves=tuple(replace(each, series=placed(each.series, local)) for each in found.halves),
+    )
+
+
+def on_node(series: ForeignSeries, node: int, note: str) -> ForeignSeries:
+    """A series of nvbandwidth with its host memory on a node that its command states."""
+    local = dict.fromkeys(range(MOST_GPUS), Place("numa", node))
+    placed = _placed(series, local)
+    return replace(placed, notes=(note, *(each for each in placed.notes if each != NODE)))
 
 
 def _placed_near(measured: ForeignSeries, local: dict[int, Place]) -> ForeignSeries:
@@ -49,6 +65,8 @@ def _near(memory: Memory, local: dict[int, Place]) -> Memory:
 
 
 def _placed(measured: ForeignSeries, local: dict[int, Place]) -> ForeignSeries:
+    if NODE not in measured.notes:
+        return measured
     workload = measured.workload
     if workload.operation is not None:
         operation = _operation(workload.operation, local)

@@ -20,15 +20,15 @@ from waywiser.exchange.imports.foreign_file import (
     ForeignSeries,
     hosts_of,
 )
+from waywiser.exchange.imports.nearby import MOST_GPUS
 from waywiser.exchange.imports.nvbandwidth_cases import (
-    MOST_GPUS,
     Case,
     Matrix,
+    halves_of,
     measured_of,
     rows_of,
     unit_of,
     why_no_matrix,
-    with_buffers,
 )
 from waywiser.exchange.imports.reading import clipped, list_of, object_of, parse_each, text_of
 from waywiser.words.number_format import count
@@ -115,12 +115,9 @@ def file_of(
     found: FoundCases,
     damaged: Sequence[Unsupported],
     error: str,
-    *,
-    buffers: int = 0,
     **stated: Any,
 ) -> ForeignFile:
-    """What the cases of one run mean here, with what else the file states; ``buffers`` are the
-    bytes of each, 0 if they are not known."""
+    """What the cases of one run mean here, with what else the file states."""
     unsupported = {
         name: Unsupported(name, reason)
         for name, reason in found.reasons.items()
@@ -131,8 +128,6 @@ def file_of(
     unsupported |= (partial := _of_some_gpus(found.cases, gpus))
     cases = {name: case for name, case in found.cases.items() if name not in partial}
     measured = tuple(_noted(each, cases, gpus) for each in measured_of(cases, unsupported))
-    if buffers:
-        measured = tuple(with_buffers(each, buffers) for each in measured)
     if error and not measured:
         unsupported.setdefault("nvbandwidth", Unsupported("nvbandwidth", f"it failed: {error}"))
     if not stated.get("hostname"):
@@ -142,6 +137,7 @@ def file_of(
         tool="nvbandwidth",
         measured=measured,
         unsupported_paths=tuple(unsupported.values()),
+        halves=tuple(halves_of(cases)),
         **stated,
     )
 

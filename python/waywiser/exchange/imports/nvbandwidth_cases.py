@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from waywiser.exchange.imports.foreign_file import ForeignSeries
-from waywiser.exchange.imports.nearby import ALLOCATED, ANYWHERE
+from waywiser.exchange.imports.foreign_file import ForeignSeries, HalfSeries
+from waywiser.exchange.imports.nearby import ALLOCATED, ANYWHERE, MOST_GPUS, NODE
 from waywiser.exchange.imports.summary import is_time, summary
 from waywiser.words import Memory, Operation, Path, Place, Transfer, Workload, format_bytes
 from waywiser.words.number_format import count
@@ -30,10 +30,7 @@ BYTES = 512 * 2**20
 LATENCY_BYTES = 2 * 2**20
 """Size of the buffer of its pointer chases, which no option changes."""
 
-MOST_GPUS = 1024
-
 ASSUMED = "the size of its buffers is unknown: 512 MiB, the tool's default, is assumed"
-NODE = "its host memory is local to each GPU: on the node that a topology shows, else named numa:0"
 TOGETHER = "each transfer was timed in its own run while the others ran"
 NO_FIGURE = "it has no figure"
 NO_COUNTERPART = "Waywiser has no counterpart of it"
@@ -200,6 +197,36 @@ def _made(
     elif what == "device_to_device_latency":
         for row, column, nanoseconds in _pairs(case.matrix):
             yield _chased(case.name, row, str(Place("gpu", column)), nanoseconds, ())
+
+
+def halves_of(cases: Mapping[str, Case]) -> Iterator[HalfSeries]:
+    """Each series of which one direction is here and the case of the other is not."""
+    for case in cases.values():
+        other = _other_way(case.name)
+        if not other or other in cases:
+            continue
+        parts = _PARTS.match(case.name)
+        what, by = (parts["what"], parts["by"]) if parts else (case.name, "ce")
+        executor = "copy-engine" if by == "ce" else "sm"
+        to_gpu = what.startswith(("host_to_device", "host_to_all"))
+        named_after = case.name if to_gpu else other
+        rates = _columns(case)
+        together = [rates] if "all" in what else [[each] for each in rates]
+        for each in together:
+            seconds = [BYTES / (rate * 1e9) if way == to_gpu else 0.0
+                       for _, rate in each for way in (True, False)]  # fmt: skip
+            transfers = [_host(gpu, way, executor) for gpu, _ in each for way in (True, False)]
+            if len(together) == 1 and "all" in what and len(each) < 2:
+                continue
+            series = ForeignSeries(
+                name=named_after,
+                family=named_after,
+                workload=Workload(tuple(transfers)),
+                mode="device",
+                samples=summary(max(seconds), seconds),
+                notes=(ASSUMED, NODE, TOGETHER),
+            )
+            yield HalfSeries(case.name, other, named_after, series, tuple(seconds))
 
 
 def _columns(case: Case) -> list[tuple[int, float]]:

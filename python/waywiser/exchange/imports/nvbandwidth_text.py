@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu
+from waywiser.exchange.imports.nearby import MOST_GPUS
 from waywiser.exchange.imports.nvbandwidth import (
     NO_MEANS,
     CaseEntry,
@@ -22,8 +23,11 @@ from waywiser.exchange.imports.nvbandwidth import (
     cuda_version,
     file_of,
 )
-from waywiser.exchange.imports.nvbandwidth_cases import MOST_GPUS, Matrix, why_no_matrix
+from waywiser.exchange.imports.nvbandwidth_cases import Matrix, why_no_matrix
+from waywiser.exchange.imports.nvbandwidth_command import with_command
 from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.result_titles import NVBANDWIDTH
+from waywiser.exchange.imports.text_runs import TextRun, commands_of, mixed, of_format, text_runs
 
 TITLE = re.compile(
     r"^nvbandwidth Version:"
@@ -49,8 +53,6 @@ _HEAD = re.compile(r"^\s*(?:[0-9]{1,4}\s+)*[0-9]{1,4}\s*$")
 _ROW = re.compile(r"^\s*(?P<row>[0-9]{1,4})\s+(?P<cells>(?:(?:[0-9]+\.[0-9]+|N/A|nan|inf)\s*)+)$")
 _LABELLED = re.compile(r"^\s*(?P<row>[0-9]{1,4})\s+\S")
 _SUM = re.compile(r"^SUM\s+(?P<name>\S+)(?:\s+(?P<sum>[0-9]+\.[0-9]+)\s*$)?")
-_COMMAND = re.compile(r"(?:^|[\s/])nvbandwidth(?:\.exe)?(?P<options>(?:\s+\S+)*)\s*$")
-_BUFFERS = re.compile(r"\s(?:-b\s*|--bufferSize[\s=]\s*)(?P<mib>[0-9]{1,6})(?=\s|$)")
 _HOST = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 _WAIVED = re.compile(r"^(?:\S.*\s)?waived\b:?\s*(?P<reason>.*)$", re.IGNORECASE)
 _FAILED = re.compile(
@@ -61,14 +63,15 @@ _FAILED = re.compile(
 def read(text: str, where: str) -> list[ForeignFile]:
     """Each run of the text. Raises `Malformed` if it has no case."""
     lines = text.splitlines()
-    starts = [n for n, line in enumerate(lines) if _VERSION.match(line)] or [0]
-    bounds = pairwise([0, *starts[1:], len(lines)])
-    above = pairwise([0, *starts])
-    buffers = [_buffers(lines[start:end]) for start, end in above]
+    runs = _runs(text, lines, where)
+    if any(run.is_mixed for run in runs):
+        first = next(run for run in runs if run.is_mixed)
+        raise mixed(where, first, "two titles stand one below the other")
     files = [
-        _file(lines[start:end], start, where, size)
-        for (start, end), size in zip(bounds, buffers, strict=True)
-    ]
+        with_command(_file(lines[run.above if n == 0 else run.start : run.end],
+                           run.above if n == 0 else run.start, where), run.command)
+        for n, run in enumerate(runs)
+    ]  # fmt: skip
     if not any(each.measured or each.unsupported_paths for each in files):
         raise Malformed(
             "no case of nvbandwidth: no line that begins with Running",
@@ -78,14 +81,15 @@ def read(text: str, where: str) -> list[ForeignFile]:
     return files
 
 
-def _buffers(lines: Sequence[str]) -> int:
-    """The bytes of each buffer that the last command line above a run names; 0 if none does."""
-    commands = [match["options"] for line in lines if (match := _COMMAND.search(line))]
-    found = _BUFFERS.search(commands[-1]) if commands else None
-    return int(found["mib"]) * 2**20 if found else 0
+def _runs(text: str, lines: Sequence[str], where: str) -> list[TextRun]:
+    """The runs of a text; all of it is one if it has no title."""
+    if any(map(_VERSION.match, lines)):
+        return text_runs(text, NVBANDWIDTH, where, "nvbandwidth Version", of_format("nvbandwidth"))
+    shown = [each.command for each in commands_of(text) if each.command.format == "nvbandwidth"]
+    return [TextRun(0, 0, len(lines), shown[-1] if len(shown) == 1 else None)]
 
 
-def _file(lines: Sequence[str], start: int, where: str, buffers: int) -> ForeignFile:
+def _file(lines: Sequence[str], start: int, where: str) -> ForeignFile:
     found = FoundCases()
     stated: dict[str, str] = {}
     version = ""
@@ -101,7 +105,6 @@ def _file(lines: Sequence[str], start: int, where: str, buffers: int) -> Foreign
         found,
         (),
         "",
-        buffers=buffers,
         version=version,
         hostname=_host(lines),
         driver=stated.get("Driver Version", ""),
@@ -125,7 +128,7 @@ def _gpus(lines: Sequence[str]) -> Iterator[ForeignGpu]:
 def _host(lines: Sequence[str]) -> str:
     """The name that stands alone above the list of devices; empty without one."""
     first = next((n for n, line in enumerate(lines) if _DEVICE.match(line)), 0)
-    above = lines[first - 1].strip() if first else ""
+    above = next((line.strip() for line in reversed(lines[:first]) if line.strip()), "")
     return above if _HOST.match(above) else ""
 
 

@@ -5,8 +5,9 @@ host memory or the GPU of rank 0 and of rank 1, written ``numa:0`` and ``numa:1`
 ``gpu:1``; the text says neither which GPUs nor which nodes these are. ``test`` says which one it
 was, since a stream of messages (``bw``) and one message at a time (``latency``) are not one curve.
 Blocking collectives have one too, if the text has the command that says how many ranks there are:
-see `waywiser.exchange.imports.osu_collectives`. One-sided tests (``MPI_Put``) and all others are
-other operations and have no counterpart.
+see `waywiser.exchange.imports.osu_collectives`. What the command above a table says is held
+against the table: see `waywiser.exchange.imports.osu_command`. One-sided tests (``MPI_Put``) and
+all others are other operations and have no counterpart.
 
 Whatever else names the operation is a parameter of the transfer: the datatype if it is not
 ``MPI_CHAR`` (``-T``), the window of a command line that the file shows (``-W``), and any line
@@ -22,6 +23,7 @@ from itertools import chain, pairwise
 
 from msgspec.structs import replace
 
+from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.osu_collectives import (
@@ -29,14 +31,22 @@ from waywiser.exchange.imports.osu_collectives import (
     MEAN,
     OsuCollective,
     collective_workload,
-    launched_by,
     longest_column,
-    ranks_of,
     why_not,
 )
+from waywiser.exchange.imports.osu_command import (
+    Buffers,
+    RankGpus,
+    buffers_of,
+    collective_buffers,
+    is_made_by,
+    rank_gpus,
+    require_possible,
+)
 from waywiser.exchange.imports.reading import clipped, parse_good
+from waywiser.exchange.imports.result_titles import OSU
 from waywiser.exchange.imports.summary import is_time, summary
-from waywiser.exchange.imports.text_runs import TextRun, text_runs, truncated
+from waywiser.exchange.imports.text_runs import TextRun, mixed, text_runs, truncated
 from waywiser.words import Memory, Path, Place, Transfer, Value, Workload
 from waywiser.words.records import Unsupported
 
@@ -44,24 +54,18 @@ _TITLE = re.compile(
     r"^\s*#\s*OSU\s+(?P<library>\S+)\s+(?P<what>.+?)\s+Test(?:\s+v(?P<version>[\w.]+))?\s*$",
     re.IGNORECASE,
 )
-TITLE = re.compile(r"^[ \t]{0,20}#[ \t]*OSU[ \t]+\S", re.MULTILINE | re.IGNORECASE)
+TITLE = OSU
 """How a file shows that it is of this format."""
 _TWO_SIDED = re.compile(r"MPI(?:-(?:CUDA|ROCM|OPENACC|SYCL|HABANA))?", re.IGNORECASE)
 """The word before a two-sided test. ``MPI_Put`` names a one-sided one."""
-_BUFFERS = re.compile(
-    r"^\s*#\s*Send Buffer on \w+ \((?P<send>[DHM])\) and Receive Buffer on \w+ \((?P<to>[DHM])\)"
-)
+_BUFFERS = re.compile(r"^\s*#\s*Send Buffer on\b")
 _HEADER = re.compile(r"^\s*#\s*Size\s+(?P<columns>\S.*)$")
 _ROW = re.compile(
     r"^\s*(?P<size>[0-9]{1,18})\s+(?P<value>[0-9]{1,15}(?:\.[0-9]{1,9})?)(?:\s+(?P<rest>.*))?$"
 )
 _FIGURE = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
-_MANAGED = re.compile(r"\s-d[ =]?managed\b")
-_COMMAND = re.compile(r"\bosu_\w+\b(?P<rest>.*)$")
-_WINDOW = re.compile(r"\s(?:-W|--window-size)[ =]?(?P<window>[0-9]{1,9})\b")
 _DATATYPE = re.compile(r"^\s*#\s*Datatype:\s*(?P<datatype>\w{1,60})\.?\s*$")
 _VARIANT = re.compile(r"^\s*#\s*(?P<key>[A-Za-z][\w -]{0,40}?)\s*:\s*(?P<value>\S.{0,80}?)\.?\s*$")
-_COMMAND_BUFFERS = re.compile(r"(?:^|\s)(?P<send>[DHM])\s+(?P<to>[DHM])\s*$")
 
 TESTS = {"latency": "latency", "bandwidth": "bw", "bi-directional bandwidth": "bibw"}
 """Titles of two-sided point-to-point tests, and their names here."""
@@ -87,11 +91,10 @@ class OsuTable(Value, frozen=True):
     parameters: dict[str, str]
     """What names the operation besides the test."""
     version: str
-    send: str
-    """``H``, ``D`` or ``M``."""
-    to: str
-    assumed: str
-    """What was assumed about the buffers; empty if it is stated."""
+    buffers: Buffers
+    gpus: RankGpus
+    settings: tuple[str, ...] | None
+    """What else its command says; None without one."""
     rows: tuple[tuple[int, float], ...]
     """(bytes, value)"""
     failed: tuple[int, ...]
@@ -108,7 +111,7 @@ def read(text: str, where: str) -> list[ForeignFile]:
     """All tables as one run. A damaged table is listed among the paths without a counterpart.
     Raises `Malformed` if no table is good."""
     lines = [line[:MOST_COLUMNS] for line in text.splitlines()]
-    runs = text_runs(lines, TITLE, where, "# OSU MPI")
+    runs = text_runs(text, TITLE, where, "# OSU MPI", is_made_by)
     parts = [(run, first, last) for run in runs for first, last in _parts_of(lines, run)]
     tables, errors = parse_good(parts, lambda part: _table(lines, *part, where))
     unsupported = [each for table in tables for each in _unusable(table)]
@@ -137,27 +140,57 @@ def _table(lines: Sequence[str], run: TextRun, first: int, last: int, where: str
     title = _TITLE.match(lines[run.start])
     if title is None or (first > run.start + 1 and not _DATATYPE.match(lines[first])):
         raise Malformed("the title of the table is damaged", where=f"{where}:{first}")
-    test, reason = _test(title["library"], title["what"])
+    if run.is_mixed:
+        raise mixed(where, run, "two titles stand one below the other")
+    place, mpi = f"{where}:{run.start + 1}", title["library"]
+    test, reason = _test(mpi, title["what"])
     collective = COLLECTIVES.get(title["what"].lower())
-    ranks = 0
-    if collective is not None and _TWO_SIDED.fullmatch(title["library"]):
-        ranks = ranks_of(launched_by(lines, run.above, run.start))
-        reason = why_not(ranks)
+    if collective is not None and _TWO_SIDED.fullmatch(mpi):
+        reason = why_not(run)
         test = "" if reason else "collective"
-    send, to, assumed = _buffers(lines, run.start, run.end, title["library"])
+    buffers = Buffers("H", "H")
     if test == "collective":
-        send, to, assumed = _collective_buffers(lines, run.start, title["library"])
+        buffers = collective_buffers(mpi, run.command)
+    elif test:
+        own, above = lines[run.start + 1 : run.end], lines[run.above : run.start]
+        buffers = buffers_of(own, above, mpi, run, place)
     found = _Rows()
     if test:
         found.read(lines, first, last, where, UNITS[test])
+        if found.twice > 1:
+            raise mixed(where, run, f"{found.twice} sizes stand twice in the table")
         if not found.rows:
             raise found.error or truncated(where, run)
-    parameters = _parameters(lines[run.start + 1 : last], _command(lines, run.start))
+    if test in ("bw", "bibw"):
+        most = max(value for _, value in found.rows) / (2 if test == "bibw" else 1)
+        require_possible(buffers, mpi, most * 1e6, place)
+    parameters = _parameters(lines[run.start + 1 : last], run.command, place)
     if test == "collective" and not any(map(longest_column, lines[first:last])):
-        assumed = "; ".join(filter(None, (assumed, MEAN)))
-    return OsuTable(_name(lines[run.start]), test, reason, parameters, title["version"] or "",
-                    send, to, assumed, tuple(found.rows), tuple(found.failed), collective, ranks,
-                    tuple(found.damaged))  # fmt: skip
+        buffers = replace(buffers, note=MEAN)
+    gpus = rank_gpus(run.command)
+    return OsuTable(
+        title=_name(lines[run.start]),
+        test=test,
+        reason=reason,
+        parameters=parameters,
+        version=title["version"] or "",
+        buffers=buffers,
+        gpus=gpus,
+        settings=_settings(run, gpus, test),
+        rows=tuple(found.rows),
+        failed=tuple(found.failed),
+        collective=collective,
+        ranks=run.command.ranks if run.command else 0,
+        damaged=tuple(found.damaged),
+    )
+
+
+def _settings(run: TextRun, gpus: RankGpus, test: str) -> tuple[str, ...] | None:
+    """Those of its command that the series does not name: of GPUs, places do."""
+    if run.settings is None:
+        return None
+    named = f"{gpus.variable}=" if gpus.variable and test != "collective" else ""
+    return tuple(each for each in run.settings if not (named and each.startswith(named)))
 
 
 def _test(library: str, what: str) -> tuple[str, str]:
@@ -193,6 +226,8 @@ class _Rows:
         self.failed: list[int] = []
         """Sizes whose validation failed."""
         self.damaged: list[Unsupported] = []
+        self.twice = 0
+        """Sizes that stand twice."""
         self.error: Malformed | None = None
         """The first of the damaged ones."""
 
@@ -222,6 +257,7 @@ class _Rows:
                 raise Malformed(f"a message of {size} bytes", where=place)
             if len(row["value"].partition(".")[2]) < decimals:
                 raise Malformed("its figure has lost decimals: it is cut off", where=place)
+            self.twice += any(size == other for other, _ in self.rows[-1:])
             if self.rows and size <= self.rows[-1][0]:
                 raise Malformed("its size is not larger than that of the row above", where=place)
         except Malformed as error:
@@ -257,8 +293,9 @@ def _require_columns(columns: str, unit: str, where: str) -> None:
         raise Malformed(f"the column {clipped(columns, 60)!r} is not in {unit}", where=where)
 
 
-def _parameters(lines: Sequence[str], command: str) -> dict[str, str]:
-    """What names the operation besides the test: nothing if all is as the program's defaults."""
+def _parameters(lines: Sequence[str], command: CommandLine | None, where: str) -> dict[str, str]:
+    """What names the operation besides the test: nothing if all is as the program's defaults.
+    Raises `Malformed` if the table and its command name different datatypes."""
     found: dict[str, str] = {}
     comments = [line for line in lines if line.lstrip().startswith("#")]
     for line in comments:
@@ -267,8 +304,18 @@ def _parameters(lines: Sequence[str], command: str) -> dict[str, str]:
         elif (match := _VARIANT.match(line)) and not _BUFFERS.match(line):
             key = re.sub(r"[^a-z0-9]+", "-", match["key"].lower()).strip("-")
             found[key] = re.sub(r"[^a-zA-Z0-9_.-]+", "-", match["value"]).strip("-") or "given"
-    if match := _WINDOW.search(command):
-        found["window"] = match["window"]
+    window = command.value_of("-W", "--window-size") if command else ""
+    if re.fullmatch(r"[0-9]{1,9}", window):
+        found["window"] = window
+    datatype = command.value_of("-T", "--type").upper() if command else ""
+    if not re.fullmatch(r"MPI_\w{1,40}", datatype):
+        datatype = ""
+    if datatype and found.setdefault("datatype", datatype) != datatype:
+        raise Malformed(
+            f"the table is of {found['datatype']}, and its command of {datatype}: one of them is "
+            "not of this table",
+            where=where,
+        )
     if found.get("datatype") == DEFAULT_DATATYPE:
         del found["datatype"]
     if found.get("window") == DEFAULT_WINDOW:
@@ -276,52 +323,20 @@ def _parameters(lines: Sequence[str], command: str) -> dict[str, str]:
     return found
 
 
-def _command(lines: Sequence[str], start: int) -> str:
-    """What follows the program's name in the command line above a title; empty if none is there."""
-    for line in reversed(lines[max(0, start - 3) : start]):
-        if _TITLE.match(line):
-            break
-        if command := _COMMAND.search(line):
-            return command["rest"] or " "
-    return ""
-
-
-def _buffers(lines: Sequence[str], start: int, end: int, mpi: str) -> tuple[str, str, str]:
-    """The memories of the buffers: as the table says, else the command line above it, else the
-    title."""
-    for line in lines[start + 1 : end]:
-        if match := _BUFFERS.match(line):
-            return match["send"], match["to"], ""
-    if command := _command(lines, start):
-        found = _COMMAND_BUFFERS.search(command)
-        return (found["send"], found["to"], "") if found else ("H", "H", "")
-    if "-" in mpi:  # MPI-CUDA, MPI-ROCM: built for GPUs, and asked to use them
-        return (
-            "D",
-            "D",
-            ("the place of the buffers is unknown: GPUs are assumed, as the title suggests"),
-        )
-    return "H", "H", ""
-
-
-def _collective_buffers(lines: Sequence[str], start: int, mpi: str) -> tuple[str, str, str]:
-    """The memory of a collective, which is the same at each rank: as the command says, else the
-    title."""
-    if _MANAGED.search(_command(lines, start)):
-        return "M", "M", ""
-    return ("D", "D", "") if "-" in mpi else ("H", "H", "")
-
-
 RANKS = "numa:N and gpu:N are the host memory and the GPU of rank N; the file names no host"
+OF_RANKS = "gpu:{} and gpu:{} are the GPUs of ranks 0 and 1, as {} says; numa:N is of rank N"
 
 
 def _measured(table: OsuTable) -> Iterator[ForeignSeries]:
     if not table.test:
         return
     ends = [
-        Memory(KINDS[kind], Place("numa" if kind == "H" else "gpu", rank))
-        for rank, kind in enumerate((table.send, table.to))
+        Memory(KINDS[kind], Place("numa", rank) if kind == "H" else Place("gpu", gpu))
+        for rank, (kind, gpu) in enumerate(
+            zip((table.buffers.send, table.buffers.to), table.gpus.gpus, strict=True)
+        )
     ]
+    places = OF_RANKS.format(*table.gpus.gpus, table.gpus.variable)
     path = Path(ends[0], ends[1], "mpi")
     both = table.test == "bibw"
     parameters = {"test": table.test} | table.parameters
@@ -341,7 +356,11 @@ def _measured(table: OsuTable) -> Iterator[ForeignSeries]:
             workload=Workload((one, back) if both else (one,)),
             mode="host",
             samples=summary(seconds, () if both else (seconds,)),
-            notes=(RANKS, *([table.assumed] if table.assumed else [])),
+            notes=(
+                places if table.gpus.variable else RANKS,
+                *([table.buffers.note] if table.buffers.note else []),
+            ),
+            settings=table.settings,
         )
 
 
@@ -354,14 +373,15 @@ def _seconds(table: OsuTable, size: int, value: float) -> float:
 def _collective(
     table: OsuTable, what: OsuCollective, size: int, seconds: float, variant: str
 ) -> ForeignSeries:
-    kind = KINDS[table.send]
+    kind = KINDS[table.buffers.send]
     return ForeignSeries(
         name=f"{table.title}{variant}, {size}",
         family=table.title,
         workload=collective_workload(what, kind, table.ranks, size, table.parameters),
         mode="host",
         samples=summary(seconds, (seconds,)),
-        notes=(table.assumed,) if table.assumed else (),
+        notes=(table.buffers.note,) if table.buffers.note else (),
+        settings=table.settings,
     )
 
 

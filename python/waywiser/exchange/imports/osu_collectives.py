@@ -8,9 +8,10 @@ the tables have what each rank gives or takes, one part of as many as there are 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
+from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.text_runs import TextRun
 from waywiser.words import Memory, Path, Place, Transfer, Workload
 from waywiser.words.collective import COLLECTIVE
 from waywiser.words.memory import MOST_TOGETHER
@@ -36,50 +37,30 @@ COLLECTIVES = {
 }
 """By title."""
 
-NO_RANKS = (
+NO_COMMAND = (
     "the number of its ranks is unknown: keep the command (mpirun -n 8 osu_allreduce) above the "
     "table"
 )
 
 MEAN = "its times are means over the ranks: -f adds those of the slowest"
 
-LOOK_BACK = 8
-"""Lines above a title in which its command may stand."""
-
-_RANKS = re.compile(r"(?:^|\s)(?:-n|-np|--np|--ntasks)[ =]?(?P<count>[0-9]{1,6})(?=\s|$)")
-_NODES = re.compile(r"(?:^|\s)(?:-N|--nodes)[ =]?(?P<count>[0-9]{1,5})(?=\s|$)")
-_EACH = re.compile(r"(?:^|\s)--ntasks-per-node[ =](?P<count>[0-9]{1,5})(?=\s|$)")
 _LONGEST = re.compile(r"\bMax\s+Lat", re.IGNORECASE)
 _COLUMN = re.compile(r"[A-Z]\w*\s+Lat\w*\s*\(us\)", re.IGNORECASE)
 
 
-def launched_by(lines: Sequence[str], above: int, start: int) -> str:
-    """The command in front of the program's name that stands above a title, whole where it goes
-    over several lines; empty if none is there. ``above`` is where the run before begins."""
-    first = max(above, start - LOOK_BACK)
-    for n in range(start - 1, first - 1, -1):
-        command, program, _ = lines[n].partition("osu_")
-        if not program:
-            continue
-        while n > first and lines[n - 1].rstrip().endswith("\\"):
-            n -= 1
-            command = f"{lines[n].rstrip()[:-1]} {command}"
-        return command
-    return ""
-
-
-def ranks_of(command: str) -> int:
-    """The number of ranks that a command starts; 0 if it does not say."""
-    if found := _RANKS.search(command):
-        return int(found["count"])
-    nodes, each = _NODES.search(command), _EACH.search(command)
-    return int(nodes["count"]) * int(each["count"]) if nodes and each else 0
-
-
-def why_not(ranks: int) -> str:
-    """Why a collective of so many ranks is not imported; empty if it is."""
+def why_not(run: TextRun) -> str:
+    """Why the collective of a run is not imported; empty if it is."""
+    if run.command is None:
+        return (
+            f"the number of its ranks is unknown: {run.contested}" if run.contested else NO_COMMAND
+        )
+    ranks = run.command.ranks
     if not ranks:
-        return NO_RANKS
+        command = clipped(run.command.text, 120)
+        return (
+            f"the number of its ranks is unknown: its command, {command!r}, does not say it "
+            "(mpirun -n 8 would)"
+        )
     if not 2 <= ranks <= MOST_TOGETHER:
         return f"it has {ranks} ranks, which are not imported: 2 to {MOST_TOGETHER} are"
     return ""

@@ -20,10 +20,12 @@ from msgspec.structs import replace
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.errors import EmptyFile, ImportFailed, UnknownFormat
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.exchange.imports.half_series import joined
 from waywiser.exchange.imports.machine import machine_of, require_name
 from waywiser.exchange.imports.nearby import placed_local
 from waywiser.exchange.imports.plausible import with_warning
 from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.run_labels import with_labels
 from waywiser.exchange.imports.topology_check import BY_RANK, CONTRADICTS, UNCHECKED
 from waywiser.machine.assemble import machine_from
 from waywiser.machine.capture import load_capture
@@ -111,7 +113,11 @@ def import_files(
     )
     identities = {measured.workload.identity for _, measured, _ in blocks}
     failed = sum(measured.failure is not None for _, measured, _ in blocks)
-    noted = {(note, each.workload.identity) for _, each, _ in blocks for note in each.notes}
+    noted = {
+        (note, each.workload.identity)
+        for file, each, _ in blocks
+        for note in (*each.notes, *(file.found.notes if file.found else ()))
+    }
     notes = Counter(note for note, _ in sorted(noted))
     return Imported(
         described,
@@ -131,11 +137,18 @@ def _read_all(paths: Sequence[Path], format: str | None, topology: Path | None) 
     """All files, with the GPUs of the ``topology`` if there is one. Raises as `import_files`."""
     named = set(paths)
     files = _each_once([_read(path, format, path in named) for path in files_of(paths)])
+    files = _with_found(files, joined([each.found for each in files if each.found]))
     _require_results(files)
-    if topology is None:
-        return files
-    known = machine_from(load_capture(topology))
-    return [_local(each, known) for each in files]
+    if topology is not None:
+        known = machine_from(load_capture(topology))
+        files = [_local(each, known) for each in files]
+    return _with_found(files, with_labels([each.found for each in files if each.found]))
+
+
+def _with_found(files: Sequence[ReadFile], found: Sequence[ForeignFile]) -> list[ReadFile]:
+    """The files with what is found in those that were read, in their order."""
+    each_found = iter(found)
+    return [replace(each, found=next(each_found)) if each.found else each for each in files]
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
@@ -212,17 +225,18 @@ def _modified(path: Path) -> str:
 
 def _each_once(files: Sequence[Sequence[ReadFile]]) -> list[ReadFile]:
     """The runs of all files. A file that was copied, or named twice, is no second run: its blocks
-    would agree with themselves. Runs of one file may agree to the digit."""
+    would agree with themselves. Runs of one file may agree to the digit, and files without a
+    result may have other figures."""
     seen: dict[bytes, str] = {}
     kept: list[ReadFile] = []
     for runs in files:
-        found = [run.found for run in runs]
+        found = [run.found for run in runs if run.found and run.found.measured]
         digest = hashlib.sha256(msgspec.json.encode(found)).digest()
-        if digest in seen and any(found):
+        if found and digest in seen:
             skipped = f"it has the same content as {seen[digest]}"
             kept.append(replace(runs[0], found=None, skipped=skipped))
         else:
-            seen[digest] = runs[0].name
+            seen.setdefault(digest, runs[0].name)
             kept += runs
     return kept
 
@@ -264,13 +278,16 @@ MOST_NAMED = 8
 
 
 def _unsupported_paths(files: Sequence[ReadFile]) -> Iterator[Unsupported]:
+    """Each path once; those of a file without any result beside others have its name."""
     seen: dict[str, Unsupported] = {}
     for each in files:
         if each.found is None:
             yield Unsupported(each.name, each.skipped)
-        else:
-            for unsupported in each.found.unsupported_paths:
-                seen.setdefault(unsupported.path, unsupported)
+            continue
+        is_lost = len(files) > 1 and not each.found.measured
+        for unsupported in each.found.unsupported_paths:
+            path = f"{each.name}: {unsupported.path}" if is_lost else unsupported.path
+            seen.setdefault(path, replace(unsupported, path=path))
     yield from seen.values()
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from waywiser.exchange.imports.captured_text import decoded, plain_text
+from waywiser.exchange.imports.captured_text import decoded, without_escapes
 from waywiser.exchange.imports.errors import EmptyFile, ImportFailed, Malformed
 from waywiser.words.records import Unsupported
 from waywiser.words.regular_file import NotRegular, TooLarge, read_regular, why_not_read
@@ -42,7 +42,7 @@ _REMEDIES: dict[type[OSError], str] = {
 
 
 def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
-    """The text of the whole file, as `waywiser.exchange.imports.captured_text` makes it plain.
+    """The text of the whole file, without the colours of a terminal.
 
     Raises `EmptyFile`, and `ImportFailed` if it is not a regular file, cannot be read, is not
     text, or has more than ``limit`` bytes.
@@ -67,7 +67,7 @@ def read_text(path: Path, limit: int = LIMIT_BYTES) -> str:
         raise ImportFailed(
             "is a database", where=where, remedy="a profile needs no import: waywiser show reads it"
         )
-    return plain_text(decoded(data, where))
+    return without_escapes(decoded(data, where))
 
 
 def parse_json(text: str, where: str) -> Any:

@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.result_titles import TRANSFERBENCH
+from waywiser.exchange.imports.text_runs import TextRun, commands_of, of_format, text_runs
 from waywiser.exchange.imports.transferbench_csv import add_csv_row, columns_of, is_row, test_of
 from waywiser.exchange.imports.transferbench_matrix import Found, MatrixDevice, PresetSetup, pair_of
 from waywiser.exchange.imports.transferbench_presets import opens_section, read_sections
@@ -25,6 +28,7 @@ from waywiser.exchange.imports.transferbench_tests import (
     read_table,
     test_name,
 )
+from waywiser.exchange.imports.visible_gpus import with_settings
 from waywiser.words.records import Unsupported
 
 TITLE = re.compile(
@@ -58,13 +62,16 @@ def read(text: str, where: str) -> ForeignFile:
     measured: list[ForeignSeries] = []
     unsupported: dict[str, Unsupported] = {}
     runs: list[ToolRun] = []
-    for run, lines in _runs(_plain_lines(text)):
+    for run, lines, command in _runs(text, where):
         runs.append(run)
+        of_run: list[ForeignSeries] = []
         for found in _found(lines, run):
             if isinstance(found, ForeignSeries):
-                measured.append(found)
+                of_run.append(found)
             else:
                 unsupported.setdefault(found.path, found)
+        part = ForeignFile("transferbench", "TransferBench", measured=tuple(of_run))
+        measured += with_settings(part, command).measured
     if not measured and not unsupported:
         raise Malformed(
             "no result of TransferBench is in it: tests, and the tables of p2p, a2a, one2all, "
@@ -89,11 +96,22 @@ def _plain_lines(text: str) -> list[str]:
     return [line[:MOST_COLUMNS].rstrip() for line in text.splitlines()]
 
 
-def _runs(lines: Sequence[str]) -> Iterator[tuple[ToolRun, list[str]]]:
-    """Each run of the tool with its lines: settings are printed once at its start."""
-    starts = [n for n, line in enumerate(lines) if _VERSION.search(line)]
-    for start, end in zip([0, *starts], [*starts, len(lines)], strict=True):
-        part = list(lines[start:end])
+def _runs(text: str, where: str) -> Iterator[tuple[ToolRun, list[str], CommandLine | None]]:
+    """Each run of the tool with its lines and its command: settings are printed once at its
+    start."""
+    lines = _plain_lines(text)
+    titled: list[TextRun] = []
+    if any(map(TRANSFERBENCH.match, lines)):
+        whose = of_format("transferbench")
+        plain = "\n".join(lines)
+        titled = text_runs(plain, TRANSFERBENCH, where, "TransferBench v", whose)
+    first = titled[0].start if titled else len(lines)
+    shown = [] if titled else [
+        each.command for each in commands_of(text) if each.command.format == "transferbench"
+    ]  # fmt: skip
+    untitled = TextRun(0, 0, first, shown[0] if len(shown) == 1 else None)
+    for each in (untitled, *titled):
+        part = list(lines[each.start : each.end])
         settings: dict[str, str] = {}
         described: dict[str, str] = {}
         for line in part:
@@ -101,7 +119,7 @@ def _runs(lines: Sequence[str]) -> Iterator[tuple[ToolRun, list[str]]]:
                 settings[found[1]], described[found[1]] = found[2], found[3] or ""
         version = _VERSION.search(part[0]) if part else None
         if part:
-            yield ToolRun(version[1] if version else "", settings, described), part
+            yield ToolRun(version[1] if version else "", settings, described), part, each.command
 
 
 def _found(lines: Sequence[str], run: ToolRun) -> Iterator[Found]:

@@ -38,8 +38,13 @@ _TRANSFER = re.compile(
 _ITERATION = re.compile(rf"^\s*Iter\s+(?P<number>\d{{1,9}}){_CELL}{_FIGURES}")
 _EXECUTOR = re.compile(rf"^\s*Executor:[^|,]{{0,60}}?{_CELL}{_FIGURES}{_BYTES}")
 _TOTAL = re.compile(rf"^\s*Aggregate\b[^|,]{{0,40}}?\(CPU[^)]{{0,40}}\){_CELL}{_FIGURES}{_BYTES}")
-_ROW = re.compile(r"^\s*(?:Transfer\s+\d+\b(?!\s*:\s*$)|Executor:|Iter\s+\d+|Aggregate\b)")
-_LAST = re.compile(r"^\s*Aggregate\b")
+_SUMMED = r"(?:Average|Aggregate)\s+bandwidth\b"
+"""The last lines below the summary of a preset, which are of no test."""
+_ROW = re.compile(
+    r"^\s*(?:Transfer\s+\d+\b(?!\s*:\s*$)|Executor:|Iter\s+\d+"
+    rf"|(?!{_SUMMED})Aggregate\b)"
+)
+_LAST = re.compile(rf"^\s*(?!{_SUMMED})Aggregate\b")
 _ROUTE = re.compile(r"^[\w .\[\]:()*]*?->[\w .\[\]:()*]*?->\s*[A-Z0-9]+")
 
 MOST_TRANSFERS = 4096

@@ -1,0 +1,1 @@
+"""Command lines as captured texts show them: words, launchers, wrappers and programs."""

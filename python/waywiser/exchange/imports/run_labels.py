@@ -1,0 +1,83 @@
+"""Labels that keep runs with different settings apart.
+
+Blocks are runs with equal settings. If the runs of one curve differ in what their commands say, in
+one text or in several, each has a label with what is not common to all of them: as the parameter
+``run`` of its transfers. The runs that have no more than what is common to all have none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.words import Workload
+
+RUN = "run"
+"""The parameter with the label."""
+
+LONGEST = 120
+"""Characters of a label; a longer one ends in a digest of the whole."""
+
+UNKNOWN = "unknown"
+"""The label of runs whose command is not known, beside others whose command is."""
+
+NOTE = "runs of other settings are series of their own: run= says what differs"
+
+_REPLACED = str.maketrans({",": "+", ";": "+", "[": "(", "]": ")"})
+
+
+def with_labels(files: Sequence[ForeignFile]) -> list[ForeignFile]:
+    """The same with a label for each series of a curve whose runs differ in their settings."""
+    settings: dict[str, set[tuple[str, ...] | None]] = defaultdict(set)
+    for each in (each for file in files for each in file.measured):
+        settings[each.workload.curve].add(each.settings)
+    differ = {curve for curve, found in settings.items() if len(found) > 1}
+    if not differ:
+        return list(files)
+    common = {
+        curve: set.intersection(*(set(each) for each in settings[curve] if each is not None))
+        for curve in differ
+    }
+    return [
+        replace(file, measured=tuple(_labelled(each, common) for each in file.measured))
+        for file in files
+    ]
+
+
+def _labelled(series: ForeignSeries, common: dict[str, set[str]]) -> ForeignSeries:
+    curve = series.workload.curve
+    if curve not in common:
+        return series
+    label = UNKNOWN
+    if series.settings is not None:
+        label = label_of(each for each in series.settings if each not in common[curve])
+    if not label:
+        return series
+    return replace(series, workload=_with_run(series.workload, label)).noted(NOTE)
+
+
+def label_of(settings: Iterable[str]) -> str:
+    """Settings as one word that a parameter may have; empty for none."""
+    text = "&".join(settings).translate(_REPLACED)
+    text = re.sub(r"\s+", "_", text)
+    word = "".join(each if "!" <= each <= "~" else "?" for each in text)
+    if len(word) <= LONGEST and "?" not in word:
+        return word
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return f"{word[:LONGEST]}~{digest}"
+
+
+def _with_run(workload: Workload, label: str) -> Workload:
+    operation = workload.operation
+    if operation is not None:
+        changed = replace(operation, parameters={**operation.parameters, RUN: label})
+        return replace(workload, operation=changed)
+    transfers = tuple(
+        replace(each, parameters={**each.parameters, RUN: label}) for each in workload.transfers
+    )
+    return replace(workload, transfers=transfers)

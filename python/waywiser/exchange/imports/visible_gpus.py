@@ -1,0 +1,114 @@
+"""GPUs as a command numbers them: variables such as CUDA_VISIBLE_DEVICES choose and order them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from waywiser.exchange.imports.commands.command_line import CommandLine
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.words import Memory, Operation, Path, Place, Transfer, Value, Workload
+from waywiser.words.errors import WordError
+
+VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+
+
+class VisibleGpus(Value, frozen=True):
+    """The GPUs that a program sees, in its order, by the numbers of the machine."""
+
+    gpus: tuple[int, ...] = ()
+    """Empty if its command does not number them."""
+    variable: str = ""
+
+
+def visible_gpus(command: CommandLine | None) -> VisibleGpus:
+    """None for a command without such a variable, with several, and with names of GPUs."""
+    given = [name for name in VARIABLES if command and name in command.environment]
+    if command is None or len(given) != 1:
+        return VisibleGpus()
+    listed = command.environment[given[0]].split(",")
+    if not all(re.fullmatch(r"[0-9]{1,3}", each) for each in listed):
+        return VisibleGpus()
+    gpus = tuple(map(int, listed))
+    return VisibleGpus(gpus, given[0]) if len(set(gpus)) == len(gpus) else VisibleGpus()
+
+
+def renumbered(found: ForeignFile, visible: VisibleGpus) -> ForeignFile:
+    """The file with the machine's numbers of its GPUs. The same if it is of more than are
+    visible, as of several hosts."""
+    used = [gpu.index for gpu in found.gpus]
+    used += [place.index for each in found.measured for place in each.workload.named_places
+             if place.kind == "gpu"]  # fmt: skip
+    if not visible.gpus or max(used, default=0) >= len(visible.gpus):
+        return found
+    gpus = visible.gpus
+    note = f"gpu:N is the N of the machine, as {visible.variable} says"
+    return replace(
+        found,
+        gpus=tuple(replace(each, index=gpus[each.index]) for each in found.gpus),
+        measured=tuple(_series(each, gpus).noted(note) for each in found.measured),
+        halves=tuple(
+            replace(each, series=_series(each.series, gpus).noted(note)) for each in found.halves
+        ),
+    )
+
+
+def without_variable(settings: Sequence[str], visible: VisibleGpus) -> tuple[str, ...]:
+    """Settings but for the variable, if places name what it says."""
+    if not visible.gpus:
+        return tuple(settings)
+    return tuple(each for each in settings if not each.startswith(f"{visible.variable}="))
+
+
+def with_settings(found: ForeignFile, command: CommandLine | None) -> ForeignFile:
+    """The file with the settings of its command, and its GPUs as the machine numbers them."""
+    if command is None:
+        return found
+    visible = visible_gpus(command)
+    numbered = renumbered(found, visible)
+    settings = command.settings
+    if numbered is not found:
+        settings = without_variable(settings, visible)
+    measured = tuple(
+        replace(each, settings=tuple(sorted({*(each.settings or ()), *settings})))
+        for each in numbered.measured
+    )
+    return replace(numbered, measured=measured)
+
+
+def _series(series: ForeignSeries, gpus: Sequence[int]) -> ForeignSeries:
+    return replace(series, workload=_workload(series.workload, gpus))
+
+
+def _workload(workload: Workload, gpus: Sequence[int]) -> Workload:
+    if workload.operation is not None:
+        return replace(workload, operation=_operation(workload.operation, gpus))
+    return replace(workload, transfers=tuple(_transfer(each, gpus) for each in workload.transfers))
+
+
+def _operation(operation: Operation, gpus: Sequence[int]) -> Operation:
+    parameters = {key: _text(value, gpus) for key, value in operation.parameters.items()}
+    return replace(operation, place=_place(operation.place, gpus), parameters=parameters)
+
+
+def _text(value: str, gpus: Sequence[int]) -> str:
+    try:
+        return str(_place(Place.parse(value), gpus))
+    except WordError:
+        return value
+
+
+def _transfer(transfer: Transfer, gpus: Sequence[int]) -> Transfer:
+    source, to = (_memory(end, gpus) for end in transfer.path.ends)
+    return replace(transfer, path=Path(source, to, transfer.path.executor))
+
+
+def _memory(memory: Memory, gpus: Sequence[int]) -> Memory:
+    return replace(memory, place=_place(memory.place, gpus))
+
+
+def _place(place: Place, gpus: Sequence[int]) -> Place:
+    is_one = place.kind == "gpu" and not place.is_several and place.index < len(gpus)
+    return Place("gpu", gpus[place.index]) if is_one else place
