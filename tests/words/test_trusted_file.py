@@ -69,9 +69,7 @@ def test_what_others_may_write_to_is_not_read(file: Path, level: int, mode: int)
         changed.chmod(0o700)
 
 
-def test_a_group_of_this_user_alone_may_write(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_group_of_this_user_alone_may_write(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = os.stat(file).st_gid
     for each in (file, file.parent, file.parent.parent):
         each.chmod(0o775)

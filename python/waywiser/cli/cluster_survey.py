@@ -11,8 +11,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from waywiser.cli.cluster_progress import ClusterProgress
-from waywiser.cli.signals import stopped_by_signals
 from waywiser.cli.damaged_lines import say_damaged
+from waywiser.cli.signals import stopped_by_signals
 from waywiser.cli.streams import print_json, put_line, say
 from waywiser.cluster.hosts import groups_among
 from waywiser.cluster.node_agent import join_survey
