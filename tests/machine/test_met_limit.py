@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from waywiser.machine import met_limit as module
-from waywiser.machine.met_limit import limit_in, met_limit
+from waywiser.machine.met_limit import how_to_raise, limit_in, met_limit
 from waywiser.words import WaywiserError
 
 
@@ -81,3 +81,18 @@ def test_a_thread_of_python_that_cannot_start_is_recognised(
     with pytest.raises(RuntimeError) as caught:
         threading.Thread(target=print).start()
     assert met_limit(caught.value) is not None
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "expected"),
+    [
+        (10, resource.RLIM_INFINITY, "raise it, as by ulimit -f unlimited"),
+        (1024, 4096, "raise it, as by ulimit -f 4, its hard limit"),
+        (4096, 4096, "its hard limit is the same: "),
+    ],
+)
+def test_a_limit_is_raised_to_its_hard_limit_at_most(
+    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, expected: str
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda number: (soft, hard))
+    assert how_to_raise("-f", resource.RLIMIT_FSIZE, unit=1024).startswith(expected)

@@ -51,7 +51,7 @@ def test_a_limit_of_file_sizes_is_named_with_its_number(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert re.search(r"a\.wwp: ulimit -f bounds files to \d+ \w+ \(raise it", done.stdout)
+    assert re.search(r"a\.wwp: ulimit -f bounds files to \d+ \w+ \(\w+", done.stdout)
     assert "damaged" not in done.stdout
     assert list(tmp_path.iterdir()) == [path]
 

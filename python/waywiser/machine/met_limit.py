@@ -74,6 +74,20 @@ def limit_in(text: str) -> MetLimit | None:
     return None
 
 
+def how_to_raise(option: str, number: int, *, unit: int = 1, most: str = "unlimited") -> str:
+    """What raises a limit of this process: as far as its hard limit the user, beyond it another.
+    ``unit``: bytes that ``ulimit`` counts in; ``most``: what it takes without a hard limit."""
+    soft, hard = resource.getrlimit(number)
+    if hard == resource.RLIM_INFINITY:
+        return f"raise it, as by ulimit {option} {most}"
+    if hard > soft:
+        return f"raise it, as by ulimit {option} {hard // unit}, its hard limit"
+    return (
+        f"its hard limit is the same: start a shell without it, or have root raise it, as in "
+        f"/etc/security/limits.conf; ulimit -H{option[1:]} shows it"
+    )
+
+
 def address_space_left() -> int | None:
     """Bytes that this process may still map under ``ulimit -v`` and ``ulimit -d``; None without a
     limit."""
@@ -118,10 +132,10 @@ def _starts_process(error: OSError) -> bool:
 
 
 def _files() -> MetLimit:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = "" if hard == resource.RLIM_INFINITY else f", at most to {hard}"
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MetLimit(
-        f"too many open files: ulimit -n allows {soft}", f"raise it with ulimit -n{most}"
+        f"too many open files: ulimit -n allows {soft}",
+        how_to_raise("-n", resource.RLIMIT_NOFILE, most="1048576"),
     )
 
 
@@ -139,7 +153,7 @@ def _memory() -> MetLimit:
         if soft != resource.RLIM_INFINITY:
             return MetLimit(
                 f"memory is used up: ulimit {option} allows {format_bytes(soft >> 10 << 10)}",
-                f"raise it, as by ulimit {option} unlimited",
+                how_to_raise(option, number, unit=1024),
             )
     if _SYSTEM.text("/proc/sys/vm/overcommit_memory") == "2":
         return MetLimit(

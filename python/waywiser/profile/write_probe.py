@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from waywiser.machine.met_limit import how_to_raise
 from waywiser.words import format_bytes
 
 PROBE_BYTES = 8 * 2**20
@@ -86,7 +87,8 @@ def _too_large(path: Path) -> WriteObstacle:
     if soft != resource.RLIM_INFINITY:
         limit = format_bytes(soft)
         return WriteObstacle(
-            f"ulimit -f bounds files to {limit}", "raise it, as by ulimit -f unlimited"
+            f"ulimit -f bounds files to {limit}",
+            how_to_raise("-f", resource.RLIMIT_FSIZE, unit=1024),
         )
     size = format_bytes(_size(path) >> 10 << 10)
     return WriteObstacle(
