@@ -154,7 +154,7 @@ FAKE_UV = """#!/bin/sh
 [ ! -e "{folder}/fails" ] || exit 1
 echo "$@" >> "{folder}/calls"
 cat pyproject.toml >> "{folder}/projects"
-echo "numpy==9.9 ; sys_platform == 'linux' \\\\"
+echo "numpy==9.9 ; platform_python_implementation == 'CPython' and sys_platform == 'linux' \\\\"
 echo "    --hash=sha256:{digest}"
 """
 
