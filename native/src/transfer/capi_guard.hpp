@@ -68,7 +68,7 @@ void need_array(const Entry* given, std::size_t count, const char* argument, con
                 const char* pass) {
     if (count == 0) return;
     need_argument(given, argument, pass);
-    need_entries(given, count, sizeof(Entry), argument, counted);
+    need_entries(static_cast<const void*>(given), count, sizeof(Entry), argument, counted);
 }
 void need_context(const waywiser_context* context);
 void need_number(double timeout);
