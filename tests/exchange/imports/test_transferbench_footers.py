@@ -33,7 +33,6 @@ VERSION = "TransferBench v1.62.00\n"
         (VERSION + TEST + FOOTER, 1),
         (VERSION + SUMMARY + FOOTER, 1),
         (SUMMARY + FOOTER, 1),
-        (VERSION + TEST + SUMMARY + FOOTER, 1),
         (VERSION + SUMMARY + FOOTER + VERSION + TEST + FOOTER, 2),
         (VERSION + TEST.replace("Test 1:\n", "") + FOOTER.replace("Timed):", "Timed),"), 1),
     ],
