@@ -48,7 +48,16 @@ def test_no_word_above_makes_host_memory_of_a_gpu(line: str) -> None:
     assert "GPUs are assumed" in found.measured[0].notes[1]
 
 
-@pytest.mark.parametrize("line", ["=== osu_bw, H D ===", "*** H D, one node", "osu_bw (H->D)"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "=== osu_bw, H D ===",
+        "*** H D, one node",
+        "osu_bw (H->D)",
+        "## Host to device",
+        "H2D bandwidth",
+    ],
+)
 def test_a_heading_says_where_the_buffers_are(line: str) -> None:
     assert ends(osu(line)) == (HOST[0], GPU[1])
 
