@@ -1,6 +1,6 @@
 """Texts made from known values: no wrong value, no wrong blocks, and whole texts are read.
 
-``WAYWISER_MADE_TEXTS=10000`` tries more of them.
+``MADE_TEXTS=10000`` tries more of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.half_series import joined
 from waywiser.exchange.imports.run_labels import ASSUMED, with_labels
 
-COUNT = int(os.environ.get("WAYWISER_MADE_TEXTS", "160"))
+COUNT = int(os.environ.get("MADE_TEXTS", "160"))
 PARTS = 8
 
 
