@@ -163,3 +163,9 @@ def test_rows_of_the_next_tool_belong_to_it() -> None:
     text = nccl("all_reduce") + "# Avg bus bandwidth    : 22.1\n" + osu("=== osu", "MPI")
     for found in (read_nccl(text, "x"), read_osu(text, "x")):
         assert not [each for file in found for each in file.unsupported_paths]
+
+
+@pytest.mark.parametrize("text", ["# OSU results\n\nSee below.\n", "# OSU MPI on node7\n12 34\n"])
+def test_a_text_about_osu_is_no_damaged_table(text: str) -> None:
+    with pytest.raises(Malformed, match="has no table of its benchmarks"):
+        read_osu(text, "x")
