@@ -1,6 +1,6 @@
 """Damaged texts: a typed error of one line or figures of the text, and nothing else.
 
-``WAYWISER_MUTATIONS=20000`` tries more of them.
+``MUTATED_TEXTS=20000`` tries more of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from exchange.imports.test_made_texts import read
 from waywiser.exchange.imports.errors import ImportFailed
 from waywiser.exchange.imports.foreign_file import ForeignSeries
 
-COUNT = int(os.environ.get("WAYWISER_MUTATIONS", "240"))
+COUNT = int(os.environ.get("MUTATED_TEXTS", "240"))
 PARTS = 8
 DATA = Path(__file__).parent / "data"
 FILES = [

@@ -8,6 +8,7 @@ import pytest
 
 from exchange.imports.test_made_texts import read
 from exchange.imports.test_nccl_text import as_text
+from waywiser.exchange.imports.profiles import import_files
 from waywiser.exchange.imports.run_labels import LONGEST, label_of
 from waywiser.words import Workload
 
@@ -93,3 +94,16 @@ def test_runs_of_several_hosts_in_one_text_are_no_blocks(tmp_path: Path) -> None
     found = {str(each.workload) for file in read(path) for each in file.measured}
     assert len(found) == 4
     assert sum("run=host=node4" in each for each in found) == 2
+
+
+@pytest.mark.parametrize("title", ["MPI Allgather", "MPI Reduce", "MPI-CUDA Allreduce"])
+def test_files_of_which_nothing_is_read_are_not_the_same(title: str, tmp_path: Path) -> None:
+    for n, name in enumerate(("a.out", "b.txt", "c.log"), 1):
+        table = f"# OSU {title} Latency Test v7.4\n# Size  Avg Latency(us)\n8  {n}.00\n"
+        (tmp_path / name).write_text(table)
+    (tmp_path / "d.out").write_text(TABLE.format("MPI", 7.0))
+    found = import_files([tmp_path], tmp_path / "a.wwp")
+    assert [each.path.partition(":")[0] for each in found.unsupported_paths] == [
+        "a.out", "b.txt", "c.log"
+    ]  # fmt: skip
+    assert all("number of its ranks" in each.reason for each in found.unsupported_paths)

@@ -48,7 +48,16 @@ def test_no_word_above_makes_host_memory_of_a_gpu(line: str) -> None:
     assert "GPUs are assumed" in found.measured[0].notes[1]
 
 
-@pytest.mark.parametrize("line", ["=== osu_bw, H D ===", "*** H D, one node", "osu_bw (H->D)"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "=== osu_bw, H D ===",
+        "*** H D, one node",
+        "osu_bw (H->D)",
+        "## Host to device",
+        "H2D bandwidth",
+    ],
+)
 def test_a_heading_says_where_the_buffers_are(line: str) -> None:
     assert ends(osu(line)) == (HOST[0], GPU[1])
 
@@ -154,3 +163,9 @@ def test_rows_of_the_next_tool_belong_to_it() -> None:
     text = nccl("all_reduce") + "# Avg bus bandwidth    : 22.1\n" + osu("=== osu", "MPI")
     for found in (read_nccl(text, "x"), read_osu(text, "x")):
         assert not [each for file in found for each in file.unsupported_paths]
+
+
+@pytest.mark.parametrize("text", ["# OSU results\n\nSee below.\n", "# OSU MPI on node7\n12 34\n"])
+def test_a_text_about_osu_is_no_damaged_table(text: str) -> None:
+    with pytest.raises(Malformed, match="has no table of its benchmarks"):
+        read_osu(text, "x")

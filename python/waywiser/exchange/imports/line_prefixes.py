@@ -201,7 +201,7 @@ def _without(lines: Sequence[str], shape: _Shape, titles: set[int]) -> list[Capt
         others = _rows_of_others(text, joined)
         own = "\n".join("" if n in others else line for n, (_, line) in enumerate(joined))
         if others:
-            note += f"; {len(others)} rows of sources without a title are not read"
+            note += f"; {len(others)} rows of sources without a title were skipped"
         return [CapturedText(own, "", (note,))]
     names = {key: "/".join(key) for key in sources}
     listed = ", ".join(list(names.values())[:4]) + (" …" if len(names) > 4 else "")

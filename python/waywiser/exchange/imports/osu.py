@@ -112,6 +112,12 @@ def read(text: str, where: str) -> list[ForeignFile]:
     Raises `Malformed` if no table is good."""
     lines = [line[:MOST_COLUMNS] for line in text.splitlines()]
     runs = text_runs(text, TITLE, where, "# OSU MPI", is_made_by)
+    if not any(_TITLE.match(line) or _HEADER.match(line) for line in lines):
+        raise Malformed(
+            "names OSU and has no table of its benchmarks",
+            where=where,
+            remedy="name the output of a benchmark",
+        )
     parts = [(run, first, last) for run in runs for first, last in _parts_of(lines, run)]
     tables, errors = parse_good(parts, lambda part: _table(lines, *part, where))
     unsupported = [each for table in tables for each in _unusable(table)]

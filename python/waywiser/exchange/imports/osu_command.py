@@ -24,6 +24,10 @@ _BUFFERS = re.compile(
 )
 _PAIR = re.compile(r"(?<![\w-])(?P<send>[DHM])(?:[\s,/]+|\s*-+>\s*|2)(?P<to>[DHM])(?![\w-])")
 
+_PAIR_IN_WORDS = re.compile(
+    r"\b(?P<send>host|device|managed)[ -]to[ -](?P<to>host|device|managed)\b", re.IGNORECASE
+)
+
 PROGRAMS = {
     "latency": "osu_latency",
     "bandwidth": "osu_bw",
@@ -120,9 +124,10 @@ def _of_heading(above: Sequence[str]) -> Buffers | None:
     """What a line above says that is no command: ``--- osu_latency (D D) ---``."""
     near = [line for line in above if line.strip()][-LINES_ABOVE:]
     for line in reversed(near):
-        if (found := _PAIR.search(line)) and not shown_commands([line]):
+        found = _PAIR.search(line) or _PAIR_IN_WORDS.search(line)
+        if found and not shown_commands([line]):
             note = f"where its buffers are is taken from the line {clipped(line, 60)!r}"
-            return Buffers(found["send"], found["to"], note)
+            return Buffers(found["send"][0].upper(), found["to"][0].upper(), note)
     return None
 
 

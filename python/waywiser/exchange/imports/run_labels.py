@@ -23,8 +23,11 @@ RUN = "run"
 LONGEST = 120
 """Characters of a label; a longer one ends in a digest of the whole."""
 
+ASSUMED = "the command of this run is not in the file: it is assumed to have no settings, as others"
+"""The note of a run whose command is not known, beside runs whose commands have no settings."""
+
 UNKNOWN = "unknown"
-"""The label of runs whose command is not known, beside others whose command is."""
+"""The label of runs whose command is not known, beside runs with settings."""
 
 NOTE = "runs of other settings are series of their own: run= says what differs"
 
@@ -43,19 +46,22 @@ def with_labels(files: Sequence[ForeignFile]) -> list[ForeignFile]:
         curve: set.intersection(*(set(each) for each in settings[curve] if each is not None))
         for curve in differ
     }
-    return [
-        replace(file, measured=tuple(_labelled(each, common) for each in file.measured))
-        for file in files
-    ]
+
+    def labelled(series: ForeignSeries) -> ForeignSeries:
+        curve = series.workload.curve
+        return _labelled(series, settings[curve], common[curve]) if curve in differ else series
+
+    return [replace(each, measured=tuple(map(labelled, each.measured))) for each in files]
 
 
-def _labelled(series: ForeignSeries, common: dict[str, set[str]]) -> ForeignSeries:
-    curve = series.workload.curve
-    if curve not in common:
-        return series
+def _labelled(
+    series: ForeignSeries, settings: set[tuple[str, ...] | None], common: set[str]
+) -> ForeignSeries:
+    if not any(settings):
+        return series.noted(ASSUMED) if series.settings is None else series
     label = UNKNOWN
     if series.settings is not None:
-        label = label_of(each for each in series.settings if each not in common[curve])
+        label = label_of(each for each in series.settings if each not in common)
     if not label:
         return series
     return replace(series, workload=_with_run(series.workload, label)).noted(NOTE)

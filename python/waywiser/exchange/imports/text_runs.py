@@ -8,6 +8,7 @@ has. If commands are listed and not seen to run, as those of a script, and diffe
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -62,10 +63,17 @@ def text_runs(
     shown = _commands(text)
     found: list[TextRun] = []
     above = 0
-    for start, following in pairwise([*starts, len(lines)]):
-        end = _end(lines, start, following, shown)
-        command, contested = _command(lines, above, start, shown, matches, found)
-        is_mixed = _is_mixed(lines, starts, start)
+    places = [each.start for each in shown]
+    for at, (start, following) in enumerate(pairwise([*starts, len(lines)])):
+        next_command = bisect_right(places, start)
+        last = min([following, *places[next_command : next_command + 1]])
+        end = _end(lines, start, last)
+        first = bisect_left(places, above)
+        command, contested = _command(
+            lines, (above, start), shown[max(0, next_command - MOST_LISTED) : next_command],
+            max(0, next_command - max(first, next_command - MOST_LISTED)), matches, found,
+        )  # fmt: skip
+        is_mixed = _is_mixed(lines, starts[max(0, at - 1) : at + 2])
         found.append(TextRun(above, start, end, command, contested, is_mixed))
         above = next((n + 1 for n in range(end - 1, start, -1) if _ROW.match(lines[n])), start + 1)
     return found
@@ -85,11 +93,13 @@ def commands_of(text: str) -> tuple[ShownCommand, ...]:
     return _commands(text)
 
 
-def _end(lines: Sequence[str], start: int, following: int, shown: Sequence[ShownCommand]) -> int:
-    """Where a run ends: before the next command, and before the title of another tool."""
+MOST_LISTED = 1_000
+"""Commands above a title among which that of the run is looked for."""
+
+
+def _end(lines: Sequence[str], start: int, last: int) -> int:
+    """Where a run ends: before the title of another tool and a typed command, and at ``last``."""
     own = tool_of(lines[start])
-    command = next((each.start for each in shown if each.start > start), following)
-    last = min(command, following)
     for n in range(start + 1, last):
         if _TYPED.match(lines[n]):
             return n
@@ -113,19 +123,21 @@ _HEAD = re.compile(r"#\s*(?:Collective test starting|(?:nccl|rccl)-tests version
 
 def _command(
     lines: Sequence[str],
-    above: int,
-    start: int,
+    span: tuple[int, int],
     shown: Sequence[ShownCommand],
+    count: int,
     matches: Matches,
     before: Sequence[TextRun],
 ) -> tuple[CommandLine | None, str]:
-    """(the command of the run whose title stands at ``start``, why there is none)."""
-    here = [each for each in shown if above <= each.start and each.end <= start]
+    """(the command of the run whose title stands at the end of ``span``, why there is none);
+    ``shown`` are those above it, of which the last ``count`` are after the run before."""
+    above, start = span
+    here = [each for each in shown[len(shown) - count :] if each.end <= start]
     own = [each for each in here if matches(each.command, lines[start])]
     if not own and before and not here and _follows(lines, start, before[-1]):
         return before[-1].command, before[-1].contested
     if not own:
-        taken = {id(each.command) for each in before}
+        taken = {id(each.command) for each in before[-MOST_LISTED:]}
         own = [
             each
             for each in shown
@@ -172,11 +184,9 @@ def _follows(lines: Sequence[str], start: int, before: TextRun) -> bool:
     return n > before.start and (last[:1].isdigit() or last.startswith("#"))
 
 
-def _is_mixed(lines: Sequence[str], starts: Sequence[int], start: int) -> bool:
-    """Whether only blank lines are between its title and the next one, or the one before."""
-    at = starts.index(start)
-    pairs = pairwise(starts[max(0, at - 1) : at + 2])
-    return any(not any(map(str.strip, lines[one + 1 : other])) for one, other in pairs)
+def _is_mixed(lines: Sequence[str], starts: Sequence[int]) -> bool:
+    """Whether only blank lines are between two titles."""
+    return any(not any(map(str.strip, lines[one + 1 : other])) for one, other in pairwise(starts))
 
 
 def mixed(where: str, run: TextRun, what: str) -> Malformed:

@@ -47,7 +47,8 @@ def add_csv_row(table: TestTable, line: str, columns: Sequence[str]) -> bool:
     row = dict(zip(columns, cells, strict=False))
     figures = (row["BW(GB/s)"], row["Time(ms)"])
     numbers = all(re.fullmatch(NUMBER, figure) for figure in figures)
-    if not numbers or not re.fullmatch(r"\d{1,18}", row["NumBytes"]):
+    is_counted = re.fullmatch(r"[0-9]{1,6}|ALL", row["Transfer#"])
+    if not (numbers and is_counted and re.fullmatch(r"[0-9]{1,18}", row["NumBytes"])):
         table.damaged(f"a line of it is damaged: {clipped(line, 60)}")
         return False
     size = int(row["NumBytes"])

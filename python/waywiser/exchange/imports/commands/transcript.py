@@ -35,7 +35,12 @@ _SHELL_STATE = re.compile(
     r"(?:export|unset|setenv|module|ml|source|\.)\s+\S|[A-Za-z_]\w*=\S*\s*(?:$|;|[A-Za-z_]\w*=)"
 )
 """Lines that change what later commands are given."""
-_CANDIDATE = re.compile(rf"{MENTIONS.pattern}|\b(?:unset|setenv|module|ml|source)\b|=|^\S+\s\.\s")
+_CHANGES = re.compile(
+    r"\s*(?:\[[^\]\n]{1,80}\]:?\s*|[0-9T:.,-]{8,32}Z?\s+|[\w.-]{1,60}:\s+){0,4}"
+    rf"(?:\+{{1,4}}\s+|[^\s=]{{0,80}}(?:\s[^\s=]{{1,60}})?\s?{_MARK}\s+)?"
+    r"(?:(?:export|unset|setenv|module|ml|source|\.)\s+\S|[A-Za-z_]\w*=\S*\s*(?:$|;|[A-Za-z_]\w*=))"
+)
+"""A line that may change what later commands are given."""
 _CONTINUED = re.compile(r"\\\s*$")
 _LOOP = re.compile(r"^\s*(?:for|while|until|watch|seq|xargs)\b")
 
@@ -133,7 +138,7 @@ def _shown(lines: Sequence[str], state: _ShellState) -> Iterator[ShownCommand]:
     for n, line in enumerate(lines):
         if n < end or len(line) > MOST_TEXT or _STARTING.search(line):
             continue
-        if not (_CANDIDATE.search(line) or _CONTINUED.search(line)):
+        if not (MENTIONS.search(line) or _CHANGES.match(line) or line.rstrip()[-1:] == "\\"):
             continue
         text, after = _joined(lines, n)
         found = _read(text, state)
