@@ -25,7 +25,7 @@ from waywiser.exchange.imports import (
     transferbench,
 )
 from waywiser.exchange.imports.commands.command_line import CommandLine
-from waywiser.exchange.imports.errors import ImportFailed, Malformed, UnknownFormat
+from waywiser.exchange.imports.errors import ImportFailed, Malformed, NoTable, UnknownFormat
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
     ForeignSeries,
@@ -223,8 +223,8 @@ def _damaged(error: Malformed, where: str) -> Unsupported:
 
 
 def _nothing(text: str, where: str, errors: Sequence[Malformed]) -> ImportFailed:
-    """Why nothing was found. What looks like a title in a text without a row of figures is none."""
-    if errors and "title" in errors[0].what and not any(map(_has_figures, text.splitlines())):
+    """Why nothing was found. A text without a row of figures only mentions a tool."""
+    if errors and isinstance(errors[0], NoTable) and not any(map(_has_figures, text.splitlines())):
         remedy = "name the file that the benchmark wrote"
         return UnknownFormat("has no row of figures, and no result", where=where, remedy=remedy)
     return errors[0] if errors else _unknown(text, where)

@@ -17,5 +17,9 @@ class Malformed(ImportFailed):
     """A file of a known format that breaks its rules: where, what was expected."""
 
 
+class NoTable(Malformed):
+    """A text that names a benchmark and has no table of it."""
+
+
 class UnknownFormat(ImportFailed):
     """A file that is of none of the formats."""

@@ -24,7 +24,7 @@ from itertools import chain, pairwise
 from msgspec.structs import replace
 
 from waywiser.exchange.imports.commands.command_line import CommandLine
-from waywiser.exchange.imports.errors import Malformed
+from waywiser.exchange.imports.errors import Malformed, NoTable
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.osu_collectives import (
     COLLECTIVES,
@@ -113,7 +113,7 @@ def read(text: str, where: str) -> list[ForeignFile]:
     lines = [line[:MOST_COLUMNS] for line in text.splitlines()]
     runs = text_runs(text, TITLE, where, "# OSU MPI", is_made_by)
     if not any(_TITLE.match(line) or _HEADER.match(line) for line in lines):
-        raise Malformed(
+        raise NoTable(
             "names OSU and has no table of its benchmarks",
             where=where,
             remedy="name the output of a benchmark",
@@ -145,7 +145,7 @@ def _table(lines: Sequence[str], run: TextRun, first: int, last: int, where: str
     for a table of a test that is read without a header or a row, or with a line that is no row."""
     title = _TITLE.match(lines[run.start])
     if title is None or (first > run.start + 1 and not _DATATYPE.match(lines[first])):
-        raise Malformed("the title of the table is damaged", where=f"{where}:{first}")
+        raise NoTable("the title of the table is damaged", where=f"{where}:{first}")
     if run.is_mixed:
         raise mixed(where, run, "two titles stand one below the other")
     place, mpi = f"{where}:{run.start + 1}", title["library"]

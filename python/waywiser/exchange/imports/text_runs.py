@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.commands.transcript import ShownCommand, shown_commands
-from waywiser.exchange.imports.errors import Malformed
+from waywiser.exchange.imports.errors import Malformed, NoTable
 from waywiser.exchange.imports.reading import clipped
 from waywiser.exchange.imports.result_titles import tool_of
 
@@ -55,11 +55,11 @@ def of_format(format: str) -> Matches:
 def text_runs(
     text: str, title: re.Pattern[str], where: str, words: str, matches: Matches
 ) -> list[TextRun]:
-    """Every run of a text. Raises `Malformed` without a title, which begins with ``words``."""
+    """Every run of a text. Raises `NoTable` without a title, which begins with ``words``."""
     lines = text.splitlines()
     starts = [n for n, line in enumerate(lines) if title.match(line)]
     if not starts:
-        raise Malformed(f"no title that begins with {words}", where=where)
+        raise NoTable(f"no title that begins with {words}", where=where)
     shown = _commands(text)
     found: list[TextRun] = []
     above = 0
