@@ -6,8 +6,6 @@ header of the database in it states is an error, so that a small file cannot fil
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import os
 import zlib
 from collections.abc import Callable
@@ -26,6 +24,9 @@ MOST_DICTIONARY_BYTES = 2**28
 """Memory that unpacking xz takes at most; of a file that ``xz -9`` made it is a quarter."""
 
 _CHUNK_BYTES = 2**18
+
+_LIBRARY_ERRORS = ("LZMAError", "ZstdError")
+"""Errors of modules that not every Python has."""
 
 
 class _Zlib:
@@ -59,24 +60,26 @@ class _Packing(NamedTuple):
     """None if Waywiser does not unpack it."""
 
 
-def _zstd() -> Callable[[], Any] | None:
-    """That of the standard library, which has it from Python 3.14 on."""
+def _of_library(
+    module: str, name: str, *arguments: Any, **options: Any
+) -> Callable[[], Any] | None:
+    """A decompressor of the standard library; None if this Python was built without it."""
     try:
-        found: Callable[[], Any] = import_module("compression.zstd").ZstdDecompressor
+        found: Callable[..., Any] = getattr(import_module(module), name)
     except ImportError:
         return None
-    return found
+    return partial(found, *arguments, **options)
 
 
 _PACKINGS = (
     _Packing(
         b"\xfd7zXZ\0",
         "xz -dk",
-        partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=MOST_DICTIONARY_BYTES),
+        _of_library("lzma", "LZMADecompressor", memlimit=MOST_DICTIONARY_BYTES),
     ),
     _Packing(b"\x1f\x8b", "gunzip -k", _Zlib),
-    _Packing(b"BZh", "bunzip2 -k", bz2.BZ2Decompressor),
-    _Packing(b"\x28\xb5\x2f\xfd", "zstd -dk", _zstd()),
+    _Packing(b"BZh", "bunzip2 -k", _of_library("bz2", "BZ2Decompressor")),
+    _Packing(b"\x28\xb5\x2f\xfd", "zstd -dk", _of_library("compression.zstd", "ZstdDecompressor")),
     _Packing(b"\x04\x22\x4d\x18", "lz4 -d"),
     _Packing(b"PK\x03\x04", "unzip"),
     _Packing(b"7z\xbc\xaf\x27\x1c", "7z x"),
@@ -147,12 +150,16 @@ def _unpacked(path: Path, most: int) -> bytearray:
                         raise _damaged(path, "it is truncated")
                 found += decompressor.decompress(data, most - len(found))
                 data = b""
-        except (lzma.LZMAError, zlib.error, ValueError, EOFError) as error:
+        except (zlib.error, ValueError, EOFError) as error:
             raise _damaged(path, str(error)) from error
         except OSError as error:
             if error.errno is not None:
                 raise
             raise _damaged(path, str(error)) from error  # of bz2
+        except Exception as error:
+            if type(error).__name__ not in _LIBRARY_ERRORS:
+                raise
+            raise _damaged(path, str(error)) from error
     return found
 
 

@@ -6,17 +6,19 @@ without locks, and also when a killed survey left its half-made commit beside th
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
 from waywiser.files.file_locks import has_range_locks
 from waywiser.profile.compressed import is_compressed, unpacked
-from waywiser.profile.errors import NotReadable, NotWritable
-from waywiser.profile.header import database_bytes, stated_bytes
+from waywiser.profile.errors import MissingProfile, NotReadable, NotWritable
+from waywiser.profile.header import stated_bytes
 from waywiser.profile.known_statements import unknown_entry, unreadable_table
 from waywiser.profile.quiet_copy import copy_quietly, not_copied
 from waywiser.profile.sqlite_errors import damaged, explained, is_busy, is_final, no_locks
@@ -64,7 +66,7 @@ def open_read_only(path: Path) -> Opened:
     """A checked connection that cannot write. Raises every `ProfileError` of a bad file."""
     stated_bytes(path)
     _require_regular_journal(path)
-    with explained(path):
+    with _present(path), explained(path):
         opened = _connect_read_only(path)
         try:
             _check(opened.connection, path)
@@ -79,12 +81,12 @@ def open_snapshot(path: Path) -> Opened:
     a reader of thousands of small files. Each row is checked when it is read, as always."""
     stated = stated_bytes(path)
     _require_regular_journal(path)
-    with explained(path):
+    with _present(path), explained(path):
         opened = _connect_read_only(path)
         try:
             opened.connection.execute("BEGIN")
             _require_columns(opened.connection, path)
-            if database_bytes(path) < stated:
+            if _present_bytes(opened.connection, path) < stated:
                 raise damaged(path, "truncated")
         except BaseException:
             opened.close()
@@ -97,14 +99,15 @@ def open_writable(path: Path) -> sqlite3.Connection:
     `NotWritable` for tables that Waywiser did not make: what is in them may run when a row is
     written, or when the file is checked."""
     stated_bytes(path)
-    if is_compressed(path):
-        raise NotWritable(
-            "is compressed, and not written to", where=str(path), remedy="unpack it first"
-        )
-    _require_regular_journal(path)
-    if not has_locks(path):
-        raise no_locks(path)
-    with explained(path):
+    with _present(path):
+        if is_compressed(path):
+            raise NotWritable(
+                "is compressed, and not written to", where=str(path), remedy="unpack it first"
+            )
+        _require_regular_journal(path)
+        if not has_locks(path):
+            raise no_locks(path)
+    with _present(path), explained(path):
         connection = _connect(path, "mode=rw")
         try:
             _require_known(connection, path)
@@ -113,6 +116,26 @@ def open_writable(path: Path) -> sqlite3.Connection:
             raise
         _check(connection, path, "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON")
         return connection
+
+
+@contextmanager
+def _present(path: Path) -> Iterator[None]:
+    """Names a file that has gone, or cannot be read any more, since its first bytes were read. A
+    limit of this process is met at the edge (`waywiser.machine.met_limit`)."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise MissingProfile(
+            "there is no such file any more",
+            where=str(path),
+            remedy="another program has removed or renamed it",
+        ) from error
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            raise
+        raise NotReadable(
+            why_not_read(error), where=str(path), remedy="see that its file system is there"
+        ) from error
 
 
 def _connect(path: Path, options: str) -> sqlite3.Connection:
@@ -268,7 +291,7 @@ def _require_whole(connection: sqlite3.Connection, path: Path) -> None:
     _require_columns(connection, path)
     if _bytes_missing(connection, path):
         raise damaged(path, "truncated")
-    if database_bytes(path) <= CHECKED_BYTES:
+    if _present_bytes(connection, path) <= CHECKED_BYTES:
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise damaged(path, verdict)
@@ -298,8 +321,19 @@ def _bytes_missing(connection: sqlite3.Connection, path: Path) -> bool:
     transaction, since another process may be committing."""
     connection.execute("BEGIN")
     try:
-        (pages,) = connection.execute("SELECT page_count FROM pragma_page_count").fetchone()
-        (page_bytes,) = connection.execute("SELECT page_size FROM pragma_page_size").fetchone()
-        return database_bytes(path) < int(pages) * int(page_bytes)
+        return _present_bytes(connection, path) < _page_bytes(connection)
     finally:
         connection.execute("COMMIT")
+
+
+def _present_bytes(connection: sqlite3.Connection, path: Path) -> int:
+    """The size of a file that SQLite has open; of a compressed one that of the database in it.
+    Opens no file: closing one would give back SQLite's locks of it in this process."""
+    query = "SELECT file LIKE '/%' FROM pragma_database_list WHERE name = 'main'"
+    is_on_disk = bool(connection.execute(query).fetchone()[0])
+    return path.stat().st_size if is_on_disk else _page_bytes(connection)
+
+
+def _page_bytes(connection: sqlite3.Connection) -> int:
+    query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+    return int(connection.execute(query).fetchone()[0])
