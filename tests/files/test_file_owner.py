@@ -73,8 +73,15 @@ def test_another_process_of_the_same_number_is_another_owner() -> None:
 
 def test_a_process_of_another_host_is_never_known_to_have_ended() -> None:
     own = Owner.of_this_process()
-    for other in (own, own._replace(boot="0" * 8), own._replace(process=2**22 + 1)):
-        assert other._replace(host="0" * 10).has_ended() is False
+    for other in (own, own._replace(started=1), own._replace(process=2**22 + 1)):
+        assert other._replace(host="0" * 10, boot="0" * 8).has_ended() is False
+
+
+def test_another_name_of_this_host_is_known_by_its_boot() -> None:
+    renamed = Owner.of_this_process()._replace(host="0" * 10)
+    assert renamed.has_ended() is False
+    assert renamed._replace(process=2**22 + 1).has_ended() is True
+    assert renamed._replace(namespaces="0" * 6).has_ended() is None, "of a container"
 
 
 def test_a_process_of_another_boot_has_ended_only_if_the_host_is_surely_this_one(

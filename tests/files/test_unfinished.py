@@ -56,7 +56,7 @@ def test_what_ended_processes_have_left_goes_and_nothing_else(tmp_path: Path) ->
             unfinished_name(".a-"),
             f".b-{ended()}",
             f".a-{ended()}x",
-            f".a-{ended(host='0' * 10)}",
+            f".a-{ended(host='0' * 10, boot='0' * 8)}",
             ".a-12345-01234567",
             ".a-",
             "file",
@@ -124,7 +124,7 @@ def test_file_systems_without_locks(tmp_path: Path, preloaded: Path, number: int
         made = Path(process.stdout.readline().strip())
         assert output_of(run_program(REMOVED, folder, more=more)) == "1", "it lives"
         process.kill()
-    other_host = made.with_name(f".a-{ended(host='0' * 10)}")
+    other_host = made.with_name(f".a-{ended(host='0' * 10, boot='0' * 8)}")
     other_container = made.with_name(f".a-{ended(namespaces='0' * 6)}")
     for each in (other_host, other_container):
         each.touch()

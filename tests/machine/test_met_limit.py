@@ -26,7 +26,7 @@ def of(number: int) -> OSError:
         (MemoryError("std::bad_alloc"), "memory is used up"),
         (RuntimeError("can't start new thread"), "a thread or process cannot be started"),
         (RuntimeError("Resource temporarily unavailable"), "raise the limit of processes"),
-        (ImportError("x.so: failed to map segment from shared object"), "memory is used up"),
+        (ImportError("x.so: failed to map it: Cannot allocate memory"), "memory is used up"),
     ],
 )
 def test_a_limit_is_named_with_a_remedy_also_if_it_was_wrapped(error: Exception, says: str) -> None:
@@ -45,6 +45,7 @@ def test_a_limit_is_named_with_a_remedy_also_if_it_was_wrapped(error: Exception,
     [
         of(errno.EAGAIN),  # a lock that another has, or a pipe that is full
         of(errno.ENOENT),
+        ImportError("x.so: failed to map segment from shared object: Operation not permitted"),
         WaywiserError("odd"),
         RuntimeError("odd"),
         ImportError("No module named 'x'"),

@@ -100,7 +100,11 @@ def test_a_group_is_of_one_user_by_its_name_and_members(
     user = pwd.struct_passwd(("ann", "x", os.geteuid(), primary, "", "/", "/bin/sh"))
     monkeypatch.setattr(grp, "getgrgid", lambda number: group)
     monkeypatch.setattr(pwd, "getpwuid", lambda number: user)
+    monkeypatch.setattr(pwd, "getpwall", lambda: [user])
     assert trusted_file._is_own_group(7) == expected
+    other = pwd.struct_passwd(("eve", "x", 99, 7, "", "/", "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwall", lambda: [user, other])
+    assert not trusted_file._is_own_group(7), "it is the first group of another user"
 
 
 def test_a_folder_for_everybody_may_be_above_if_nobody_can_remove_what_is_anothers(

@@ -79,4 +79,10 @@ def filesystem_number(descriptor: int) -> int | None:
 
 def _lock_range(descriptor: int, kind: int) -> None:
     request = struct.pack(_RANGE, kind, os.SEEK_SET, _UNUSED_BYTE, 1, 0)
-    fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, request)
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, request)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        # Some emulated kernels only have locks of processes, as SQLite takes them.
+        fcntl.fcntl(descriptor, fcntl.F_SETLK, request)

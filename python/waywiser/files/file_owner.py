@@ -58,10 +58,11 @@ class Owner(NamedTuple):
         """Whether the process has ended; False for one of another host, which cannot be seen.
 
         None: the host is this one, and the process counts in a container, so that only a lock
-        shows whether it has ended.
+        shows whether it has ended. A host that runs has one boot, whatever names it has had, and
+        whatever names its containers have.
         """
         own = Owner.of_this_process()
-        if self.host != own.host:
+        if self.host != own.host and (self.boot != own.boot or not _read(_BOOT)):
             return False
         if self.namespaces != own.namespaces or not self.started or not own.started:
             return None

@@ -33,6 +33,8 @@ def require_replaceable(path: Path, probe: Path) -> None:
     """
     if is_mount(path):
         raise OSError(errno.EBUSY, IS_A_MOUNT)
+    if path.is_dir() and not path.is_symlink():
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
     with _folder(probe, ()):
         _require_error(path, probe, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY)
 

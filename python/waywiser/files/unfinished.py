@@ -12,8 +12,8 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Container
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from waywiser.files.file_locks import is_of_one_kernel, take_lock
@@ -57,14 +57,14 @@ def remove_leftovers(
         for name in names:
             found = form.fullmatch(name)
             owner = Owner.parse(found[1]) if found else None
-            if owner is None or not _is_abandoned(folder / name, owner, is_locked, user):
-                continue
             parts = [each for each in names if each.startswith(f"{name}-")]
-            if name in kept or any(part in kept for part in parts):
+            if owner is None or name in kept or any(part in kept for part in parts):
                 continue
-            if all(remove_one(folder / part) for part in parts):  # else the next one goes on
-                with suppress(OSError):
-                    remove(folder / name)
+            with _abandoned(folder / name, owner, is_locked, user) as is_so:
+                # If a part stays, the next one goes on.
+                if is_so and all(remove_one(folder / part) for part in parts):
+                    with suppress(OSError):
+                        remove(folder / name)
 
 
 def remove_one(path: Path) -> bool:
@@ -80,8 +80,12 @@ def remove_one(path: Path) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Puts the names in a folder on the disk. Raises `OSError`."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Puts the names in a folder on the disk. A folder that this user may write to and not read
+    cannot be opened for that: the system does it later. Raises other kinds of `OSError`."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        return
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -91,7 +95,17 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _is_abandoned(path: Path, owner: Owner, is_locked: bool, user: int | None) -> bool:
+@contextmanager
+def _abandoned(path: Path, owner: Owner, is_locked: bool, user: int | None) -> Iterator[bool]:
+    """Whether a file or folder is of no process any more. Its lock is held until the block ends:
+    the process that has just made it may not have it yet."""
+    with ExitStack() as stack:
+        yield _is_abandoned(path, owner, is_locked, user, stack)
+
+
+def _is_abandoned(
+    path: Path, owner: Owner, is_locked: bool, user: int | None, stack: ExitStack
+) -> bool:
     has_ended = owner.has_ended()
     if has_ended is False or (has_ended is None and not is_locked):
         return False
@@ -110,10 +124,8 @@ def _is_abandoned(path: Path, owner: Owner, is_locked: bool, user: int | None) -
         return has_ended is True
     except OSError:
         return False
-    try:
-        taken = take_lock(descriptor) if is_locked else None
-        if taken is False:
-            return False
-        return has_ended is True or (taken is True and is_of_one_kernel(descriptor))
-    finally:
-        os.close(descriptor)
+    stack.callback(os.close, descriptor)
+    taken = take_lock(descriptor) if is_locked else None
+    if taken is False:
+        return False
+    return has_ended is True or (taken is True and is_of_one_kernel(descriptor))

@@ -23,7 +23,6 @@ _NO_FILE_OF_ALL = (os.strerror(errno.ENFILE),)
 _NO_MEMORY = (
     os.strerror(errno.ENOMEM),
     "cannot allocate memory",
-    "failed to map segment",
     "std::bad_alloc",
     "MemoryError",
 )
@@ -108,7 +107,7 @@ def _origins(error: BaseException) -> Iterator[BaseException]:
     while at is not None and id(at) not in seen:
         seen.add(id(at))
         yield at
-        at = at.__cause__ or at.__context__
+        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
 
 
 def _of_number(error: OSError) -> MetLimit | None:

@@ -163,7 +163,7 @@ def new_folder(path: Path, names: Sequence[str]) -> Iterator[WrittenFolder]:
             yield _NewFolder(unfinished, path)
             if former is not None:
                 former.apply(descriptor)
-            os.fsync(descriptor)
+            sync_folder(unfinished)
             sync_folder(path.parent)
             _put_in_place(unfinished, path)
         except BaseException:

@@ -31,7 +31,11 @@ class TemporaryFolder(Closeable):
         while self._lock is None:  # another start may have removed it before it was locked
             self.path = place / unfinished_name(prefix)
             self.path.mkdir(mode=0o700)
-            self._lock = hold(self.path)
+            try:
+                self._lock = hold(self.path)
+            except OSError:
+                self.path.rmdir()
+                raise
 
     def close(self) -> None:
         """Removes it with all that is in it."""
@@ -52,7 +56,11 @@ def remove_abandoned(parent: str, prefix: str) -> None:
     stay."""
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            if not entry.name.startswith(prefix) or (folder := _opened(Path(entry.path))) is None:
+            if not entry.name.startswith(prefix):
+                continue
+            try:
+                folder = _opened(entry.path)
+            except OSError:  # no folder, or that of another user
                 continue
             try:
                 is_own = os.fstat(folder).st_uid == os.geteuid()
@@ -65,20 +73,19 @@ def remove_abandoned(parent: str, prefix: str) -> None:
 def hold(path: Path) -> int | None:
     """Holds a folder, so that no other process takes it for abandoned until the descriptor is
     closed, which is returned; several processes may hold one. None if there is none any more, or
-    another start removes it."""
-    folder = _opened(path)
-    if folder is None or _is_held(folder, path):
+    another start removes it. Raises `OSError` if it cannot be opened."""
+    try:
+        folder = _opened(path)
+    except FileNotFoundError:
+        return None
+    if _is_held(folder, path):
         return folder
     os.close(folder)
     return None
 
 
-def _opened(path: Path) -> int | None:
-    """A descriptor of a folder; None if there is none."""
-    try:
-        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return None
+def _opened(path: str | os.PathLike[str]) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _is_held(folder: int, path: Path) -> bool:

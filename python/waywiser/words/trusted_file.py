@@ -4,7 +4,7 @@ The rule is that of ``StrictModes`` of OpenSSH: the file and every folder above 
 user or to root, and neither group nor others may write to them; a group that has this user alone
 may, as Debian has it (a umask of 002 is usual there). A folder in which everybody may
 write but only remove what is theirs, as ``/tmp``, may be above. Files are opened without following
-a link, and what is checked is the open file. Imports nothing of the project but its errors.
+a link, and what is checked is the open file.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import grp
 import os
 import pwd
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from waywiser.errors import WaywiserError
+from waywiser.files.attributes import ACCESS_LIST
+from waywiser.files.unfinished import remove_leftovers, shortened, unfinished_name
 from waywiser.words.regular_file import NotRegular, TooLarge
 
 _OVERFLOW = "/proc/sys/kernel/overflowuid"
@@ -44,7 +45,7 @@ def require_trusted_folder(folder: Path) -> Path:
                 where=str(each),
             )
         is_sticky = is_above and status.st_mode & stat.S_ISVTX
-        if _others_may_write(status) and not is_sticky:
+        if _others_may_write(status, each) and not is_sticky:
             raise UntrustedPath(
                 f"other users may write to it (mode {stat.S_IMODE(status.st_mode):04o}), so that "
                 "no code is loaded from it",
@@ -65,7 +66,7 @@ def open_trusted(path: str | os.PathLike[str]) -> Iterator[int]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise NotRegular(0, "is not a regular file", os.fspath(path))
-        if status.st_uid not in _owners(is_above=False) or _others_may_write(status):
+        if status.st_uid not in _owners(is_above=False) or _others_may_write(status, descriptor):
             raise UntrustedPath(
                 f"other users may write to it (owner {status.st_uid}, mode "
                 f"{stat.S_IMODE(status.st_mode):04o}), so that no code is loaded from it",
@@ -89,7 +90,11 @@ def read_trusted(path: str | os.PathLike[str], limit: int) -> bytes:
 def write_private(path: Path, content: bytes) -> None:
     """Writes a file that only this user can read and write, whole or not at all; takes the place of
     what has its name. Raises `OSError`."""
-    descriptor, part = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    prefix, suffix = f".{shortened(path.name)}.", ".part"
+    remove_leftovers(path.parent, prefix, suffix, remove=Path.unlink, is_locked=False)
+    part = path.with_name(unfinished_name(prefix, suffix))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(part, flags, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -102,21 +107,28 @@ def write_private(path: Path, content: bytes) -> None:
         raise
 
 
-def _others_may_write(status: os.stat_result) -> bool:
-    return bool(
-        status.st_mode & stat.S_IWOTH
-        or (status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid))
-    )
+def _others_may_write(status: os.stat_result, found: Path | int) -> bool:
+    """With an access list the bits of the group are the most that any of its entries allows."""
+    if not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return False
+    if status.st_mode & stat.S_IWOTH or not _is_own_group(status.st_gid):
+        return True
+    with suppress(OSError):
+        return ACCESS_LIST in os.listxattr(found)
+    return False
 
 
 def _is_own_group(number: int) -> bool:
-    """Whether a group has the name of this user and no other member."""
+    """Whether a group has the name of this user and no other member. That of root has, where
+    containers run as any user of group 0."""
     try:
         user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(number)
     except KeyError:
         return False
-    is_primary = user.pw_gid == number and user.pw_name == group.gr_name
-    return is_primary and set(group.gr_mem) <= {user.pw_name}
+    if number == 0 or user.pw_gid != number or user.pw_name != group.gr_name:
+        return False
+    primary = {each.pw_name for each in pwd.getpwall() if each.pw_gid == number}
+    return primary | set(group.gr_mem) <= {user.pw_name}
 
 
 def _owners(is_above: bool) -> set[int]:
