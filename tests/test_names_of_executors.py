@@ -57,6 +57,7 @@ OTHER_WORDS = {
         "cli/list.py": "a library",
         "cluster/nccl_transport.py": "a transport",
         "cluster/node_facts.py": "a transport",
+        "analysis/cluster/texts.py": "a transport",
         "cluster/survey_transport.py": "a transport",
         "cluster/time_plan.py": "a transport",
         "doctor/nccl.py": "a kind of finding",

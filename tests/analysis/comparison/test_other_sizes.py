@@ -73,7 +73,7 @@ def test_one_value_beside_a_plateau_shows_the_ratio_and_decides_nothing() -> Non
     assert path.verdict == "not decided"
     assert path.why == "one value of 512 MiB beside the plateau at 64 MiB"
     assert path.ratio == pytest.approx(1 / 1.25, rel=0.01)
-    assert path.size is not None and str(path.size.other_size) == "64 MiB → 512 MiB"
+    assert path.size is not None and str(path.size.other_size) == "64 MiB to 512 MiB"
     assert path.size.decision.detectable is None and not path.size.decision.suspected
     assert "1 not decided, of 1 path" in shown(found)
     assert exit_code(found, failing_verdicts("regression")) == INCONCLUSIVE

@@ -135,7 +135,7 @@ def test_an_exchange_has_buffers_at_each_gpu_and_not_at_each_rank() -> None:
 def test_counts_are_those_of_a_file_on_request(tmp_path: Path) -> None:
     matrix = tmp_path / "matrix"
     text = f"{BOTH}alltoallv[counts={matrix}]"
-    with pytest.raises(WorkloadError, match="cannot be read"):
+    with pytest.raises(WorkloadError, match="cannot be opened: No such file"):
         make_plan(with_ranks(4, gpus=2), Request(workloads=(text,), sizes="64"))
     matrix.write_text("1 2\n3 4\n")
     plan = make_plan(with_ranks(4, gpus=2), Request(workloads=(text,), sizes="64"))

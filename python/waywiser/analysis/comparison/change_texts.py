@@ -79,7 +79,7 @@ def detectable_text(
 
 
 def sizes_text(size: SizeChange) -> str:
-    """``64 MiB``; ``64 MiB → 512 MiB`` of sizes that differ before and now."""
+    """``64 MiB``; ``64 MiB to 512 MiB`` of sizes that differ before and now."""
     return str(size.other_size) if size.other_size else size_of(size.series)
 
 

@@ -43,6 +43,8 @@ def at_common_sizes(before: Summaries, after: Summaries) -> CommonSizes:
     """Both sides, and of each curve without a large size in common the plateau of one side at the
     largest size of the other. A curve that is on no plateau, or above the other's sizes, stays as
     it is."""
+    if before.keys() == after.keys():  # as of the nights of a node
+        return CommonSizes(before, after, {})
     curves = _Curves(before), _Curves(after)
     sides: tuple[dict[str, Sequence[tuple[int, SeriesSummary]]], ...] = {}, {}
     moved: dict[str, OtherSize] = {}

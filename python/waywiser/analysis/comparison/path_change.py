@@ -67,7 +67,7 @@ class OtherSize(Value, frozen=True):
         return f"one value of {format_bytes(one)} beside the plateau at {format_bytes(plateau)}"
 
     def __str__(self) -> str:
-        return f"{format_bytes(self.before)} → {format_bytes(self.now)}"
+        return f"{format_bytes(self.before)} to {format_bytes(self.now)}"
 
 
 def one_value_text(size: SizeChange) -> str:

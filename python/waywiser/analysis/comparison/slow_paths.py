@@ -9,6 +9,7 @@ another survey of the host confirms or drops.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -174,14 +175,17 @@ class PathTimes:
         found: dict[str, list[OtherHostSizes]] = {}
         measured = np.isfinite(self.raw)
         for (curve, regime), members in self.groups.items():
+            if regime != "bandwidth" or measured[:, members].all(axis=0).any():
+                continue  # all have one of its sizes
             sizes: dict[str, set[int]] = {}
             for row, host in enumerate(self.hosts):
-                own = {at for at in members if measured[row, at]}
-                sizes.setdefault(host, set()).update(self.workloads[at].bytes for at in own)
-            for host, own_sizes in sizes.items() if regime == "bandwidth" else ():
-                others = set().union(*(each for name, each in sizes.items() if name != host))
-                if own_sizes and others and not own_sizes & others:
-                    apart = OtherHostSizes(curve, max(own_sizes), max(others))
+                own = {self.workloads[at].bytes for at in members if measured[row, at]}
+                sizes.setdefault(host, set()).update(own)
+            hosts = Counter(size for own in sizes.values() for size in own)
+            for host, own in sizes.items():
+                others = hosts.keys() - own
+                if own and others and all(hosts[size] == 1 for size in own):
+                    apart = OtherHostSizes(curve, max(own), max(others))
                     found.setdefault(host, []).append(apart)
         return found
 
