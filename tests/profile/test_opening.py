@@ -5,6 +5,8 @@ import os
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -188,6 +190,28 @@ def test_a_snapshot_stays_as_it_was_while_a_survey_writes(tmp_path: Path) -> Non
             writer.commit()
         writer.close()
         assert list(profile.visits()) == before
+
+
+WRITES = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], timeout=0)
+try:
+    connection.execute("DELETE FROM visit")
+    connection.commit()
+except sqlite3.OperationalError as error:
+    print(error)
+"""
+
+
+def test_no_other_process_writes_while_a_snapshot_is_open(tmp_path: Path) -> None:
+    """Closing any descriptor of a file would give back the locks that SQLite has of it."""
+    path = profiles.write(tmp_path / "a.wwp")
+    with Profile.open_snapshot(path) as profile:
+        done = subprocess.run(
+            [sys.executable, "-c", WRITES, str(path)], capture_output=True, text=True, check=True
+        )
+        assert "locked" in done.stdout
+        assert list(profile.visits()) == list(profiles.visits())
 
 
 def test_a_file_without_one_of_the_tables_is_damaged(tmp_path: Path) -> None:

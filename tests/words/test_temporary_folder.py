@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -90,3 +91,16 @@ def test_a_folder_that_another_start_removes_before_it_is_locked_is_made_again(
     monkeypatch.setattr(temporary_folder, "hold", held)
     with TemporaryFolder("one-") as folder:
         assert list(place.iterdir()) == [folder.path] != removed
+
+
+def test_nothing_is_left_if_no_file_can_be_opened(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_file(*_: object, **__: object) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "open", no_file)
+        with pytest.raises(OSError, match="Too many open files"):
+            TemporaryFolder("one-")
+    assert list(place.iterdir()) == []

@@ -29,7 +29,9 @@ def unknown_entry(connection: sqlite3.Connection) -> str:
             return f"it has the {kind} {name}"
         if name not in _KNOWN:
             return f"it has the unknown table {name}"
-        if plain_statement(sql or "") != _KNOWN[name]:
+        statement = plain_statement(sql or "")
+        is_former = name in _OPTIONAL and _RUNS_NOTHING.fullmatch(statement) is not None
+        if statement != _KNOWN[name] and not is_former:
             return f"its table {name} was made by another statement"
     return ""
 
@@ -38,8 +40,7 @@ def unreadable_table(connection: sqlite3.Connection) -> str:
     """What is wrong with the tables for a reader; empty if nothing is. Each table that has to be
     there is one with the columns of the schema, which are stored and not computed. Their types and
     constraints matter to writers only: SQLite ignores the CHECKs of a file that it only reads."""
-    optional = [table for table in TABLE.values() if table not in TABLES]
-    for table in (*TABLES, *optional):
+    for table in TABLE.values():
         if wrong := _wrong_columns(connection, table):
             return wrong
     return ""
@@ -55,7 +56,14 @@ def _wrong_columns(connection: sqlite3.Connection, table: SchemaTable) -> str:
     query = "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0"
     stored = {name for (name,) in connection.execute(query, (table.name,))}
     missing = [column for column in table.names if column not in stored]
-    return f"{table.name}.{missing[0]} is missing" if missing else ""
+    if not missing or (table not in TABLES and not _has_hidden(connection, table)):
+        return ""  # a model of another version is one that is not there
+    return f"{table.name}.{missing[0]} is missing"
+
+
+def _has_hidden(connection: sqlite3.Connection, table: SchemaTable) -> bool:
+    query = "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden != 0"
+    return bool(connection.execute(query, (table.name,)).fetchone()[0])
 
 
 def _entries(connection: sqlite3.Connection) -> list[tuple[str, str, str | None]]:
@@ -70,5 +78,10 @@ def _commentless(sql: str) -> str:
 def _space(found: re.Match[str]) -> str:
     return found[1] if found[1] is not None else " "
 
+
+_OPTIONAL = frozenset(name for name, table in TABLE.items() if table not in TABLES)
+
+_RUNS_NOTHING = re.compile(r"CREATE TABLE \w+\([\w,\s]*\)")
+"""A statement without an expression: one needs parentheses."""
 
 _KNOWN = {name: plain_statement(table.sql().rstrip(";")) for name, table in TABLE.items()}
