@@ -26,7 +26,7 @@ using detail::ProfilerFunction;
 // come behind them.
 constexpr std::uint32_t kCallbacks = 1;    // NVTX_ETID_CALLBACKS
 constexpr std::uint32_t kVersionInfo = 3;  // NVTX_ETID_VERSIONINFO
-constexpr std::uint32_t kVersion = 3;      // NVTX_VERSION
+constexpr std::uint32_t kNvtxVersion = 3;      // NVTX_VERSION
 constexpr std::size_t kCore = 1;           // NVTX_CB_MODULE_CORE
 constexpr std::size_t kRangePushA = 9;     // NVTX_CBID_CORE_RangePushA
 constexpr std::size_t kRangePop = 11;      // NVTX_CBID_CORE_RangePop
@@ -65,7 +65,7 @@ const void* give_table(std::uint32_t table) {
     static constexpr Callbacks kTableOfCallbacks{.size = sizeof(Callbacks),
                                                  .module_table = give_module_table};
     static constexpr VersionInfo kTableOfVersion{.size = sizeof(VersionInfo),
-                                                 .version = kVersion,
+                                                 .version = kNvtxVersion,
                                                  .reserved = 0,
                                                  .set_version = [](std::uint32_t) {}};
     if (table == kCallbacks) return &kTableOfCallbacks;
