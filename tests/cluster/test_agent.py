@@ -23,14 +23,22 @@ from waywiser.cluster.protocol import (
     AskAlive,
     AskMachine,
     AskNode,
+    CheckEnded,
     FilePart,
+    NodeNow,
     ReadPart,
     RequestFailed,
     RunCheck,
 )
 from waywiser.words import WaywiserError
+from waywiser.words.cluster import ClusterNode
 
 ANY = "127.0.0.1:0"
+NODE_NOW = NodeNow(ClusterNode("n1"))
+
+
+def say_node(request: AskNode) -> NodeNow:
+    return NODE_NOW
 
 
 def test_an_agent_tries_until_the_coordinator_is_up() -> None:
@@ -83,10 +91,10 @@ def test_a_busy_agent_says_what_it_does_and_works_on_other_requests() -> None:
     def wait(request: object) -> Answer:
         began.set()
         go.wait(LONG)
-        return Alive(("waited",))
+        return CheckEnded(0, printed="waited")
 
     with Coordinator(ANY, TOKEN, ["n1"]) as coordinator:
-        agent = AgentThread(coordinator.address, "n1", {RunCheck: wait, AskNode: lambda _: Alive()})
+        agent = AgentThread(coordinator.address, "n1", {RunCheck: wait, AskNode: say_node})
         coordinator.admit(LONG)
         found: dict[str, object] = {}
         asking = threading.Thread(
@@ -95,10 +103,10 @@ def test_a_busy_agent_says_what_it_does_and_works_on_other_requests() -> None:
         asking.start()
         began.wait(LONG)
         assert coordinator.ask({"n1": AskAlive()}, LONG) == {"n1": Alive(("check",))}
-        assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": Alive()}
+        assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": NODE_NOW}
         go.set()
         asking.join()
-        assert found == {"n1": Alive(("waited",))}
+        assert found == {"n1": CheckEnded(0, printed="waited")}
         assert coordinator.ask({"n1": AskAlive()}, LONG) == {"n1": Alive()}
     assert agent.join() is None
 
@@ -109,13 +117,13 @@ def test_requests_in_turn_are_of_one_thread_that_does_not_end() -> None:
 
     def note(request: object) -> Answer:
         threads.append(threading.current_thread())
-        return Alive()
+        return NODE_NOW
 
     with Coordinator(ANY, TOKEN, ["n1"]) as coordinator:
         agent = AgentThread(coordinator.address, "n1", {AskNode: note})
         coordinator.admit(LONG)
         for _ in range(5):
-            coordinator.ask({"n1": AskNode()}, LONG)
+            assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": NODE_NOW}
         assert all(thread.is_alive() for thread in threads)
     assert agent.join() is None
 
@@ -125,14 +133,14 @@ import subprocess, sys
 from waywiser.cli.survey import stopped_by_signals
 from waywiser.cluster.agent import Agent, run_as_process
 from waywiser.cluster.joining import AgentError, Joining
-from waywiser.cluster.protocol import Alive, AskNode
+from waywiser.cluster.protocol import AskNode, NodeNow
 from waywiser.words.cluster import ClusterNode
 
 def start(request):
     # A shell of a session of its own, and a child of it that outlives it.
     command = "sleep 3600 & echo $! > $0.part; mv $0.part $0"
     subprocess.run(["sh", "-c", command, sys.argv[2]], start_new_session=True)
-    return Alive()
+    return NodeNow(ClusterNode("n1"))
 
 agent = Agent(Joining(sys.argv[1], {TOKEN!r}, ClusterNode("n1")), {{AskNode: start}},
               on_end=lambda: print("ended", flush=True))
@@ -160,7 +168,7 @@ class AgentProcess:
         )
         coordinator.admit(LONG)
         coordinator.begin_tests()
-        assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": Alive()}
+        assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": NODE_NOW}
         self.child = int(file.read_text())
         assert birth(self.child)
 
