@@ -118,10 +118,10 @@ def test_a_token_that_can_be_guessed_and_no_place_for_files(
     (line,) = missing(transport="nccl")
     assert "has fewer than 16 characters" in line
 
-    def no_folder(prefix: str) -> str:
+    def no_folder(*_: object) -> None:
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr("tempfile.mkdtemp", no_folder)
+    monkeypatch.setattr(os, "mkdir", no_folder)
     (line,) = missing(transport="nccl")
     assert "no temporary folder can be made: No space left" in line
 

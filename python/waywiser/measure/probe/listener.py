@@ -87,7 +87,8 @@ class Listener(Closeable, Generic[_Stranger]):
 
     @abstractmethod
     def take_in(self, accepted: socket.socket, host: str, until: float) -> _Stranger:
-        """The connection of a socket, registered with the selector."""
+        """The connection of a socket, registered with the selector as the last that may fail.
+        Raises `OSError`."""
 
     @abstractmethod
     def state_reason(self, connection: _Stranger, reason: str) -> None:
@@ -129,7 +130,13 @@ class Listener(Closeable, Generic[_Stranger]):
                 return
             until = time.monotonic() + self._greeting_seconds
             host = str(peer[0]).removeprefix("::ffff:")
-            self._connections[self.take_in(accepted, host, until)] = None
+            try:
+                connection = self.take_in(accepted, host, until)
+            except OSError:  # the selector may have no room, or the connection ended
+                accepted.close()
+                self._make_room()
+                return
+            self._connections[connection] = None
             if len(self._connections) > self._most:
                 self._make_room()
 
