@@ -18,6 +18,7 @@ from tree import ROOT
 from waywiser.cluster.coordinator import Coordinator
 from waywiser.cluster.protocol import Rejection, Welcome, decode_to_agent
 from waywiser.cluster.secure_channel import SecureChannel
+from waywiser.cluster.strangers import Strangers
 
 OTHER_TOKEN = "fedcba9876543210"
 
@@ -67,7 +68,7 @@ SAID: dict[str, Callable[[Bare], bytes]] = {
     "another nonce": lambda own: greeting(own.certificate, "0" * 32, "n1"),
     "no proof": lambda own: b'{"v":2,"type":"join","name":"n1"}\n',
     "an answer": lambda own: b'{"v":2,"type":"answer","id":1,"answer":{"type":"alive"}}\n',
-    "deep": lambda own: b"[" * 60_000 + b"\n",
+    "deep": lambda own: own.nonce()[:0].encode() + b"[" * 60_000 + b"\n",
 }
 
 
@@ -154,6 +155,23 @@ def test_many_silent_connections_do_not_keep_the_node_out() -> None:
         silent = [Bare(own.coordinator.address) for _ in range(300)]
         own.assert_whole()
         for connection in silent:
+            connection.close()
+
+
+def test_beyond_a_number_the_oldest_is_closed_and_may_try_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Strangers, "most", 3)
+    with watched() as own:
+        opened = [Bare(own.coordinator.address) for _ in range(5)]
+        for oldest in opened[:2]:
+            oldest.nonce()
+            rejection = decode_to_agent(_last_line(oldest).rstrip())
+            assert isinstance(rejection, Rejection) and not rejection.final
+            assert "too many connections" in rejection.reason
+        opened[2].say(opened[2].greeting("n1"))
+        assert isinstance(decode_to_agent(opened[2].line().rstrip()), Welcome)
+        for connection in opened:
             connection.close()
 
 

@@ -85,7 +85,7 @@ def test_who_says_nothing_is_closed_in_time(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_beyond_a_number_the_oldest_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener_module, "_MOST", 3)
+    monkeypatch.setattr(RankListener, "most", 3)
     with RankListener("127.0.0.1", SECRET) as listener, ExitStack() as stack:
         others = [stack.enter_context(connected(listener.port)) for _ in range(5)]
         wait_for(listener, lambda found: listener.rejected == 2)
