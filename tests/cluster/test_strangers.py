@@ -203,7 +203,7 @@ def test_more_silent_connections_than_descriptors_do_not_keep_the_node_out() -> 
 
 def test_an_agent_with_another_token_ends_with_the_remedy() -> None:
     with watched() as own:
-        error = AgentThread(own.coordinator.address, "n1", token=OTHER_TOKEN).join()
+        error = AgentThread(own.coordinator.address, "n1", token=OTHER_TOKEN, seconds=0.0).join()
         assert error is not None and "WAYWISER_CLUSTER_TOKEN" in str(error)
         assert "another token" in own.line()
         own.assert_whole()

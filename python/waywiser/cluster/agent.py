@@ -103,7 +103,7 @@ class Agent:
                 raise AgentError(
                     f"the coordinator has sent nothing for {SILENCE_SECONDS:.3g} s: it is stopped",
                     where=self._joining.where,
-                    remedy="let it go on (fg, or kill -CONT), and repeat the survey with --resume",
+                    remedy="let it go on (fg, or kill -CONT), and resume the survey after its end",
                 ) from error
         except ProtocolError as error:
             raise AgentError(f"the coordinator sent {error.what}") from error
