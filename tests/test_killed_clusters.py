@@ -32,7 +32,8 @@ def surveys(tmp_path: Path, fake_native_environment: dict[str, str]) -> Iterator
 
     with own_files() as files:
         yield make
-        assert files.seen
+        if made:  # the test was not skipped before
+            assert files.seen
         for each in made:
             each.close()
 

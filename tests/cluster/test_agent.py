@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 from joined_agents import LONG, TOKEN, AgentThread, bare
+from other_servers import server
 
 from tree import ROOT
+from waywiser.cluster import agent as agent_module
+from waywiser.cluster import hub
 from waywiser.cluster.coordinator import AgentLost, Coordinator
 from waywiser.cluster.node_processes import birth
 from waywiser.cluster.protocol import (
@@ -23,14 +26,32 @@ from waywiser.cluster.protocol import (
     AskAlive,
     AskMachine,
     AskNode,
+    Challenge,
+    CheckEnded,
     FilePart,
+    JoinRequest,
+    NodeNow,
     ReadPart,
+    Request,
+    Requested,
     RequestFailed,
     RunCheck,
+    Welcome,
+    decode_from_agent,
+    decode_to_agent,
+    encode,
 )
+from waywiser.cluster.run_certificate import RunCertificate
+from waywiser.cluster.token_proof import JoinExchange, coordinator_proof, new_nonce
 from waywiser.words import WaywiserError
+from waywiser.words.cluster import ClusterNode
 
 ANY = "127.0.0.1:0"
+NODE_NOW = NodeNow(ClusterNode("n1"))
+
+
+def say_node(request: AskNode) -> NodeNow:
+    return NODE_NOW
 
 
 def test_an_agent_tries_until_the_coordinator_is_up() -> None:
@@ -83,10 +104,10 @@ def test_a_busy_agent_says_what_it_does_and_works_on_other_requests() -> None:
     def wait(request: object) -> Answer:
         began.set()
         go.wait(LONG)
-        return Alive(("waited",))
+        return CheckEnded(0, printed="waited")
 
     with Coordinator(ANY, TOKEN, ["n1"]) as coordinator:
-        agent = AgentThread(coordinator.address, "n1", {RunCheck: wait, AskNode: lambda _: Alive()})
+        agent = AgentThread(coordinator.address, "n1", {RunCheck: wait, AskNode: say_node})
         coordinator.admit(LONG)
         found: dict[str, object] = {}
         asking = threading.Thread(
@@ -95,10 +116,10 @@ def test_a_busy_agent_says_what_it_does_and_works_on_other_requests() -> None:
         asking.start()
         began.wait(LONG)
         assert coordinator.ask({"n1": AskAlive()}, LONG) == {"n1": Alive(("check",))}
-        assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": Alive()}
+        assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": NODE_NOW}
         go.set()
         asking.join()
-        assert found == {"n1": Alive(("waited",))}
+        assert found == {"n1": CheckEnded(0, printed="waited")}
         assert coordinator.ask({"n1": AskAlive()}, LONG) == {"n1": Alive()}
     assert agent.join() is None
 
@@ -109,13 +130,13 @@ def test_requests_in_turn_are_of_one_thread_that_does_not_end() -> None:
 
     def note(request: object) -> Answer:
         threads.append(threading.current_thread())
-        return Alive()
+        return NODE_NOW
 
     with Coordinator(ANY, TOKEN, ["n1"]) as coordinator:
         agent = AgentThread(coordinator.address, "n1", {AskNode: note})
         coordinator.admit(LONG)
         for _ in range(5):
-            coordinator.ask({"n1": AskNode()}, LONG)
+            assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": NODE_NOW}
         assert all(thread.is_alive() for thread in threads)
     assert agent.join() is None
 
@@ -125,14 +146,14 @@ import subprocess, sys
 from waywiser.cli.survey import stopped_by_signals
 from waywiser.cluster.agent import Agent, run_as_process
 from waywiser.cluster.joining import AgentError, Joining
-from waywiser.cluster.protocol import Alive, AskNode
+from waywiser.cluster.protocol import AskNode, NodeNow
 from waywiser.words.cluster import ClusterNode
 
 def start(request):
     # A shell of a session of its own, and a child of it that outlives it.
     command = "sleep 3600 & echo $! > $0.part; mv $0.part $0"
     subprocess.run(["sh", "-c", command, sys.argv[2]], start_new_session=True)
-    return Alive()
+    return NodeNow(ClusterNode("n1"))
 
 agent = Agent(Joining(sys.argv[1], {TOKEN!r}, ClusterNode("n1")), {{AskNode: start}},
               on_end=lambda: print("ended", flush=True))
@@ -160,7 +181,7 @@ class AgentProcess:
         )
         coordinator.admit(LONG)
         coordinator.begin_tests()
-        assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": Alive()}
+        assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": NODE_NOW}
         self.child = int(file.read_text())
         assert birth(self.child)
 
@@ -248,4 +269,49 @@ def test_an_agent_that_loses_the_coordinator_before_the_tests_joins_again() -> N
         assert coordinator.ask({"n1": AskAlive()}, LONG) == {"n1": Alive()}
         with pytest.raises(ConnectionError), bare(address):
             pass
+    assert agent.join() is None
+
+
+@pytest.mark.parametrize("orders", [(), (ReadPart("x"), AskAlive())], ids=["none", "answers"])
+def test_an_agent_ends_when_the_coordinator_is_stopped(
+    monkeypatch: pytest.MonkeyPatch, orders: tuple[Request, ...]
+) -> None:
+    """Its kernel holds the connection, also one that takes no more bytes."""
+    monkeypatch.setattr(agent_module, "SILENCE_SECONDS", 0.3)
+    own = RunCertificate()
+
+    def serve(connection: socket.socket) -> None:
+        with own.context.wrap_socket(connection, server_side=True) as channel:
+            challenge = new_nonce()
+            channel.sendall(encode(Challenge(challenge)))
+            with channel.makefile("rb") as file:
+                said = decode_from_agent(file.readline().rstrip(b"\n"))
+            assert isinstance(said, JoinRequest)
+            exchange = JoinExchange(own.fingerprint, challenge, said.nonce, said.name)
+            channel.sendall(encode(Welcome("n1", coordinator_proof(TOKEN, exchange))))
+            for number, order in enumerate(orders):
+                channel.sendall(encode(Requested(number, order)))
+            ended.wait(LONG)
+
+    ended = threading.Event()
+    with server(serve) as address:
+        agent = AgentThread(address, "n1", {ReadPart: lambda _: FilePart(bytes(LINE_BYTES // 2))})
+        error = agent.join()
+        ended.set()
+    assert error is not None and "has sent nothing for 0.3 s: it is stopped" in str(error)
+    assert agent.ends == 1
+
+
+def test_a_coordinator_shows_that_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "_SIGN_SECONDS", 0.01)
+    with Coordinator(ANY, TOKEN, ["n1", "n2"]) as coordinator:
+        agent = AgentThread(coordinator.address, "n1")
+        with bare(coordinator.address) as other:
+            other.say(other.greeting("n2"))
+            coordinator.admit(LONG)
+            assert isinstance(decode_to_agent(other.line().rstrip()), Welcome)
+            for _ in range(5):
+                assert decode_to_agent(other.line().rstrip()) == Requested(0, AskAlive())
+        assert coordinator.ask({"n1": AskAlive()}, LONG) == {"n1": Alive()}
+        assert coordinator.ask({"n1": AskNode()}, LONG) == {"n1": NODE_NOW}
     assert agent.join() is None

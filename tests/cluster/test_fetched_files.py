@@ -6,27 +6,36 @@ import hashlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 from joined_agents import LONG, TOKEN, AgentThread
 from msgspec.structs import replace
 
-from waywiser.cluster.coordinator import Coordinator
-from waywiser.cluster.fetched_files import FetchError, fetch_file, fetch_files
+from waywiser.cluster import fetched_files
+from waywiser.cluster.coordinator import Coordinator, NoAnswer, Reply
+from waywiser.cluster.fetched_files import MOST_AT_ONCE, FetchError, fetch_file, fetch_files
 from waywiser.cluster.node_files import NodeFileError, NodeFiles, find_bridge, put_bridge
+from waywiser.cluster.node_surveys import survey_nodes
 from waywiser.cluster.protocol import (
     PART_BYTES,
     Answer,
     BridgePath,
+    CheckEnded,
     FilePart,
     FindBridge,
     NodeFile,
     PutBridge,
     ReadPart,
+    Request,
+    RunCheck,
 )
+from waywiser.profile.cluster_folder import ClusterFolder
+from waywiser.words.cluster import ClusterNode, ClusterPlan
 
 
 @contextmanager
@@ -84,12 +93,54 @@ def test_what_fails_of_many_files_is_named_and_leaves_none(tmp_path: Path) -> No
     assert (tmp_path / "n1").read_bytes() == b"right"
 
 
-def test_a_node_that_sends_little_at_a_time_costs_its_file(tmp_path: Path) -> None:
+def test_a_node_that_sends_little_at_a_time_costs_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetched_files, "FILE_SECONDS", 0.2)
     file = NodeFile("x", 200 << 20, "0" * 64)
     with node(lambda request: FilePart(b"a")) as coordinator:
-        found = fetch_files(coordinator, {"n1": file}, lambda name: new_file(tmp_path / name), 0.2)
+        found = fetch_files(coordinator, {"n1": file}, lambda name: new_file(tmp_path / name))
     assert "of 209,715,200 came in 0.2 s" in found["n1"]
     assert os.listdir(tmp_path) == []
+
+
+class DrippingNodes:
+    """A coordinator whose nodes send a byte at a time, and survey themselves at once."""
+
+    def __init__(self, file: NodeFile) -> None:
+        self.file = file
+        self.limits: list[float] = []
+        """The seconds of each request for a part."""
+
+    def ask(self, requests: Mapping[str, Request], seconds: float) -> dict[str, Reply]:
+        if all(isinstance(request, RunCheck) for request in requests.values()):
+            return dict.fromkeys(requests, CheckEnded(0, self.file))
+        self.limits.append(seconds)
+        time.sleep(0.001)
+        return dict.fromkeys(requests, FilePart(b"a") if seconds else NoAnswer("none"))
+
+
+def test_many_nodes_that_drip_have_one_deadline(tmp_path: Path) -> None:
+    file = NodeFile("x", 200 << 20, "0" * 64)
+    coordinator = cast(Coordinator, DrippingNodes(file))
+    names = [f"n{number}" for number in range(3 * MOST_AT_ONCE)]
+    found = fetch_files(
+        coordinator, dict.fromkeys(names, file), lambda name: new_file(tmp_path / name), 0.2
+    )
+    assert list(found) == names
+    for name in names[MOST_AT_ONCE:]:
+        assert found[name] == "others took the 0.2 s that the deadline left for all"
+    assert os.listdir(tmp_path) == []
+
+
+def test_profiles_are_received_before_the_deadline_of_the_run(tmp_path: Path) -> None:
+    drip = DrippingNodes(NodeFile("x", 20, "0" * 64))
+    nodes = [ClusterNode("n1"), ClusterNode("n2")]
+    notes: list[str] = []
+    with ClusterFolder.create(tmp_path / "c", ClusterPlan("mpi", 1)) as folder:
+        survey_nodes(folder, cast(Coordinator, drip), nodes, notes.append, 7.0)
+    assert len(notes) == 2 and all("its profile was not received" in note for note in notes)
+    assert len(drip.limits) == 40 and max(drip.limits) <= 7.0
 
 
 def test_a_part_beyond_the_end_is_no_part(tmp_path: Path) -> None:

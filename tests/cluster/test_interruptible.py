@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 
 import pytest
 
@@ -26,12 +27,18 @@ def test_what_it_raises_is_raised_here() -> None:
         run_interruptibly(fail, lambda: None)
 
 
-def test_a_signal_lets_it_end() -> None:
+@pytest.mark.parametrize("seconds", [0.0, 0.05])
+def test_a_signal_lets_it_end(seconds: float) -> None:
+    """Also one that comes while the main thread waits, which takes time to end."""
     ends, has_ended = threading.Event(), threading.Event()
+    main = threading.main_thread().ident
+    assert main is not None
 
     def run() -> None:
-        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(seconds)
+        signal.pthread_kill(main, signal.SIGINT)
         ends.wait()
+        time.sleep(seconds)
         has_ended.set()
 
     with pytest.raises(KeyboardInterrupt):

@@ -8,12 +8,14 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from joined_agents import TOKEN, AgentThread, Bare
 from other_servers import relay, secure_server, server
 
 from damaged_lines import damaged
+from waywiser.cluster import joining as joining_module
 from waywiser.cluster.coordinator import Coordinator
 from waywiser.cluster.joining import AgentError, Joining, JoinRejected, join
 from waywiser.cluster.protocol import (
@@ -250,15 +252,58 @@ def test_damaged_lines_of_a_coordinator_are_errors_of_the_agent() -> None:
         _answer_of(lambda line: damaged(line.rstrip(b"\n"), generator) + b"\n")
 
 
-def test_a_rejection_is_repeated_with_its_remedy() -> None:
-    def serve(channel: ssl.SSLSocket) -> None:
-        channel.sendall(encode(Challenge(new_nonce())))
-        greeted(channel)
-        channel.sendall(encode(Rejection("the moon is full", "wait")))
+@pytest.mark.parametrize("has_token", [True, False])
+@pytest.mark.parametrize("has_fingerprint", [True, False])
+@pytest.mark.parametrize("version", [2, 7])
+def test_a_rejection_is_final_if_it_is_of_the_coordinator(
+    has_token: bool, has_fingerprint: bool, version: int
+) -> None:
+    """A program in its place cannot end an agent for good; its reason and remedy are repeated."""
+    own = RunCertificate()
 
-    with secure_server(serve) as address:
-        error = join_once(address)
-    assert isinstance(error, JoinRejected) and "the moon is full (wait)" in str(error)
+    def serve(connection: socket.socket) -> None:
+        with own.context.wrap_socket(connection, server_side=True) as channel:
+            challenge = new_nonce()
+            channel.sendall(encode(Challenge(challenge)))
+            said = greeted(channel)
+            exchange = JoinExchange(own.fingerprint, challenge, said.nonce, said.name)
+            proof = coordinator_proof(TOKEN, exchange) if has_token else "0" * 64
+            line = encode(Rejection("the moon is full", "wait", proof=proof))
+            channel.sendall(line.replace(b'{"v":2', b'{"v":%d' % version))
+
+    with server(serve) as address:
+        token = with_certificate(TOKEN, own.fingerprint) if has_fingerprint else TOKEN
+        error = join_once(address, token)
+    assert isinstance(error, JoinRejected) == (has_token or has_fingerprint)
+    assert "the moon is full (wait)" in str(error)
+
+
+def test_an_agent_joins_after_a_rejection_of_another_program() -> None:
+    with Coordinator(ANY, TOKEN, ["n1"]) as coordinator:
+        log: list[str] = []
+        tries: list[str] = []
+        parse = joining_module.parse_address
+
+        def serve(channel: ssl.SSLSocket) -> None:
+            channel.sendall(encode(Challenge(new_nonce())))
+            greeted(channel)
+            channel.sendall(encode((Rejection("no"), Welcome("n1", "0" * 64))[len(tries) % 2]))
+            tries.append("")
+
+        with secure_server(serve) as address:
+            others = [parse(address)] * 2
+
+            def connect(_: object, timeout: float) -> socket.socket:
+                where = others.pop() if others else parse(coordinator.address)
+                return socket.create_connection(where, timeout)
+
+            joining = Joining(address, TOKEN, ClusterNode("n1"))
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(
+                    joining_module, "socket", SimpleNamespace(create_connection=connect)
+                )
+                join(joining, time.monotonic() + LONG, log.append).close()
+    assert ["no" in log[0], "does not have the token" in log[1]] == [True, True]
 
 
 # Relays that have no token
@@ -299,8 +344,8 @@ def test_a_relay_that_ends_tls_neither_joins_nor_gives_orders() -> None:
     with Coordinator(ANY, TOKEN, ["n1"], log=log.append) as coordinator:
         between = Relay(coordinator)
         with secure_server(between.serve) as address:
-            error = AgentThread(address, "n1", {KillLaunch: run}).join()
-        assert isinstance(error, JoinRejected)
+            error = AgentThread(address, "n1", {KillLaunch: run}, seconds=0.0).join()
+        assert error is not None and not isinstance(error, JoinRejected)
         assert "without a proxy" in str(error)
         assert ran == []
         assert b'"rejection"' in between.answers[0]

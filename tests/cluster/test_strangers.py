@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from joined_agents import LONG, TOKEN, AgentThread, Bare, bare, connected, greeting
@@ -18,6 +18,7 @@ from tree import ROOT
 from waywiser.cluster.coordinator import Coordinator
 from waywiser.cluster.protocol import Rejection, Welcome, decode_to_agent
 from waywiser.cluster.secure_channel import SecureChannel
+from waywiser.cluster.strangers import Strangers
 
 OTHER_TOKEN = "fedcba9876543210"
 
@@ -67,7 +68,7 @@ SAID: dict[str, Callable[[Bare], bytes]] = {
     "another nonce": lambda own: greeting(own.certificate, "0" * 32, "n1"),
     "no proof": lambda own: b'{"v":2,"type":"join","name":"n1"}\n',
     "an answer": lambda own: b'{"v":2,"type":"answer","id":1,"answer":{"type":"alive"}}\n',
-    "deep": lambda own: b"[" * 60_000 + b"\n",
+    "deep": lambda own: own.nonce()[:0].encode() + b"[" * 60_000 + b"\n",
 }
 
 
@@ -76,8 +77,10 @@ def test_a_stranger_is_rejected_and_logged_once(what: str) -> None:
     with watched() as own:
         for _ in range(3):
             with bare(own.coordinator.address) as stranger:
-                stranger.say(SAID[what](stranger))
-                stranger.socket.shutdown(socket.SHUT_WR)
+                said = SAID[what](stranger)
+                with suppress(OSError):  # it was closed meanwhile
+                    stranger.say(said)
+                    stranger.socket.shutdown(socket.SHUT_WR)
                 while stranger.line():
                     pass
         assert own.line().startswith("rejected a connection from 127.0.0.1: ")
@@ -155,6 +158,23 @@ def test_many_silent_connections_do_not_keep_the_node_out() -> None:
             connection.close()
 
 
+def test_beyond_a_number_the_oldest_is_closed_and_may_try_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Strangers, "most", 3)
+    with watched() as own:
+        opened = [Bare(own.coordinator.address) for _ in range(5)]
+        for oldest in opened[:2]:
+            oldest.nonce()
+            rejection = decode_to_agent(_last_line(oldest).rstrip())
+            assert isinstance(rejection, Rejection) and not rejection.final
+            assert "too many connections" in rejection.reason
+        opened[2].say(opened[2].greeting("n1"))
+        assert isinstance(decode_to_agent(opened[2].line().rstrip()), Welcome)
+        for connection in opened:
+            connection.close()
+
+
 FEW_DESCRIPTORS = f"""
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -183,7 +203,7 @@ def test_more_silent_connections_than_descriptors_do_not_keep_the_node_out() -> 
 
 def test_an_agent_with_another_token_ends_with_the_remedy() -> None:
     with watched() as own:
-        error = AgentThread(own.coordinator.address, "n1", token=OTHER_TOKEN).join()
+        error = AgentThread(own.coordinator.address, "n1", token=OTHER_TOKEN, seconds=0.0).join()
         assert error is not None and "WAYWISER_CLUSTER_TOKEN" in str(error)
         assert "another token" in own.line()
         own.assert_whole()

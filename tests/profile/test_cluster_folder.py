@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -280,7 +281,7 @@ def test_files_of_other_kinds_are_not_waited_for(tmp_path: Path, name: str) -> N
 
 @pytest.mark.parametrize("name", [NODES, TESTS])
 @pytest.mark.parametrize(
-    "line", [b"", b"{", b"{}", b"[]", b"null", b"\xff", b"[" * 9000, b'{"name":"../n"}', b"\0\0"]
+    "line", [b"x", b"{", b"{}", b"[]", b"null", b"\xff", b"[" * 9000, b'{"name":"../n"}', b"\0\0"]
 )
 def test_a_line_that_is_no_result_is_skipped_and_named(
     tmp_path: Path, name: str, line: bytes
@@ -296,7 +297,7 @@ def test_a_line_that_is_no_result_is_skipped_and_named(
     assert "\n" not in said
     with ClusterFolder.resume(path) as own:
         assert (own.nodes, own.tests) == ({"n1": NODE}, [finished()])
-        assert [str(each) for each in own.damaged] == [said]
+        assert (own.skipped.first, own.skipped.count) == ([said], 1)
         own.add_test(finished(1))
     assert len(read_cluster(path).tests) == 2
 
@@ -315,6 +316,32 @@ def test_a_line_that_is_too_long_is_skipped(
     assert [test.test.round for test in found.tests] == [0, 1]
     (said,) = found.damaged
     assert f"{path / TESTS}:2:" in said and "more than 3 MiB" in said
+
+
+def test_blank_and_bad_lines_take_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    written(path, [finished()])
+    with (path / TESTS).open("ab") as file:
+        file.write(b"\n \r\n" * 30_000 + b"{}\n[\n" * 30_000)
+    tracemalloc.start()
+    found = read_cluster(path)
+    with ClusterFolder.resume(path) as own:
+        assert own.skipped.count == found.damaged_count == 60_000
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.tests == (finished(),)
+    assert len(found.damaged) == 100
+    assert f"{path / TESTS}:60002: this line is skipped" in found.damaged[0]
+    assert most < 8 << 20
+
+
+@pytest.mark.parametrize("name", [NODES, TESTS])
+def test_a_file_of_blank_lines_is_as_an_empty_one(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "c"
+    written(path, [finished()])
+    (path / name).write_bytes(b"\n" * 10 + b"\t \n")
+    found = read_cluster(path)
+    assert len(found.nodes) + len(found.tests) == 1 and not found.damaged
 
 
 def node_with(**fields: object) -> ClusterNode:

@@ -53,7 +53,7 @@ def cluster_show(
     outputs = {"--good-hosts": good_hosts, "--exclude": exclude, "--drain": drain, "--json": json}
     _require_one(outputs)
     result = read_cluster(Path(folder))
-    say_damaged(result.damaged)
+    say_damaged(result.damaged, result.damaged_count)
     found = verdict(result.nodes, result.plan, result.tests)
     if good_hosts:
         _print_lines(host_lines.good_hosts(found))

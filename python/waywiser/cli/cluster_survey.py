@@ -96,7 +96,7 @@ def _opened(options: ClusterSurveyOptions, path: Path) -> Iterator[ClusterFolder
     """The folder of the run. Raises `WaywiserError`."""
     if options.resume and path.exists() and (is_cluster_folder(path) or not has_no_result(path)):
         with ClusterFolder.resume(path) as folder:
-            say_damaged([str(each) for each in folder.damaged])
+            say_damaged(folder.skipped.first, folder.skipped.count)
             _require_plan(options, folder)
             if options.retry:
                 folder.retry()

@@ -11,9 +11,9 @@ from waywiser.words.visible import visible
 _MOST_SHOWN = 5
 
 
-def say_damaged(lines: Sequence[str]) -> None:
-    """Names the first lines, and says how many more there are."""
+def say_damaged(lines: Sequence[str], total: int) -> None:
+    """Names the first lines, and says how many more there are of this total."""
     for line in lines[:_MOST_SHOWN]:
         say(f"waywiser: warning: {visible(line)}\n")
-    if (more := len(lines) - _MOST_SHOWN) > 0:
+    if (more := total - _MOST_SHOWN) > 0:
         say(f"waywiser: warning: {count(more, 'more line')} of the folder are skipped\n")

@@ -87,7 +87,7 @@ def _cluster(folder: Path) -> Document:
     from waywiser.report.cluster import cluster_document
 
     result = read_cluster(folder)
-    say_damaged(result.damaged)
+    say_damaged(result.damaged, result.damaged_count)
     found = summarise_cluster(result, verdict(result.nodes, result.plan, result.tests))
     profiles = [str(path) for path in result.profiles.values()]
     fleet = read_fleet(profiles, FLEET_THRESHOLD) if profiles else None

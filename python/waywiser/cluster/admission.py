@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable
 
+from msgspec.structs import replace
+
 from waywiser.cluster.protocol import (
     VERSION,
+    AnyVersion,
     JoinRequest,
     Rejection,
     Welcome,
@@ -79,6 +82,14 @@ class Admission:
                 f"give coordinator and agents the same {TOKEN_VARIABLE}, and see whether the "
                 "agent reaches the coordinator without a proxy",
             )
+        found = self._decide(line, known, connected)
+        answer = replace(found.answer, proof=coordinator_proof(self._token, exchange))
+        return replace(found, answer=answer)
+
+    def _decide(
+        self, line: bytes, known: AnyVersion, connected: Container[str]
+    ) -> AdmissionDecision:
+        """The decision about an agent that has the token; its answer has no proof yet."""
         if known.v != VERSION:
             return self._other_version(known.v, known.name)
         try:
@@ -103,7 +114,7 @@ class Admission:
             require_valid_node(node)
         except InvalidRecord as error:
             return self._impossible(known.name, f"what it states is impossible: {error}")
-        return AdmissionDecision(Welcome(name, coordinator_proof(self._token, exchange)), node)
+        return AdmissionDecision(Welcome(name, ""), node)
 
     def _name(self, given: str) -> str:
         """The name of the list, if the agent gave another form of it; empty for one that is not

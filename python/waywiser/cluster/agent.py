@@ -2,7 +2,7 @@
 
 Each request is handled by a thread of its own, and no thread ends before the process does: what a
 thread has started ends with that thread (`waywiser.measure.probe.lifeline.die_with`). When the run
-has ended, or the coordinator is gone, so is all that the agent has started.
+has ended, or the coordinator is gone or stopped, so is all that the agent has started.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ from waywiser.words import WaywiserError
 END_SECONDS = 3.0
 """Seconds for handlers to give back what they hold, before their processes are killed."""
 
+SILENCE_SECONDS = 300.0
+"""Seconds without a line of the coordinator, which sends one every 30 s, until the agent ends. The
+kernel of a host holds the connections of a process that is stopped."""
+
 Handler = Callable[[Any], Answer]
 Handlers = Mapping[type, Handler]
 """What answers each kind of request. An error of a handler becomes `RequestFailed`."""
@@ -64,7 +68,7 @@ class Agent:
 
     def run(self, seconds: float) -> None:
         """Joins within so many seconds, and returns after an orderly end. Raises `AgentError`: the
-        coordinator cannot be reached, rejects, or is gone."""
+        coordinator cannot be reached, rejects, is gone, or is stopped."""
         try:
             while True:
                 link = join(self._joining, time.monotonic() + seconds, self._log)
@@ -80,8 +84,10 @@ class Agent:
     def _converse(self, link: CoordinatorLink) -> bool:
         """Whether it came to an orderly end."""
         lines = Lines(LINE_BYTES)
+        until = time.monotonic() + SILENCE_SECONDS
         try:
-            while data := link.receive():
+            while data := link.receive(until):
+                until = time.monotonic() + SILENCE_SECONDS
                 for line in lines.feed(data):
                     message = decode_to_agent(line)
                     if isinstance(message, Leave):
@@ -92,8 +98,13 @@ class Agent:
                         self._take(message, link)
                     else:
                         raise ProtocolError("a second greeting")
-        except (OSError, ChannelError):
-            pass
+        except (OSError, ChannelError) as error:
+            if time.monotonic() >= until:
+                raise AgentError(
+                    f"the coordinator has sent nothing for {SILENCE_SECONDS:.3g} s: it is stopped",
+                    where=self._joining.where,
+                    remedy="let it go on (fg, or kill -CONT), and resume the survey after its end",
+                ) from error
         except ProtocolError as error:
             raise AgentError(f"the coordinator sent {error.what}") from error
         return False
@@ -121,7 +132,7 @@ class Agent:
         if len(line) > LINE_BYTES and isinstance(message, Answered):
             line = encode(Answered(message.id, RequestFailed("the answer is too long")))
         with suppress(OSError):
-            link.send(line)
+            link.send(line, time.monotonic() + SILENCE_SECONDS)
 
     def _end(self) -> None:
         """Lets handlers give back what they hold, for some time."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from math import inf
 from pathlib import Path
 
 from waywiser.cluster.coordinator import Coordinator, NoAnswer
@@ -38,16 +39,22 @@ def fetch_files(
     coordinator: Coordinator,
     files: Mapping[str, NodeFile],
     new_file: NewFile,
-    seconds: float = FILE_SECONDS,
+    seconds: float = inf,
 ) -> dict[str, str]:
-    """Returns why files did not come, by node; empty if all did. Each has so many seconds. If this
-    thread is interrupted, as signals do, nothing more is asked for."""
+    """Returns why files did not come, by node; empty if all did. It ends after so many seconds, and
+    each file has at most `FILE_SECONDS` of them. If this thread is interrupted, as signals do,
+    nothing more is requested."""
     is_ended = threading.Event()
+    deadline = time.monotonic() + seconds
 
     def fetch(node: str) -> str:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return f"others took the {seconds:.3g} s that the deadline left for all"
         try:
             with new_file(node) as path:
-                fetch_file(coordinator, node, files[node], path, seconds, is_ended.is_set)
+                limit = min(left, FILE_SECONDS)
+                fetch_file(coordinator, node, files[node], path, limit, is_ended.is_set)
         except WaywiserError as error:
             return error.what
         return ""

@@ -18,6 +18,7 @@ from waywiser.cluster.protocol import (
     LINE_BYTES,
     Answer,
     Answered,
+    AskAlive,
     Begin,
     Leave,
     Rejection,
@@ -37,6 +38,13 @@ from waywiser.words.cluster import ClusterNode
 
 _LEAVE_SECONDS = 2.0
 """Seconds for the last lines to be sent."""
+
+_SIGN_SECONDS = 30.0
+"""Every agent is sent a line that often: it knows then that this process runs, and not only its
+kernel (`waywiser.cluster.agent.SILENCE_SECONDS`)."""
+
+_NO_REQUEST = 0
+"""The id of the request in that line; no other has it, and nobody waits for its answer."""
 
 _ENDED = "its connection ended"
 _ENDED_EARLY = f"{_ENDED} before it said who it is"
@@ -70,6 +78,7 @@ class Hub:
         self._lock = threading.Lock()
         self._tests_began = False
         self._ends = False
+        self._next_sign = time.monotonic() + _SIGN_SECONDS
         self._selector = selectors.DefaultSelector()
         self._strangers = Strangers(self._selector, listen, port, self._log, greeting_seconds, tls)
         self.port = self._strangers.port
@@ -147,13 +156,26 @@ class Hub:
         """What the thread does."""
         try:
             while not self._ends:
-                self._step(self._strangers.seconds_to_overdue())
+                until_sign = max(self._next_sign - time.monotonic(), 0.0)
+                overdue = self._strangers.seconds_to_overdue()
+                self._step(until_sign if overdue is None else min(overdue, until_sign))
                 self._strangers.reject_overdue()
+                self._show_life()
             self._leave()
         finally:
             self._close_all()
 
-    def _step(self, seconds: float | None) -> None:
+    def _show_life(self) -> None:
+        """Sends every agent a line when it is time."""
+        now = time.monotonic()
+        if now < self._next_sign:
+            return
+        self._next_sign = now + _SIGN_SECONDS
+        line = encode(Requested(_NO_REQUEST, AskAlive()))
+        for agent in tuple(self.agents.values()):
+            agent.send(line)
+
+    def _step(self, seconds: float) -> None:
         for key, events in self._selector.select(seconds):
             if key.fileobj is self._strangers.listener:
                 self._strangers.accept()

@@ -65,26 +65,28 @@ def join(joining: Joining, deadline: float, log: Callable[[str], None]) -> Coord
     """The connection to the coordinator. ``deadline`` is on the clock of ``time.monotonic``.
     Raises `AgentError`."""
     address = parse_address(joining.where)
-    wait, said, reason = _FIRST_WAIT, "", ""
+    wait, said = _FIRST_WAIT, ""
     while True:
         try:
             seconds = min(max(deadline - time.monotonic(), 1.0), _TRY_SECONDS)
             return _join_once(joining, address, time.monotonic() + seconds)
         except OSError as error:
-            reason = error.strerror or str(error) or "the connection ended"
+            reason, remedy = error.strerror or str(error) or "the connection ended", ""
         except JoinRejected:
             raise
         except AgentError as error:
-            reason = error.what
+            reason, remedy = error.what, error.remedy
         if time.monotonic() + wait > deadline:
             raise AgentError(
                 f"the coordinator cannot be joined: {reason}",
                 where=joining.where,
-                remedy="see whether the address is right and reached from here, and whether the "
+                remedy=remedy
+                or "see whether the address is right and reached from here, and whether the "
                 "run still waits; --join-seconds waits longer",
             )
         if reason != said:
-            log(f"{joining.where}: {reason}; trying again")
+            hint = f" ({remedy})" if remedy else ""
+            log(f"{joining.where}: {reason}{hint}; trying again")
             said = reason
         time.sleep(wait)
         wait = min(2 * wait, _LONGEST_WAIT)
@@ -105,7 +107,7 @@ def _join_once(joining: Joining, address: tuple[str, int], deadline: float) -> C
         proof = agent_proof(joining.token, exchange)
         link.send(encode(JoinRequest(name, exchange.nonce, proof, joining.node)), deadline)
         right = coordinator_proof(joining.token, exchange)
-        _require_welcome(_line(link, deadline), right, joining.where)
+        _require_welcome(_line(link, deadline), right, joining)
     except BaseException:
         link.close()
         raise
@@ -132,26 +134,32 @@ def _certificate(link: CoordinatorLink, joining: Joining, deadline: float) -> st
     return certificate
 
 
-def _require_welcome(line: bytes, proof: str, where: str) -> None:
+def _require_welcome(line: bytes, proof: str, joining: Joining) -> None:
+    """Raises `AgentError`; `JoinRejected` only if the peer is the coordinator of the token, and not
+    a program that an agent without a fingerprint has met in its place."""
     try:
         answer = decode_to_agent(line)
     except ProtocolError as error:
         other = decode_any_version(line)
         if other is None or other.type != "rejection":
             raise AgentError(f"the coordinator sent {error.what}") from error
-        answer = Rejection(other.reason, other.remedy, other.final)
+        answer = Rejection(other.reason, other.remedy, other.final, other.proof)
+    given = answer.proof if isinstance(answer, Welcome | Rejection) else ""
+    is_coordinator = is_proof(given, proof)
+    is_known = is_coordinator or bool(divide_token(joining.token)[1])
     if isinstance(answer, Rejection):
-        kind = JoinRejected if answer.final else AgentError
+        kind = JoinRejected if answer.final and is_known else AgentError
         raise kind(
             f"the coordinator rejected this agent: {answer.reason}",
-            where=where,
+            where=joining.where,
             remedy=answer.remedy,
         )
-    if not isinstance(answer, Welcome) or not is_proof(answer.proof, proof):
-        raise JoinRejected(
+    if not isinstance(answer, Welcome) or not is_coordinator:
+        kind = JoinRejected if is_known else AgentError
+        raise kind(
             "the coordinator does not have the token of this agent, or a program between them "
             "ends TLS",
-            where=where,
+            where=joining.where,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 from waywiser.analysis.comparison.fleet import assess_fleet
@@ -21,7 +22,7 @@ _ANSWER_SECONDS = 60.0
 """Seconds beyond that for its answer."""
 
 _CUT_ANSWER_SECONDS = 2.0
-"""The same if the deadline of the run is near."""
+"""The same if the deadline of the run is near; the profiles have as long at least."""
 
 
 def without_profile(folder: ClusterFolder, nodes: Sequence[ClusterNode]) -> list[ClusterNode]:
@@ -41,8 +42,9 @@ def survey_nodes(
     seconds: float,
 ) -> None:
     """Surveys the nodes, and stores their profiles. What fails costs the profile of the node.
-    ``seconds`` are left for it until the deadline of the run; a survey that they cut is no fault
-    of its node."""
+    ``seconds`` are left for it until the deadline of the run, profiles included; a survey that they
+    cut is no fault of its node."""
+    deadline = time.monotonic() + seconds
     is_cut = seconds < SURVEY_SECONDS
     limit = min(seconds, SURVEY_SECONDS)
     replies = coordinator.ask(
@@ -63,7 +65,8 @@ def survey_nodes(
             f"{compress_hosts(cut)}: no survey of each by itself: the deadline left {limit:.3g} s "
             "for it"
         )
-    for name, problem in fetch_files(coordinator, files, folder.new_profile).items():
+    left = max(deadline - time.monotonic(), _CUT_ANSWER_SECONDS)
+    for name, problem in fetch_files(coordinator, files, folder.new_profile, left).items():
         note(f"{name}: its profile was not received: {problem}")
 
 

@@ -66,6 +66,8 @@ class Rejection(Value, frozen=True, tag="rejection", tag_field="type"):
     reason: str
     remedy: str = ""
     final: bool = True
+    proof: str = ""
+    """As that of a `Welcome`, if the agent has shown that it has the token."""
 
 
 class Begin(Value, frozen=True, tag="begin", tag_field="type"):

@@ -20,6 +20,9 @@ _SILENT = " (it sent nothing, as an agent of an older Waywiser does)"
 class Strangers(Listener[Connection]):
     """The thread of the connections uses it. The port is open from the start on."""
 
+    most = 2048
+    """Each may take 170 KB for its channel and a line of `JOIN_LINE_BYTES`: 350 MB together."""
+
     def __init__(
         self,
         selector: selectors.BaseSelector,
@@ -41,8 +44,8 @@ class Strangers(Listener[Connection]):
         return connection
 
     def state_reason(self, connection: Connection, reason: str) -> None:
-        """Sends and logs it."""
-        self._state(connection, Rejection(reason + _SILENT * connection.is_silent))
+        """Sends and logs it. An agent may try again: others may have taken its place."""
+        self._state(connection, Rejection(reason + _SILENT * connection.is_silent, final=False))
 
     def reject_with(self, connection: Connection, rejection: Rejection) -> None:
         """Rejects a connection by this answer."""

@@ -74,7 +74,7 @@ def limit_in(text: str) -> MetLimit | None:
 
 
 def how_to_raise(option: str, number: int, *, unit: int = 1, most: str = "unlimited") -> str:
-    """What raises a limit of this process: as far as its hard limit the user, beyond it another.
+    """What raises a limit of this process: up to its hard limit the user, beyond it another.
     ``unit``: bytes that ``ulimit`` counts in; ``most``: what it takes without a hard limit."""
     soft, hard = resource.getrlimit(number)
     if hard == resource.RLIM_INFINITY:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -29,6 +29,8 @@ _MOST_LINE_BYTES = 16 << 20
 
 _READ_BYTES = 1 << 20
 
+_MOST_SKIPPED_KEPT = 100
+
 _IMPOSSIBLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidRecord)
 
 _Line = TypeVar("_Line", ClusterNode, FinishedTest)
@@ -53,8 +55,20 @@ def open_to_append(path: Path, stack: ExitStack) -> int:
     return descriptor
 
 
-OnDamaged = Callable[[DamagedProfile], None]
-"""Is called for a line that is no result; the others are read."""
+class SkippedLines:
+    """The lines of files that are no results; the others are read."""
+
+    def __init__(self) -> None:
+        self.first: list[str] = []
+        """The first ones, with file, number and reason: a file may have millions."""
+        self.count = 0
+
+    def add(self, where: str, why: str) -> None:
+        """Counts a line."""
+        self.count += 1
+        if len(self.first) < _MOST_SKIPPED_KEPT:
+            what = f"this line is skipped, it is no result of a cluster: {why}"
+            self.first.append(str(DamagedProfile(what, where=where)))
 
 
 def append_line(file: int, path: Path, value: ClusterNode | FinishedTest) -> None:
@@ -101,29 +115,31 @@ def write_plan(file: Path, plan: ClusterPlan) -> None:
         part.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=2) + b"\n")
 
 
-def read_lines(path: Path, kind: type[_Line], on_damaged: OnDamaged) -> Iterator[_Line]:
-    """The values of a file; nothing if there is no such file. A line that is no result is skipped.
-    Raises `ProfileError` for a file that cannot be read, or of which no line is a result."""
+def read_lines(path: Path, kind: type[_Line], skipped: SkippedLines) -> Iterator[_Line]:
+    """The values of a file; nothing if there is no such file. A line that is no result is skipped,
+    and counted if it is not blank. Raises `ProfileError` for a file that cannot be read, or that
+    has lines of which none is a result."""
     decoder = msgspec.json.Decoder(kind)
-    first: DamagedProfile | None = None
+    first_reason = ""
     is_empty = True
     for number, line in enumerate(_whole_lines(path), 1):
         try:
             if line is None:
                 raise InvalidRecord(f"it has more than {_MOST_LINE_BYTES >> 20} MiB")
+            if not line.strip():
+                continue
             value = decoder.decode(single_line_json(line.decode()))
             _require_valid(value)
         except _IMPOSSIBLE as error:
             why = with_short_quotes(str(error))
-            what = f"this line is skipped, it is no result of a cluster: {why}"
-            damaged = DamagedProfile(what, where=f"{path}:{number}")
-            first = first or damaged
-            on_damaged(damaged)
+            first_reason = first_reason or f"line {number}: {why}"
+            skipped.add(f"{path}:{number}", why)
         else:
             is_empty = False
             yield value
-    if first is not None and is_empty:
-        raise DamagedProfile(f"no line of this file can be read; {first.what}", where=str(path))
+    if first_reason and is_empty:
+        what = f"no line of this file can be read; {first_reason}"
+        raise DamagedProfile(what, where=str(path))
 
 
 def _require_valid(value: ClusterNode | FinishedTest) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from waywiser.profile.cluster_files import (
+    SkippedLines,
     append_line,
     explained,
     open_to_append,
@@ -28,7 +29,7 @@ from waywiser.profile.cluster_files import (
     write_plan,
 )
 from waywiser.profile.cluster_validation import require_valid_test, short_text, storable_node
-from waywiser.profile.errors import DamagedProfile, ExistingFile, LockedProfile
+from waywiser.profile.errors import ExistingFile, LockedProfile
 from waywiser.profile.lock import lock
 from waywiser.profile.name import SUFFIX
 from waywiser.profile.validation import InvalidRecord
@@ -54,7 +55,9 @@ class ClusterResult(Value, frozen=True):
     profiles: dict[str, Path]
     """The profile of each node that has one."""
     damaged: tuple[str, ...] = ()
-    """The lines that were skipped, with file, number and reason."""
+    """The first lines that were skipped, with file, number and reason."""
+    damaged_count: int = 0
+    """How many were skipped."""
 
 
 def is_cluster_folder(path: Path) -> bool:
@@ -65,17 +68,18 @@ def is_cluster_folder(path: Path) -> bool:
 def read_cluster(path: Path) -> ClusterResult:
     """Reads a folder, also while a run writes to it. Lines that are no results are skipped. Raises
     `ProfileError` for a folder that is none."""
-    damaged: list[DamagedProfile] = []
+    skipped = SkippedLines()
     plan = read_plan(path / PLAN)
-    nodes = {node.name: node for node in read_lines(path / NODES, ClusterNode, damaged.append)}
-    tests = tuple(_counting(read_lines(path / TESTS, FinishedTest, damaged.append)))
+    nodes = {node.name: node for node in read_lines(path / NODES, ClusterNode, skipped)}
+    tests = tuple(_counting(read_lines(path / TESTS, FinishedTest, skipped)))
     profiles = {name: profile_path(path, name) for name in nodes}
     return ClusterResult(
         plan,
         tuple(nodes.values()),
         tests,
         {n: p for n, p in profiles.items() if p.is_file()},
-        tuple(map(str, damaged)),
+        tuple(skipped.first),
+        skipped.count,
     )
 
 
@@ -128,11 +132,10 @@ class ClusterFolder(Closeable):
         self.nodes: dict[str, ClusterNode] = {}
         self.tests: list[FinishedTest] = []
         self._resources = resources
-        self.damaged: list[DamagedProfile] = []
-        """Lines that are skipped."""
-        for node in read_lines(path / NODES, ClusterNode, self.damaged.append):
+        self.skipped = SkippedLines()
+        for node in read_lines(path / NODES, ClusterNode, self.skipped):
             self.nodes[node.name] = node
-        self.tests += _counting(read_lines(path / TESTS, FinishedTest, self.damaged.append))
+        self.tests += _counting(read_lines(path / TESTS, FinishedTest, self.skipped))
         self._nodes_file = open_to_append(path / NODES, resources)
         self._tests_file = open_to_append(path / TESTS, resources)
 

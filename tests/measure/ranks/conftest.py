@@ -33,7 +33,8 @@ def files() -> Iterator[OwnFiles]:
 
 @pytest.fixture
 def nothing_left(files: OwnFiles) -> Iterator[Callable[[Launch], None]]:
-    """Call it with a launch: in the end its processes are gone, and what it had made."""
+    """Call it with a launch: in the end its processes are gone, and what it had made. A test that
+    is skipped before has none."""
     pids: list[int] = []
 
     def watch(launch: Launch) -> None:
@@ -42,5 +43,6 @@ def nothing_left(files: OwnFiles) -> Iterator[Callable[[Launch], None]]:
         )
 
     yield watch
-    assert pids and files.seen
+    if pids:
+        assert files.seen
     assert wait_until(lambda: not any(map(is_running, pids)))

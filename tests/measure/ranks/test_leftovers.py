@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import tempfile
@@ -13,6 +14,7 @@ import pytest
 from waywiser.measure.ranks import leftovers
 from waywiser.measure.ranks.leftovers import (
     abandoned_files,
+    enter_folders,
     folders,
     mapped_files,
     remove,
@@ -68,6 +70,42 @@ def test_the_folders_of_a_launch_are_gone_in_the_end() -> None:
             Path(folder, "left").write_text("behind")
     assert not os.path.exists(temporary)
     assert not os.path.exists(shared)
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EACCES, errno.ENOMEM])
+def test_a_folder_that_cannot_be_held_is_an_error_and_is_removed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int
+) -> None:
+    def unable(path: Path) -> int | None:
+        assert path.exists()
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(leftovers, "hold", unable)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with pytest.raises(OSError, match=os.strerror(number)), folders("one more secret"):
+        pass
+    assert not enter_folders(str(tmp_path / "waywiser-ranks-of-another-launch"))
+    assert list(tmp_path.iterdir()) == []
+    assert not leftovers._in_use
+
+
+def test_a_folder_that_another_launch_removes_is_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hold = leftovers.hold
+    removed: list[Path] = []
+
+    def held(path: Path) -> int | None:
+        if len(removed) < 2:
+            removed.append(path)
+            return None
+        return hold(path)
+
+    monkeypatch.setattr(leftovers, "hold", held)
+    with folders("one more secret") as temporary:
+        assert removed == [Path(temporary)] * 2
+        assert Path(temporary).is_dir()
 
 
 def test_no_other_folder_is_removed(tmp_path: Path) -> None:

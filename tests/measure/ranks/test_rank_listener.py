@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import subprocess
 import sys
@@ -83,13 +85,50 @@ def test_who_says_nothing_is_closed_in_time(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_beyond_a_number_the_oldest_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener_module, "_MOST", 3)
+    monkeypatch.setattr(RankListener, "most", 3)
     with RankListener("127.0.0.1", SECRET) as listener, ExitStack() as stack:
         others = [stack.enter_context(connected(listener.port)) for _ in range(5)]
         wait_for(listener, lambda found: listener.rejected == 2)
         assert [other.recv(1) for other in others[:2]] == [b"", b""]
         others[2].sendall(to_line(Greeting(SECRET, 1)))
         wait_for(listener, bool)
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.ENOMEM, errno.EINVAL])
+@pytest.mark.parametrize("silent", [0, 2])
+def test_a_connection_for_which_the_selector_has_no_room_is_closed(
+    monkeypatch: pytest.MonkeyPatch, error: int, silent: int
+) -> None:
+    """``fs.epoll.max_user_watches`` is such a limit. The oldest connection makes room."""
+    monkeypatch.setattr(listener_module, "_NO_ROOM_SECONDS", 0.0)
+    with RankListener("127.0.0.1", SECRET) as listener, ExitStack() as stack:
+        others = [stack.enter_context(connected(listener.port)) for _ in range(silent)]
+        while len(listener.selector.get_map()) <= silent:
+            listener.greeted(0.05)
+
+        def full(*_: object) -> None:
+            raise OSError(error, os.strerror(error))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(listener.selector, "register", full)
+            unwatched = stack.enter_context(connected(listener.port))
+            end = time.monotonic() + LONG
+            unwatched.setblocking(False)
+            while not is_ended(unwatched):
+                assert time.monotonic() < end
+                listener.greeted(0.0)
+        assert listener.rejected == min(silent, 1)
+        assert [other.recv(1) for other in others[:1]] == [b""] * min(silent, 1)
+        with connected(listener.port) as rank:
+            rank.sendall(to_line(Greeting(SECRET, 1)))
+            wait_for(listener, bool)
+
+
+def is_ended(connection: socket.socket) -> bool:
+    try:
+        return not connection.recv(1)
+    except BlockingIOError:
+        return False
 
 
 FEW_DESCRIPTORS = f"""

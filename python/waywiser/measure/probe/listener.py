@@ -14,6 +14,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from typing import Generic, Protocol, TypeVar
 
 from waywiser.words.closeable import Closeable
@@ -25,9 +26,6 @@ seconds."""
 _BACKLOG = 4096
 """Connections that wait to be taken in, as all processes may come at once; the kernel may allow
 fewer."""
-
-_MOST = 16384
-"""Connections that have not said who they are; beyond it the oldest is closed."""
 
 _FREE_DESCRIPTORS = 256
 """Descriptors that these connections leave to the rest of the process, or half of its limit."""
@@ -72,6 +70,9 @@ def listening_socket(host: str, port: int = 0) -> socket.socket:
 class Listener(Closeable, Generic[_Stranger]):
     """One thread uses it, that of the selector. The port is open from the start on."""
 
+    most = 16384
+    """Connections that have not said who they are; beyond it the oldest is closed."""
+
     def __init__(
         self, selector: selectors.BaseSelector, listen: Listen, port: int, greeting_seconds: float
     ) -> None:
@@ -79,7 +80,7 @@ class Listener(Closeable, Generic[_Stranger]):
         self._listen = listen
         self._greeting_seconds = greeting_seconds
         self._connections: dict[_Stranger, None] = {}
-        self._most = 0
+        self._room = 0.0
         self.listener: socket.socket | None = None
         """None while the port is closed."""
         self.port = port
@@ -87,7 +88,8 @@ class Listener(Closeable, Generic[_Stranger]):
 
     @abstractmethod
     def take_in(self, accepted: socket.socket, host: str, until: float) -> _Stranger:
-        """The connection of a socket, registered with the selector."""
+        """The connection of a socket, registered with the selector as the last that may fail.
+        Raises `OSError`."""
 
     @abstractmethod
     def state_reason(self, connection: _Stranger, reason: str) -> None:
@@ -103,7 +105,7 @@ class Listener(Closeable, Generic[_Stranger]):
             self.listener.setblocking(False)
             self.port = self.listener.getsockname()[1]
             self.selector.register(self.listener, selectors.EVENT_READ)
-            self._most = _most_strangers()
+            self._room = min(self.most, _free_descriptors())
 
     def close(self) -> None:
         """Closes the port, and the connections."""
@@ -129,8 +131,14 @@ class Listener(Closeable, Generic[_Stranger]):
                 return
             until = time.monotonic() + self._greeting_seconds
             host = str(peer[0]).removeprefix("::ffff:")
-            self._connections[self.take_in(accepted, host, until)] = None
-            if len(self._connections) > self._most:
+            try:
+                connection = self.take_in(accepted, host, until)
+            except OSError:  # the selector may have no room, or the connection ended
+                accepted.close()
+                self._make_room()
+                return
+            self._connections[connection] = None
+            if len(self._connections) > self._room:
                 self._make_room()
 
     def let_go(self, connection: _Stranger) -> None:
@@ -169,9 +177,9 @@ class Listener(Closeable, Generic[_Stranger]):
             self.reject(oldest, "there are too many connections that say nothing")
 
 
-def _most_strangers() -> int:
-    """How many connections that say nothing this process can have."""
+def _free_descriptors() -> float:
+    """How many descriptors these connections may have."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
-        return _MOST
-    return min(_MOST, max(limit - _FREE_DESCRIPTORS, limit // 2))
+        return inf
+    return max(limit - _FREE_DESCRIPTORS, limit // 2)

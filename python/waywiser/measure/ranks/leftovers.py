@@ -62,10 +62,15 @@ def _made(folder: str) -> int:
     abandoned. Raises `OSError`."""
     while True:
         os.mkdir(folder, 0o700)
-        if (descriptor := hold(Path(folder))) is not None:
+        descriptor = None
+        try:
+            descriptor = hold(Path(folder))
+        finally:
+            if descriptor is None:  # another launch removes it, or it cannot be opened
+                with suppress(OSError):
+                    os.rmdir(folder)
+        if descriptor is not None:
             return descriptor
-        with suppress(OSError):  # another launch removes it before it was held
-            os.rmdir(folder)
 
 
 _in_use: set[str] = set()
