@@ -27,7 +27,8 @@ TITLE = re.compile(
     r"|TransferBench (?:Client )?v[0-9]|EnvVar,Value,|Test#,Transfer#,|SRC,DST,Direction"
     r"|Bytes Per Direction\b|(?:Uni|Bi)directional copy peak bandwidth"
     r"|GPU-GFX (?:All-To-All|Scaling)|Benchmark\s+Time\s+CPU\s+Iterations"
-    r"|name,iterations,real_time|Profiling (?:Standard CPU|GPU) Ping"
+    r"|name,iterations,real_time|(?i:numCycle,collective|\bname),(?i:[\w,#]{0,200}\bbusbw\b)"
+    r"|Profiling (?:Standard CPU|GPU) Ping"
     r"|Timing (?:Max-Rate|GPU M|CPU M)|Memcpy (?:Host|Device) To"
     r"|\b(?:cpu|gpu[0-9]{1,4})_(?:to|and)_(?:cpu|gpu)\w*_by_"
 )
