@@ -10,15 +10,23 @@ from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.nearby import NODE, on_node
 from waywiser.exchange.imports.nvbandwidth_cases import with_buffers
-from waywiser.exchange.imports.visible_gpus import renumbered, visible_gpus, without_variable
+from waywiser.exchange.imports.visible_gpus import (
+    renumbered,
+    visible_gpus,
+    with_settings,
+    without_variable,
+)
 
 BOUND = "its host memory is on numa:{}, as its command binds it"
 
 
-def with_command(found: ForeignFile, command: CommandLine | None) -> ForeignFile:
-    """The file with what the command says; places name what they can, the rest are settings."""
+def with_command(
+    found: ForeignFile, command: CommandLine | None, said: tuple[str, ...] = ()
+) -> ForeignFile:
+    """The file with what the command says; places name what they can, the rest are settings.
+    ``said`` are settings beside the command."""
     if command is None:
-        return found
+        return with_settings(found, None, said)
     size = command.value_of("-b", "--bufferSize")
     buffers = int(size) * 2**20 if re.fullmatch(r"[0-9]{1,6}", size) else 0
     visible = visible_gpus(command)
@@ -35,7 +43,7 @@ def with_command(found: ForeignFile, command: CommandLine | None) -> ForeignFile
         if node is not None and NODE in series.notes:
             series = on_node(series, node, BOUND.format(node))
             own = tuple(each for each in own if not each.startswith(("membind=", "preferred=")))
-        return replace(series, settings=own)
+        return replace(series, settings=tuple(sorted({*own, *said})))
 
     return replace(
         numbered,

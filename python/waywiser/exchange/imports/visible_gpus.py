@@ -62,20 +62,27 @@ def without_variable(settings: Sequence[str], visible: VisibleGpus) -> tuple[str
     return tuple(each for each in settings if not each.startswith(f"{visible.variable}="))
 
 
-def with_settings(found: ForeignFile, command: CommandLine | None) -> ForeignFile:
-    """The file with the settings of its command, and its GPUs as the machine numbers them."""
-    if command is None:
+def with_settings(
+    found: ForeignFile, command: CommandLine | None, said: tuple[str, ...] = ()
+) -> ForeignFile:
+    """The file with the settings of its command, and its GPUs as the machine numbers them.
+    ``said`` are settings beside the command."""
+    if command is None and not said:
         return found
     visible = visible_gpus(command)
     numbered = renumbered(found, visible)
-    settings = command.settings
+    settings = (*(command.settings if command else ()), *said)
     if numbered is not found:
         settings = without_variable(settings, visible)
-    measured = tuple(
-        replace(each, settings=tuple(sorted({*(each.settings or ()), *settings})))
-        for each in numbered.measured
+
+    def changed(series: ForeignSeries) -> ForeignSeries:
+        return replace(series, settings=tuple(sorted({*(series.settings or ()), *settings})))
+
+    return replace(
+        numbered,
+        measured=tuple(map(changed, numbered.measured)),
+        halves=tuple(replace(each, series=changed(each.series)) for each in numbered.halves),
     )
-    return replace(numbered, measured=measured)
 
 
 def _series(series: ForeignSeries, gpus: Sequence[int]) -> ForeignSeries:

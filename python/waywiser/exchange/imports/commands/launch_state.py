@@ -39,6 +39,8 @@ class LaunchState:
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = dict(environment)
+        self.known = dict(environment)
+        """The environment before the command changes it."""
         self.settings: list[str] = []
         self.launcher = ""
         """The last one, which says how many ranks there are."""

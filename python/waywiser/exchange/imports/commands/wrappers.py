@@ -121,6 +121,8 @@ WRAPPERS: dict[str, Wrapper] = {
         options({"-w": OptionMeaning("setting", 1, "hosts"), "-b -L": PLAIN_FLAG}), (), False
     ),
 }
+REMOTE = frozenset({"ssh", "pdsh", "clush"})
+"""Their last word is a line of a shell if it has blanks."""
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 """Their option ``-c`` has a line of its own."""
 
