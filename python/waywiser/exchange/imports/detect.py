@@ -119,14 +119,14 @@ def read(path: Path, format: str | None = None) -> list[ForeignFile]:
                 errors.append(error)
     if not found:
         raise _nothing("\n".join(part.text for part in parts), where, errors)
-    found = _with_hosts(found)
+    found = with_hosts(found)
     damaged = tuple(_damaged(error, where) for error in errors)
     unsupported = (*found[0].unsupported_paths, *damaged)
     return [replace(found[0], unsupported_paths=unsupported), *found[1:]]
 
 
-def _with_hosts(found: Sequence[ForeignFile]) -> list[ForeignFile]:
-    """The runs of one text. If it has runs of several hosts, the host is a setting of each: they
+def with_hosts(found: Sequence[ForeignFile]) -> list[ForeignFile]:
+    """The same runs. If they are of several hosts, the host is a setting of each: they
     are not blocks of each other, whatever name the machine is given."""
     hosts = {_hosts(each) for each in found} - {""}
     if len(hosts) < 2:

@@ -2,8 +2,8 @@
 
 The title of a result is known. What stands before it in its line is a prefix if most lines around
 begin with text of the same shape: the same words, and at their places a time, a counter, a rank, a
-host. It is taken away. Where lines of several sources alternate (ranks, pods, hosts) and each has a
-title, the lines of each are a text. Every line keeps its number.
+host. It is taken away. Where lines of several sources (ranks, pods, hosts) have a title each, the
+lines of each are a text. Every line keeps its number.
 
 A launcher that puts its tag before each piece that a program wrote makes several pieces of a line:
 they are joined again, for each source.
@@ -197,7 +197,7 @@ def _without(lines: Sequence[str], shape: _Shape, titles: set[int]) -> list[Capt
     text = _Prefixed(lines, shape, matches, counters, keys, titled)
     note = _note(shape, len(numbers))
     joined = list(_joined(text))
-    sources = _alternating(text)
+    sources = _sources(text, joined)
     if not sources:
         others = _rows_of_others(text, joined)
         own = "\n".join("" if n in others else line for n, (_, line) in enumerate(joined))
@@ -250,16 +250,18 @@ def _key(match: re.Match[str], counters: set[str]) -> _Key:
     return tuple(value for name, value in match.groupdict().items() if name not in counters)
 
 
-def _alternating(text: _Prefixed) -> list[_Key]:
-    """The sources with a title of their own whose lines alternate with those of another one; empty
-    if the lines of each are together, or one has all titles."""
+def _sources(text: _Prefixed, joined: Sequence[tuple[_Key | None, str]]) -> list[_Key]:
+    """The sources with a title of their own, if they are several whose lines alternate, or that
+    have all rows; empty if one has all titles."""
     bounds: dict[_Key, tuple[int, int]] = {}
     for n, key in enumerate(text.keys):
         if key is not None and key in text.titled:
             bounds[key] = (bounds.get(key, (n, n))[0], n)
     ordered = sorted(bounds.items(), key=lambda each: each[1])
     overlap = any(one[1][1] > other[1][0] for one, other in pairwise(ordered))
-    return [key for key, _ in ordered] if overlap else []
+    rows = {key for key, line in joined if key and _ROW.match(line)}
+    is_whole = len(ordered) > 1 and rows <= bounds.keys()
+    return [key for key, _ in ordered] if overlap or is_whole else []
 
 
 def _rows_of_others(text: _Prefixed, joined: Sequence[tuple[_Key | None, str]]) -> set[int]:
