@@ -147,3 +147,68 @@ def test_only_what_ran_in_this_shell_changes_it(lines: str, applied: bool, tmp_p
     text = f"{lines}\n{TABLE.format('MPI', 7.0)}$ UCX_TLS=rc srun -n 2 osu_bw\n"
     found = series(f"{text}{TABLE.format('MPI', 8.0)}", tmp_path)
     assert any("UCX_TLS=sm" in each for each in found) == applied
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("kubectl exec -it bench-0 -c mpi -n hpc -- mpirun -np 6 osu_allgather", 6),
+        ("mpiexec_mpt -np 6 osu_allgather -f", 6),
+        ("salloc -N 2 -n 6 srun osu_allgather", 6),
+        ("salloc -n 32 mpirun -np 6 osu_allgather", 6),
+    ],
+)
+def test_more_launchers_say_how_many_ranks_there_are(
+    command: str, expected: int, tmp_path: Path
+) -> None:
+    assert ranks(f"$ {command}\n{GATHER.format(9.0)}", tmp_path) == [expected]
+
+
+def test_an_allocation_starts_its_program_once(tmp_path: Path) -> None:
+    line = "$ salloc -N 1 -n 12 ./all_reduce_perf -g 4"
+    assert runs(line, line, tmp_path) == [2, 2]
+    assert ranks(f"$ salloc -n 6 osu_allgather\n{GATHER.format(9.0)}", tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "variable", ["SLURM_STEP_ID", "SLURM_SRUN_COMM_PORT", "SSH_CLIENT", "XDG_SESSION_ID"]
+)
+def test_variables_of_a_session_are_no_settings(variable: str, tmp_path: Path) -> None:
+    lines = [f"export {variable}={n}\n./all_reduce_perf -g 4" for n in (1, 2)]
+    assert runs(*lines, tmp_path) == [2, 2]
+
+
+NVBANDWIDTH = """nvbandwidth Version: v0.8
+Device 0: NVIDIA H200 (00000000:1b:00)
+Device 1: NVIDIA H200 (00000000:43:00)
+
+Running host_to_device_memcpy_ce.
+memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1
+ 0     51.10     52.20
+
+SUM host_to_device_memcpy_ce 103.30
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("numactl -m 1 nvbandwidth", "pinned@numa:1 -> device@gpu:0 by copy-engine of"),
+        ("numactl --membind=0,1 nvbandwidth", "run=membind=0+1"),
+        ("numactl --interleave=all nvbandwidth", "run=interleave=all"),
+        ("docker run --gpus device=4,6 img nvbandwidth", "device@gpu:6 by copy-engine of"),
+        ("docker run --gpus '\"device=4,6\"' img nvbandwidth", "device@gpu:4 by copy-engine of"),
+        ("NVIDIA_VISIBLE_DEVICES=5,7 nvbandwidth", "run=NVIDIA_VISIBLE_DEVICES=5+7"),
+        ("srun -n 1 --gpu-bind=map_gpu:3,1 nvbandwidth", "run=gpu-bind=map_gpu:3+1"),
+        ("CUDA_VISIBLE_DEVICES=GPU-aa,GPU-bb nvbandwidth", "run=CUDA_VISIBLE_DEVICES=GPU-aa"),
+        ("docker run --gpus all img nvbandwidth", "device@gpu:1 by copy-engine of"),
+    ],
+)
+def test_what_places_memory_or_chooses_gpus_is_read_or_shown(
+    command: str, expected: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(f"$ {command} -t host_to_device_memcpy_ce\n{NVBANDWIDTH}")
+    found = [str(each.workload) for file in read(path) for each in file.measured]
+    assert any(expected in each for each in found), found

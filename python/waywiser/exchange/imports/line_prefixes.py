@@ -95,6 +95,8 @@ def without_prefixes(text: str) -> list[CapturedText]:
         count = sum(1 for line in lines if line.strip())
         note = f"each of {count} lines was taken out of the JSON object of a log"
         return [each._replace(notes=(note, *each.notes)) for each in inner]
+    if listed := _of_json_list(lines):
+        return listed
     titles = list(_titles(lines))
     for shape in _shapes(lines, titles):
         if (found := _without(lines, shape, {n for n, _ in titles})) is not None:
@@ -327,3 +329,35 @@ def _of_json_log(lines: Sequence[str]) -> list[str] | None:
             return None
         found.append((text or "").removesuffix("\n"))
     return found
+
+
+_QUOTED = re.compile(r'\s*("(?:[^"\\]|\\.)*"),?\s*$')
+_OF_HOST = re.compile(r"\s*(?:ok|changed|fatal|failed): \[([^\]]{1,80})\]")
+
+
+def _of_json_list(lines: Sequence[str]) -> list[CapturedText]:
+    """The lines that are strings of a JSON list, as a tool of configuration shows them; a text for
+    each host. Empty for any other text."""
+    hosts: dict[str, list[str]] = defaultdict(lambda: [""] * len(lines))
+    host, count = "", 0
+    titled: set[str] = set()
+    for n, line in enumerate(lines):
+        if found := _OF_HOST.match(line):
+            host = found[1]
+        if (quoted := _QUOTED.match(line)) is None:
+            continue
+        try:
+            hosts[host][n] = text = str(json.loads(quoted[1]))
+        except ValueError:
+            return []
+        count += 1
+        if TITLE.match(text):
+            titled.add(host)
+    if not titled or count < LEAST_LINES or any(map(TITLE.match, lines)):
+        return []
+    note = f"{count} lines were taken out of a JSON list"
+    return [
+        CapturedText("\n".join(each), name if len(titled) > 1 else "", (note,))
+        for name, each in hosts.items()
+        if name in titled
+    ]

@@ -92,7 +92,12 @@ def _labelled(
         label = label_of(each for each in series.settings if each not in common)
     if not label:
         return series
-    return replace(series, workload=_with_run(series.workload, label)).noted(NOTE)
+    return with_run(series, label).noted(NOTE)
+
+
+def with_run(series: ForeignSeries, label: str) -> ForeignSeries:
+    """The series with a label, whatever other runs there are."""
+    return replace(series, workload=_with_run(series.workload, label_of([label])))
 
 
 def label_of(settings: Iterable[str]) -> str:

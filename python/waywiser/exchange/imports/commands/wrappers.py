@@ -151,6 +151,9 @@ def read(
             if word:
                 launch.set(word, words[end])
             end += 1
+    if wrapper.words and end < len(words) and re.match(r"-\w|--\w", words[end]):
+        found, end = take_options(words, end, wrapper.table, is_command)
+        launch.take(found)
     if name == "taskset" and end == at and end < len(words) and _MASK.fullmatch(words[end]):
         launch.set("taskset", words[end])
         end += 1
