@@ -36,7 +36,7 @@ NOISE = (
     "WARNING: Linux kernel CMA support was requested via the btl_vader_single_copy_mechanism",
     "Loading the environment of the project",
     "Wed Oct 14 12:01:05 UTC 2026",
-    "$ cat hosts.txt",
+    "$ squeue --me",
     "see osu_bw.txt and all_gather.log for the results of last week",
 )
 """Lines that are no command of a benchmark and no result."""

@@ -77,9 +77,17 @@ def test_lines_of_several_sources_are_texts_of_their_own(
         assert each == pytest.approx([e + (0.05 + source / 100) * 1e-6 for e in expected])
 
 
-def test_sources_one_after_the_other_need_no_separation(tmp_path: Path) -> None:
-    text = "\n".join(f"{source}: {line}" for source in range(2) for line in LINES)
-    assert sum(map(len, values(text, tmp_path))) == 18
+@pytest.mark.parametrize("prefix", ["{}: ", "gpu-node{}: ", "logs/case{}.out:", "[1,{}]<stdout>:"])
+@pytest.mark.parametrize("sources", [2, 4])
+def test_sources_one_after_the_other_are_not_blocks(
+    prefix: str, sources: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "\n".join(f"{prefix.format(source)}{line}" for source in range(sources) for line in LINES)
+    )
+    found = [str(each.workload) for file in read(path) for each in file.measured]
+    assert len(found) == len(set(found)) == 9 * sources
 
 
 def test_pieces_of_a_line_are_joined_for_each_source() -> None:
@@ -121,3 +129,17 @@ def test_rows_of_a_source_whose_title_is_cut_off_are_of_no_other_table(tmp_path:
     lines = [f"{rank}: {line.replace('.25', f'.{rank}5')}" for line in LINES for rank in (3, 4)]
     found = values("\n".join(line for line in lines if not line.startswith("4: #")), tmp_path)
     assert found == values("\n".join(LINES).replace(".25", ".35"), tmp_path)
+
+
+@pytest.mark.parametrize("hosts", [("w1",), ("w1", "w2")])
+def test_a_json_list_has_the_lines_of_each_host(hosts: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    blocks = [
+        f'ok: [{host}] => {{\n  "run.stdout_lines": [\n'
+        + ",\n".join(f"    {json.dumps(line)}" for line in LINES)
+        + "\n  ]\n}"
+        for host in hosts
+    ]
+    path.write_text("\n".join(blocks))
+    found = [str(each.workload) for file in read(path) for each in file.measured]
+    assert len(found) == len(set(found)) == 9 * len(hosts)

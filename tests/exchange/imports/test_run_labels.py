@@ -73,8 +73,14 @@ def test_visible_devices_are_places(variable: str, tmp_path: Path) -> None:
     ]
 
 
-def test_devices_of_ranks_on_two_nodes_are_a_label(tmp_path: Path) -> None:
-    commands = [f"$ CUDA_VISIBLE_DEVICES={n} srun -N 2 -n 2 osu_bw D D" for n in ("0,1", "2,3")]
+@pytest.mark.parametrize(
+    "launch",
+    ["srun -N 2 -n 2", "srun -n 2", "srun --ntasks-per-node=1 -n 2", "mpirun -np 2 -H p,q",
+     "mpirun -np 2 --hostfile where", "mpiexec -n 2 -ppn 1", "mpirun -n 2 --map-by ppr:1:node",
+     "mpirun -n 2 --map-by node"],
+)  # fmt: skip
+def test_devices_of_ranks_on_two_nodes_are_a_label(launch: str, tmp_path: Path) -> None:
+    commands = [f"$ CUDA_VISIBLE_DEVICES={n} {launch} osu_bw D D" for n in ("0,1", "2,3")]
     found = series(text_of(commands, "MPI-CUDA"), tmp_path)
     assert len(found) == 2
     assert all("run=CUDA_VISIBLE_DEVICES" in each for each in found)
@@ -94,6 +100,14 @@ def test_runs_of_several_hosts_in_one_text_are_no_blocks(tmp_path: Path) -> None
     found = {str(each.workload) for file in read(path) for each in file.measured}
     assert len(found) == 4
     assert sum("run=host=node4" in each for each in found) == 2
+
+
+def test_files_of_several_hosts_are_no_blocks(tmp_path: Path) -> None:
+    text = as_text("all_reduce", 4, [(2**20, 30.0)], named=True)
+    for host in ("p7", "p8"):
+        (tmp_path / f"{host}.txt").write_text(text.replace("node3", host))
+    found = import_files([tmp_path], tmp_path / "a.wwp", machine="pair")
+    assert (found.series, found.visits) == (4, 4)
 
 
 @pytest.mark.parametrize("title", ["MPI Allgather", "MPI Reduce", "MPI-CUDA Allreduce"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,6 @@ from waywiser.exchange.imports import (
     rccl_csv,
     transferbench,
 )
-from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.errors import ImportFailed, Malformed, NoTable, UnknownFormat
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
@@ -36,7 +36,8 @@ from waywiser.exchange.imports.json_objects import json_objects
 from waywiser.exchange.imports.known_tools import known_tool
 from waywiser.exchange.imports.line_prefixes import CapturedText, without_prefixes
 from waywiser.exchange.imports.reading import clipped, read_text
-from waywiser.exchange.imports.text_runs import commands_of
+from waywiser.exchange.imports.run_commands import Titled
+from waywiser.exchange.imports.text_runs import TextRun, of_format, runs_at
 from waywiser.exchange.imports.visible_gpus import with_settings
 from waywiser.words.records import Unsupported
 
@@ -118,14 +119,14 @@ def read(path: Path, format: str | None = None) -> list[ForeignFile]:
                 errors.append(error)
     if not found:
         raise _nothing("\n".join(part.text for part in parts), where, errors)
-    found = _with_hosts(found)
+    found = with_hosts(found)
     damaged = tuple(_damaged(error, where) for error in errors)
     unsupported = (*found[0].unsupported_paths, *damaged)
     return [replace(found[0], unsupported_paths=unsupported), *found[1:]]
 
 
-def _with_hosts(found: Sequence[ForeignFile]) -> list[ForeignFile]:
-    """The runs of one text. If it has runs of several hosts, the host is a setting of each: they
+def with_hosts(found: Sequence[ForeignFile]) -> list[ForeignFile]:
+    """The same runs. If they are of several hosts, the host is a setting of each: they
     are not blocks of each other, whatever name the machine is given."""
     hosts = {_hosts(each) for each in found} - {""}
     if len(hosts) < 2:
@@ -181,10 +182,14 @@ def _readers(
         if (name := _json_format(value)) and format in (None, name)
     ]
     above = 0
+    titles: dict[str, list[Titled]] = defaultdict(list)
+    for line, name, _ in known:
+        titles[name].append(Titled(above, line - 1))
+        above = line
+    runs = {name: iter(runs_at(text, each, of_format(name))) for name, each in titles.items()}
     for line, name, value in known:
         place = f"{where}:{line}" if len(objects.values) > 1 else where
-        yield partial(_read_object, name, value, place, _command_of(text, name, above, line))
-        above = line
+        yield partial(_read_object, name, value, place, next(runs[name]))
     is_json = text.lstrip().startswith("{")
     shown = [name for name, each in _TEXT.items() if each.shown.search(text)]
     if known or is_json or not shown:
@@ -200,21 +205,9 @@ def _json_format(value: Mapping[str, Any]) -> str:
     return next((n for n, each in _JSON.items() if any(key in value for key in each.keys)), "")
 
 
-def _read_object(
-    format: str, value: Any, where: str, command: CommandLine | None
-) -> list[ForeignFile]:
+def _read_object(format: str, value: Any, where: str, run: TextRun) -> list[ForeignFile]:
     add = nvbandwidth_command.with_command if format == "nvbandwidth" else with_settings
-    return [add(_JSON[format].read(value, where), command)]
-
-
-def _command_of(text: str, format: str, above: int, line: int) -> CommandLine | None:
-    """The last command between two lines whose program prints a format."""
-    shown = [
-        each.command
-        for each in commands_of(text)
-        if above <= each.start < line and each.command.format == format
-    ]
-    return shown[-1] if shown else None
+    return [add(_JSON[format].read(value, where), run.command, run.said)]
 
 
 def _damaged(error: Malformed, where: str) -> Unsupported:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries, HalfSeries
+from waywiser.exchange.imports.said_settings import UNSURE
 from waywiser.exchange.imports.summary import summary
 
 JOINED = "its two directions are of two runs"
@@ -29,7 +30,10 @@ def joined(files: Sequence[ForeignFile]) -> list[ForeignFile]:
     found: dict[_Key, dict[str, list[tuple[int, HalfSeries]]]] = defaultdict(dict)
     for n, file in enumerate(files):
         for half in file.halves:
-            key = (half.series.workload.identity, half.series.settings)
+            settings = half.series.settings
+            if any(each.startswith(UNSURE) for each in settings or ()):
+                settings = (*(settings or ()), f"{n}")
+            key = (half.series.workload.identity, settings)
             found[key].setdefault(half.case, []).append((n, half))
     made: dict[int, list[ForeignSeries]] = defaultdict(list)
     whole: set[tuple[int, str]] = set()

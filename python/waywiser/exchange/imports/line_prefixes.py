@@ -2,8 +2,8 @@
 
 The title of a result is known. What stands before it in its line is a prefix if most lines around
 begin with text of the same shape: the same words, and at their places a time, a counter, a rank, a
-host. It is taken away. Where lines of several sources alternate (ranks, pods, hosts) and each has a
-title, the lines of each are a text. Every line keeps its number.
+host. It is taken away. Where lines of several sources (ranks, pods, hosts) have a title each, the
+lines of each are a text. Every line keeps its number.
 
 A launcher that puts its tag before each piece that a program wrote makes several pieces of a line:
 they are joined again, for each source.
@@ -27,7 +27,8 @@ TITLE = re.compile(
     r"|TransferBench (?:Client )?v[0-9]|EnvVar,Value,|Test#,Transfer#,|SRC,DST,Direction"
     r"|Bytes Per Direction\b|(?:Uni|Bi)directional copy peak bandwidth"
     r"|GPU-GFX (?:All-To-All|Scaling)|Benchmark\s+Time\s+CPU\s+Iterations"
-    r"|name,iterations,real_time|Profiling (?:Standard CPU|GPU) Ping"
+    r"|name,iterations,real_time|(?i:numCycle,collective|\bname),(?i:[\w,#]{0,200}\bbusbw\b)"
+    r"|Profiling (?:Standard CPU|GPU) Ping"
     r"|Timing (?:Max-Rate|GPU M|CPU M)|Memcpy (?:Host|Device) To"
     r"|\b(?:cpu|gpu[0-9]{1,4})_(?:to|and)_(?:cpu|gpu)\w*_by_"
 )
@@ -94,6 +95,8 @@ def without_prefixes(text: str) -> list[CapturedText]:
         count = sum(1 for line in lines if line.strip())
         note = f"each of {count} lines was taken out of the JSON object of a log"
         return [each._replace(notes=(note, *each.notes)) for each in inner]
+    if listed := _of_json_list(lines):
+        return listed
     titles = list(_titles(lines))
     for shape in _shapes(lines, titles):
         if (found := _without(lines, shape, {n for n, _ in titles})) is not None:
@@ -196,7 +199,7 @@ def _without(lines: Sequence[str], shape: _Shape, titles: set[int]) -> list[Capt
     text = _Prefixed(lines, shape, matches, counters, keys, titled)
     note = _note(shape, len(numbers))
     joined = list(_joined(text))
-    sources = _alternating(text)
+    sources = _sources(text, joined)
     if not sources:
         others = _rows_of_others(text, joined)
         own = "\n".join("" if n in others else line for n, (_, line) in enumerate(joined))
@@ -249,16 +252,18 @@ def _key(match: re.Match[str], counters: set[str]) -> _Key:
     return tuple(value for name, value in match.groupdict().items() if name not in counters)
 
 
-def _alternating(text: _Prefixed) -> list[_Key]:
-    """The sources with a title of their own whose lines alternate with those of another one; empty
-    if the lines of each are together, or one has all titles."""
+def _sources(text: _Prefixed, joined: Sequence[tuple[_Key | None, str]]) -> list[_Key]:
+    """The sources with a title of their own, if they are several whose lines alternate, or that
+    have all rows; empty if one has all titles."""
     bounds: dict[_Key, tuple[int, int]] = {}
     for n, key in enumerate(text.keys):
         if key is not None and key in text.titled:
             bounds[key] = (bounds.get(key, (n, n))[0], n)
     ordered = sorted(bounds.items(), key=lambda each: each[1])
     overlap = any(one[1][1] > other[1][0] for one, other in pairwise(ordered))
-    return [key for key, _ in ordered] if overlap else []
+    rows = {key for key, line in joined if key and _ROW.match(line)}
+    is_whole = len(ordered) > 1 and rows <= bounds.keys()
+    return [key for key, _ in ordered] if overlap or is_whole else []
 
 
 def _rows_of_others(text: _Prefixed, joined: Sequence[tuple[_Key | None, str]]) -> set[int]:
@@ -324,3 +329,35 @@ def _of_json_log(lines: Sequence[str]) -> list[str] | None:
             return None
         found.append((text or "").removesuffix("\n"))
     return found
+
+
+_QUOTED = re.compile(r'\s*("(?:[^"\\]|\\.)*"),?\s*$')
+_OF_HOST = re.compile(r"\s*(?:ok|changed|fatal|failed): \[([^\]]{1,80})\]")
+
+
+def _of_json_list(lines: Sequence[str]) -> list[CapturedText]:
+    """The lines that are strings of a JSON list, as a tool of configuration shows them; a text for
+    each host. Empty for any other text."""
+    hosts: dict[str, list[str]] = defaultdict(lambda: [""] * len(lines))
+    host, count = "", 0
+    titled: set[str] = set()
+    for n, line in enumerate(lines):
+        if found := _OF_HOST.match(line):
+            host = found[1]
+        if (quoted := _QUOTED.match(line)) is None:
+            continue
+        try:
+            hosts[host][n] = text = str(json.loads(quoted[1]))
+        except ValueError:
+            return []
+        count += 1
+        if TITLE.match(text):
+            titled.add(host)
+    if not titled or count < LEAST_LINES or any(map(TITLE.match, lines)):
+        return []
+    note = f"{count} lines were taken out of a JSON list"
+    return [
+        CapturedText("\n".join(each), name if len(titled) > 1 else "", (note,))
+        for name, each in hosts.items()
+        if name in titled
+    ]

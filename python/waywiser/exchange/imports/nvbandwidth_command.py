@@ -10,15 +10,28 @@ from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.nearby import NODE, on_node
 from waywiser.exchange.imports.nvbandwidth_cases import with_buffers
-from waywiser.exchange.imports.visible_gpus import renumbered, visible_gpus, without_variable
+from waywiser.exchange.imports.run_labels import with_run
+from waywiser.exchange.imports.visible_gpus import (
+    renumbered,
+    uncertain_gpus,
+    visible_gpus,
+    with_settings,
+    with_uncertain,
+    without_variable,
+)
 
 BOUND = "its host memory is on numa:{}, as its command binds it"
 
+SPREAD = "its command puts its host memory on other nodes than one: {}"
 
-def with_command(found: ForeignFile, command: CommandLine | None) -> ForeignFile:
-    """The file with what the command says; places name what they can, the rest are settings."""
+
+def with_command(
+    found: ForeignFile, command: CommandLine | None, said: tuple[str, ...] = ()
+) -> ForeignFile:
+    """The file with what the command says; places name what they can, the rest are settings.
+    ``said`` are settings beside the command."""
     if command is None:
-        return found
+        return with_settings(found, None, said)
     size = command.value_of("-b", "--bufferSize")
     buffers = int(size) * 2**20 if re.fullmatch(r"[0-9]{1,6}", size) else 0
     visible = visible_gpus(command)
@@ -27,6 +40,9 @@ def with_command(found: ForeignFile, command: CommandLine | None) -> ForeignFile
     if numbered is not found:
         settings = without_variable(settings, visible)
     node = command.memory_node
+    places = [e for e in settings if e.startswith(("membind=", "preferred=", "interleave="))]
+    spread = places[0] if places and node is None else ""
+    uncertain = uncertain_gpus(command)
 
     def changed(series: ForeignSeries) -> ForeignSeries:
         if buffers:
@@ -35,7 +51,10 @@ def with_command(found: ForeignFile, command: CommandLine | None) -> ForeignFile
         if node is not None and NODE in series.notes:
             series = on_node(series, node, BOUND.format(node))
             own = tuple(each for each in own if not each.startswith(("membind=", "preferred=")))
-        return replace(series, settings=own)
+        elif spread and NODE in series.notes:
+            series = with_run(series, spread).noted(SPREAD.format(spread))
+        series = with_uncertain(series, uncertain)
+        return replace(series, settings=tuple(sorted({*own, *said})))
 
     return replace(
         numbered,

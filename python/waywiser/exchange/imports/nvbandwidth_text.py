@@ -69,7 +69,7 @@ def read(text: str, where: str) -> list[ForeignFile]:
         raise mixed(where, first, "two titles stand one below the other")
     files = [
         with_command(_file(lines[run.above if n == 0 else run.start : run.end],
-                           run.above if n == 0 else run.start, where), run.command)
+                           run.above if n == 0 else run.start, where), run.command, run.said)
         for n, run in enumerate(runs)
     ]  # fmt: skip
     if not any(each.measured or each.unsupported_paths for each in files):

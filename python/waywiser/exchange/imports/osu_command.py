@@ -164,9 +164,28 @@ class RankGpus(Value, frozen=True):
 
 def rank_gpus(command: CommandLine | None) -> RankGpus:
     """By the variable that lists the GPUs of both ranks: only of ranks of one node."""
-    if command is None or command.nodes > 1 or len(set(command.hosts)) > 1:
+    if command is None or not _is_on_one_node(command):
         return RankGpus()
     visible = visible_gpus(command)
     if len(visible.gpus) < 2:
         return RankGpus()
     return RankGpus((visible.gpus[0], visible.gpus[1]), visible.variable)
+
+
+_FILLS_NODES = ("mpirun", "mpiexec", "orterun", "prun", "prterun")
+"""Launchers that start ranks on one node until it is full, if nothing else is said."""
+_SPREADS = re.compile(
+    r"file=|ranks-of-node=1$|(?:map-by|rank-by)=(?:node|ppr:1:node)|bynode|rankfile="
+)
+"""Settings that can put two ranks on two nodes."""
+
+
+def _is_on_one_node(command: CommandLine) -> bool:
+    """Whether its command shows that the ranks are on one node."""
+    if command.nodes > 1 or len(set(command.hosts)) > 1:
+        return False
+    if command.nodes == 1 or command.hosts:
+        return True
+    if any(map(_SPREADS.match, command.settings)):
+        return False
+    return not command.launcher or command.launcher.startswith(_FILLS_NODES)

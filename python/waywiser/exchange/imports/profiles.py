@@ -137,6 +137,7 @@ def _read_all(paths: Sequence[Path], format: str | None, topology: Path | None) 
     """All files, with the GPUs of the ``topology`` if there is one. Raises as `import_files`."""
     named = set(paths)
     files = _each_once([_read(path, format, path in named) for path in files_of(paths)])
+    files = _with_found(files, detect.with_hosts([each.found for each in files if each.found]))
     files = _with_found(files, joined([each.found for each in files if each.found]))
     _require_results(files)
     if topology is not None:

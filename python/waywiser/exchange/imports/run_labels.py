@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.exchange.imports.said_settings import UNSURE
 from waywiser.words import Workload
 
 RUN = "run"
@@ -27,7 +28,8 @@ ASSUMED = "the command of this run is not in the file: it is assumed to have no 
 """The note of a run whose command is not known, beside runs whose commands have no settings."""
 
 UNKNOWN = "unknown"
-"""The label of runs whose command is not known, beside runs with settings."""
+"""The label of a run whose command is not known, beside runs with settings; further ones have a
+number."""
 
 NOTE = "runs of other settings are series of their own: run= says what differs"
 
@@ -36,6 +38,7 @@ _REPLACED = str.maketrans({",": "+", ";": "+", "[": "(", "]": ")"})
 
 def with_labels(files: Sequence[ForeignFile]) -> list[ForeignFile]:
     """The same with a label for each series of a curve whose runs differ in their settings."""
+    files = _numbered(files)
     settings: dict[str, set[tuple[str, ...] | None]] = defaultdict(set)
     for each in (each for file in files for each in file.measured):
         settings[each.workload.curve].add(each.settings)
@@ -47,24 +50,54 @@ def with_labels(files: Sequence[ForeignFile]) -> list[ForeignFile]:
         for curve in differ
     }
 
+    seen: Counter[str] = Counter()
+
     def labelled(series: ForeignSeries) -> ForeignSeries:
         curve = series.workload.curve
-        return _labelled(series, settings[curve], common[curve]) if curve in differ else series
+        if curve not in differ:
+            return series
+        if series.settings is None:
+            seen[series.workload.identity] += 1
+        number = seen[series.workload.identity]
+        return _labelled(series, settings[curve], common[curve], number)
 
     return [replace(each, measured=tuple(map(labelled, each.measured))) for each in files]
 
 
+def _numbered(files: Sequence[ForeignFile]) -> Sequence[ForeignFile]:
+    """The same with a number of its own for each run whose settings are uncertain."""
+    numbers: dict[tuple[int, str], int] = {}
+
+    def changed(n: int, series: ForeignSeries) -> ForeignSeries:
+        unsure = next((e for e in series.settings or () if e.startswith(UNSURE)), "")
+        if not unsure:
+            return series
+        number = numbers.setdefault((n, unsure), len(numbers) + 1)
+        others = tuple(each for each in series.settings or () if each != unsure)
+        return replace(series, settings=(*others, f"{UNSURE}{number}"))
+
+    return [
+        replace(file, measured=tuple(changed(n, each) for each in file.measured))
+        for n, file in enumerate(files)
+    ]
+
+
 def _labelled(
-    series: ForeignSeries, settings: set[tuple[str, ...] | None], common: set[str]
+    series: ForeignSeries, settings: set[tuple[str, ...] | None], common: set[str], number: int
 ) -> ForeignSeries:
     if not any(settings):
         return series.noted(ASSUMED) if series.settings is None else series
-    label = UNKNOWN
+    label = UNKNOWN if number == 1 else f"{UNKNOWN}-of-{number}"
     if series.settings is not None:
         label = label_of(each for each in series.settings if each not in common)
     if not label:
         return series
-    return replace(series, workload=_with_run(series.workload, label)).noted(NOTE)
+    return with_run(series, label).noted(NOTE)
+
+
+def with_run(series: ForeignSeries, label: str) -> ForeignSeries:
+    """The series with a label, whatever other runs there are."""
+    return replace(series, workload=_with_run(series.workload, label_of([label])))
 
 
 def label_of(settings: Iterable[str]) -> str:

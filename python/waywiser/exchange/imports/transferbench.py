@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.reading import clipped
@@ -62,7 +61,7 @@ def read(text: str, where: str) -> ForeignFile:
     measured: list[ForeignSeries] = []
     unsupported: dict[str, Unsupported] = {}
     runs: list[ToolRun] = []
-    for run, lines, command in _runs(text, where):
+    for run, lines, made in _runs(text, where):
         runs.append(run)
         of_run: list[ForeignSeries] = []
         for found in _found(lines, run):
@@ -71,7 +70,7 @@ def read(text: str, where: str) -> ForeignFile:
             else:
                 unsupported.setdefault(found.path, found)
         part = ForeignFile("transferbench", "TransferBench", measured=tuple(of_run))
-        measured += with_settings(part, command).measured
+        measured += with_settings(part, made.command, made.said).measured
     if not measured and not unsupported:
         raise Malformed(
             "no result of TransferBench is in it: tests, and the tables of p2p, a2a, one2all, "
@@ -96,7 +95,7 @@ def _plain_lines(text: str) -> list[str]:
     return [line[:MOST_COLUMNS].rstrip() for line in text.splitlines()]
 
 
-def _runs(text: str, where: str) -> Iterator[tuple[ToolRun, list[str], CommandLine | None]]:
+def _runs(text: str, where: str) -> Iterator[tuple[ToolRun, list[str], TextRun]]:
     """Each run of the tool with its lines and its command: settings are printed once at its
     start."""
     lines = _plain_lines(text)
@@ -119,7 +118,7 @@ def _runs(text: str, where: str) -> Iterator[tuple[ToolRun, list[str], CommandLi
                 settings[found[1]], described[found[1]] = found[2], found[3] or ""
         version = _VERSION.search(part[0]) if part else None
         if part:
-            yield ToolRun(version[1] if version else "", settings, described), part, each.command
+            yield ToolRun(version[1] if version else "", settings, described), part, each
 
 
 def _found(lines: Sequence[str], run: ToolRun) -> Iterator[Found]:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.exchange.imports.run_labels import with_run
 from waywiser.words import Memory, Operation, Path, Place, Transfer, Value, Workload
 from waywiser.words.errors import WordError
 
@@ -25,14 +26,42 @@ class VisibleGpus(Value, frozen=True):
 
 def visible_gpus(command: CommandLine | None) -> VisibleGpus:
     """None for a command without such a variable, with several, and with names of GPUs."""
-    given = [name for name in VARIABLES if command and name in command.environment]
-    if command is None or len(given) != 1:
+    given = _given(command)
+    if len(given) != 1:
         return VisibleGpus()
-    listed = command.environment[given[0]].split(",")
-    if not all(re.fullmatch(r"[0-9]{1,3}", each) for each in listed):
+    ((name, text),) = given.items()
+    listed = text.split(",")
+    if name in UNREAD or not all(re.fullmatch(r"[0-9]{1,3}", each) for each in listed):
         return VisibleGpus()
     gpus = tuple(map(int, listed))
-    return VisibleGpus(gpus, given[0]) if len(set(gpus)) == len(gpus) else VisibleGpus()
+    return VisibleGpus(gpus, name) if len(set(gpus)) == len(gpus) else VisibleGpus()
+
+
+UNREAD = ("NVIDIA_VISIBLE_DEVICES", "gpu-bind")
+"""What may choose GPUs: the variable does in a container only, and the option for each rank."""
+
+
+def _given(command: CommandLine | None) -> dict[str, str]:
+    """What chooses the GPUs of a command, by name."""
+    if command is None:
+        return {}
+    given = {name: command.environment[name] for name in VARIABLES if name in command.environment}
+    named = dict(each.partition("=")[::2] for each in command.settings)
+    if found := re.fullmatch(r"\"?device=([^\"]+)\"?", named.get("gpus", "")):
+        given["gpus"] = found[1]
+    variable = command.environment.get("NVIDIA_VISIBLE_DEVICES", "all")
+    if variable not in ("all", "void", "none", ""):
+        given["NVIDIA_VISIBLE_DEVICES"] = variable
+    if "map_gpu" in (bind := named.get("gpu-bind", "")) or "mask_gpu" in bind:
+        given["gpu-bind"] = bind
+    return given
+
+
+def uncertain_gpus(command: CommandLine | None) -> str:
+    """What chooses the GPUs of a command in a way that is not read; empty for nothing."""
+    if visible_gpus(command).gpus:
+        return ""
+    return " ".join(f"{name}={value}" for name, value in _given(command).items())
 
 
 def renumbered(found: ForeignFile, visible: VisibleGpus) -> ForeignFile:
@@ -55,6 +84,15 @@ def renumbered(found: ForeignFile, visible: VisibleGpus) -> ForeignFile:
     )
 
 
+def with_uncertain(series: ForeignSeries, uncertain: str) -> ForeignSeries:
+    """The series with a note and a label if something chooses its GPUs in a way that is not
+    read."""
+    if not uncertain or not any(place.kind == "gpu" for place in series.workload.named_places):
+        return series
+    note = f"its GPUs are numbered as the program sees them: {uncertain} may choose others"
+    return with_run(series, uncertain).noted(note)
+
+
 def without_variable(settings: Sequence[str], visible: VisibleGpus) -> tuple[str, ...]:
     """Settings but for the variable, if places name what it says."""
     if not visible.gpus:
@@ -62,20 +100,30 @@ def without_variable(settings: Sequence[str], visible: VisibleGpus) -> tuple[str
     return tuple(each for each in settings if not each.startswith(f"{visible.variable}="))
 
 
-def with_settings(found: ForeignFile, command: CommandLine | None) -> ForeignFile:
-    """The file with the settings of its command, and its GPUs as the machine numbers them."""
-    if command is None:
+def with_settings(
+    found: ForeignFile, command: CommandLine | None, said: tuple[str, ...] = ()
+) -> ForeignFile:
+    """The file with the settings of its command, and its GPUs as the machine numbers them.
+    ``said`` are settings beside the command."""
+    if command is None and not said:
         return found
     visible = visible_gpus(command)
     numbered = renumbered(found, visible)
-    settings = command.settings
+    settings = (*(command.settings if command else ()), *said)
     if numbered is not found:
         settings = without_variable(settings, visible)
-    measured = tuple(
-        replace(each, settings=tuple(sorted({*(each.settings or ()), *settings})))
-        for each in numbered.measured
+
+    uncertain = uncertain_gpus(command)
+
+    def changed(series: ForeignSeries) -> ForeignSeries:
+        series = replace(series, settings=tuple(sorted({*(series.settings or ()), *settings})))
+        return with_uncertain(series, uncertain)
+
+    return replace(
+        numbered,
+        measured=tuple(map(changed, numbered.measured)),
+        halves=tuple(replace(each, series=changed(each.series)) for each in numbered.halves),
     )
-    return replace(numbered, measured=measured)
 
 
 def _series(series: ForeignSeries, gpus: Sequence[int]) -> ForeignSeries:

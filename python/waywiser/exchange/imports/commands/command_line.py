@@ -8,13 +8,16 @@ sentence, a list of files or a title is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from waywiser.exchange.imports.commands import lsf, mpirun, slurm, wrappers
 from waywiser.exchange.imports.commands.launch_state import LaunchState, is_setting
 from waywiser.exchange.imports.commands.options import FoundOption, take_options
-from waywiser.exchange.imports.commands.programs import Program, arguments_of, program_of
-from waywiser.exchange.imports.commands.shell_words import expanded, simple_commands
+from waywiser.exchange.imports.commands.programs import MENTIONS, Program, arguments_of, program_of
+from waywiser.exchange.imports.commands.shell_words import commands_with_files, expanded
 from waywiser.words import Value
 
 MOST_TEXT = 4_000
@@ -27,6 +30,8 @@ _KEYWORDS = frozenset({"do", "then", "else", "{", "(", "!", "while", "if", "unti
 _SCRIPT = re.compile(r"[\w./${}-]+")
 """A program that is not known and that a launcher starts: it starts another one, as a script of a
 cluster does."""
+_SUBSHELL = re.compile(r"\([^()]*\)")
+_OF_LINES = wrappers.SHELLS | {"su", "runuser"}
 _NO_WRAPPERS = frozenset(
     ("echo", "printf", "ls", "cat", "which", "ldd", "file", "stat", "rm", "cp", "mv", "test",
      "grep", "head", "tail", "find", "md5sum", "chmod", "nm")
@@ -72,6 +77,8 @@ class CommandLine(Value, frozen=True):
     text: str
     is_bare: bool = False
     """Whether the program stands alone: this may be a name in a list of files."""
+    output: str = ""
+    """The file that its results go to, and not to the terminal."""
 
     def value_of(self, *names: str) -> str:
         """The value of the last of the options with one of these names; empty without one."""
@@ -82,10 +89,53 @@ class CommandLine(Value, frozen=True):
 def commands_in(text: str, known: Mapping[str, str]) -> list[CommandLine]:
     """The commands of benchmarks in a line of a shell, with the variables that are ``known``."""
     found: list[CommandLine] = []
-    for words in simple_commands(text[:MOST_TEXT]):
-        if command := _command(words, dict(known), text):
-            found.append(command)
+    known = dict(known)
+    inner = text.strip()[1:-1] if _SUBSHELL.fullmatch(text.strip()) else text
+    for words, file in commands_with_files(inner[:MOST_TEXT]):
+        if words[0] == "export":
+            known |= dict(_assignments(words[1:], known))
+        for each in _each_inner(words):
+            if command := _command(each, dict(known), text):
+                found.append(replace(command, output=file or command.output))
     return found
+
+
+def _assignments(words: Sequence[str], known: dict[str, str]) -> Iterator[tuple[str, str]]:
+    for word in words:
+        if found := _ASSIGNMENT.fullmatch(word):
+            yield found[1], expanded(found[2], known)
+
+
+def _each_inner(words: list[str]) -> Iterator[list[str]]:
+    """The command itself, or one for each simple command within the line that it gives to a
+    shell, as ``bash -c``, ``su -c`` and ``ssh`` do; with what the line exports before."""
+    at = _place_of_line(words)
+    if at < 0:
+        yield words
+        return
+    exported: list[str] = []
+    for inner, file in commands_with_files(words[at]):
+        if inner[0] in ("export", "source", ".", "module") and len(inner) > 1:
+            own = inner[1:] if inner[0] == "export" else [f"module={'+'.join(inner[1:])}"]
+            exported += [each for each in own if _ASSIGNMENT.fullmatch(each)]
+        elif any(MENTIONS.search(word) for word in inner):
+            line = shlex.join([*exported, *inner])
+            if file:
+                line += f" > {shlex.quote(file)}"
+            yield [*words[:at], line]
+
+
+def _place_of_line(words: Sequence[str]) -> int:
+    """Which word is a line of a shell; -1 for none."""
+    names = [word.rpartition("/")[2] for word in words]
+    for n, word in enumerate(words):
+        if not (re.search(r"\s", word) and MENTIONS.search(word)):
+            continue
+        if n and re.fullmatch(r"-\w*c", words[n - 1]) and _OF_LINES & {*names[: n - 1]}:
+            return n
+        if n == len(words) - 1 and wrappers.REMOTE & {*names[:n]}:
+            return n
+    return -1
 
 
 def _command(words: list[str], known: dict[str, str], text: str) -> CommandLine | None:
@@ -152,7 +202,8 @@ class _Found:
             environment=launch.environment,
             settings=tuple(sorted({*launch.settings, *own, *variables, *folders})),
             text=" ".join(text.split()),
-            is_bare=not (self.options or self.words or launch.settings),
+            is_bare=launch.environment == launch.known
+            and not (self.options or self.words or launch.settings),
         )
 
 
@@ -175,7 +226,11 @@ def _program(
             at = _LAUNCHERS[name](words, at, launch, _is_command)
         elif name in wrappers.WRAPPERS:
             at = wrappers.read(words, at, launch, _is_command)
-        elif name in wrappers.SHELLS:
+            if at == len(words) - 1 and name in wrappers.REMOTE and re.search(r"\s", words[at]):
+                return _of_shell(["-c", words[at]], launch, known, text)
+        elif name in _OF_LINES:
+            if name not in wrappers.SHELLS:
+                launch.set("user", " ".join(w for w in words[at + 1 : -2] if w != "-"))
             return _of_shell(words[at + 1 :], launch, known, text)
         elif launch.launcher and _SCRIPT.fullmatch(words[at]) and name not in _NO_WRAPPERS:
             launch.set("by", name)
@@ -193,7 +248,7 @@ def _of_shell(
     lines = [words[n + 1] for n, word in enumerate(words[:-1]) if re.fullmatch(r"-\w*c", word)]
     if not lines:
         return None
-    for inner in simple_commands(lines[0])[::-1]:
+    for inner, _ in commands_with_files(lines[0])[::-1]:
         if found := _program(inner, launch, known, text):
             return found
     return None

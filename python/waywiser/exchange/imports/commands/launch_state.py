@@ -21,7 +21,10 @@ _OF_TRANSPORTS = re.compile(
     r"|\w+_VISIBLE_DEVICES"
 )
 _INCIDENTAL = re.compile(
-    r"HOME|O?L?D?PWD|USER|LOGNAME|SHELL|TERM|LANG|LC_\w+|EDITOR|HOSTNAME|SECONDS|RANDOM|PS[0-9]|_"
+    r"(?:SSH|XDG|DBUS|GITHUB|CI|RUNNER|BUILD)_\w+|\w+_PORT"
+    r"|SLURM_(?!CPU_BIND|MEM_BIND|GPU_BIND|DISTRIBUTION|MPI_TYPE|HINT|NETWORK|NNODES|N?TASKS|\w*NODELIST"
+    r"|JOB_NUM_NODES)\w+"
+    r"|HOME|O?L?D?PWD|USER|LOGNAME|SHELL|TERM|LANG|LC_\w+|EDITOR|HOSTNAME|SECONDS|RANDOM|PS[0-9]|_"
     r"|(?:\w*_)?(?:OUT\w*|LOGS?|LOGDIR|LOGFILE|RESULTS?\w*|TMP\w*|TEMP|SCRATCH|WORK\w*|JOB\w*|RUN\w*"
     r"|ITER\w*|WARMUPS?|REP\w*|TRIAL\w*|STAMP|TIMESTAMP|DATE|TIME|TAG|NAME|ID|NOW|N|I|DIR|SUFFIX|PREFIX)"
 )
@@ -39,11 +42,15 @@ class LaunchState:
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = dict(environment)
+        self.known = dict(environment)
+        """The environment before the command changes it."""
         self.settings: list[str] = []
         self.launcher = ""
         """The last one, which says how many ranks there are."""
         self.ranks = 0
         """0 if no launcher says it."""
+        self.allocated = 0
+        """Ranks that an allocation has room for, and that another launcher starts."""
         self.nodes = 0
         self.hosts: list[str] = []
         self.memory_node: int | None = None

@@ -18,7 +18,7 @@ from waywiser.exchange.imports.commands.options import (
 NAMES = frozenset(
     f"{name}{kind}"
     for name in ("mpirun", "mpiexec", "orterun", "prun", "prterun")
-    for kind in ("", ".hydra", ".mpich", ".openmpi", ".actual", ".slurm")
+    for kind in ("", "_mpt", ".hydra", ".mpich", ".openmpi", ".actual", ".slurm")
 )
 OF_MVAPICH = frozenset({"mpirun_rsh", "ibrun"})
 

@@ -12,12 +12,21 @@ MOST_WORDS = 2_000
 
 _OPERATORS = ("&&", "||", ";;", "|&", ";", "|", "&")
 _REDIRECTION = re.compile(r"(?:[0-9]?|&)(?:>>|>\||>&|<<<|>|<)(?:&?[0-9-](?=\s|$))?")
+_LOCATED = re.compile(r"(?:\$\(|`)\s*(?:which|command -v|type -p)\s+([\w./-]+)\s*(?:\)|`)")
+"""A program that the shell looks for."""
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)(?::?-([^}]*))?\}|([A-Za-z_]\w*))")
 
 
 def simple_commands(text: str) -> list[list[str]]:
     """The words of each simple command of a line; empty for quotes that do not end."""
+    return [words for words, _ in commands_with_files(text)]
+
+
+def commands_with_files(text: str) -> list[tuple[list[str], str]]:
+    """(words, the file that its output goes to and not to the terminal) of each simple command."""
     commands: list[list[str]] = [[]]
+    files: list[str] = [""]
+    to_file = False
     at, count = 0, 0
     skip = False
     while at < len(text) and count < MOST_WORDS:
@@ -26,21 +35,28 @@ def simple_commands(text: str) -> list[list[str]]:
         elif operator := next((each for each in _OPERATORS if text.startswith(each, at)), ""):
             if operator == "&" and text.startswith("&>", at):
                 at, skip = _REDIRECTION.match(text, at).end(), True  # type: ignore[union-attr]
+                to_file = True
                 continue
             commands.append([])
+            files.append("")
             at += len(operator)
+        elif text[at] == "#" and (at == 0 or text[at - 1].isspace()) and any(commands):
+            break
         elif found := _REDIRECTION.match(text, at):
             at = found.end()
             skip = not found[0][-1:].isdigit() and not found[0].endswith("-")
+            to_file = skip and found[0].lstrip("1&") in (">", ">>", ">|", ">&")
         else:
             word, at = _word(text, at)
             if at < 0:
                 return []
             if not skip:
                 commands[-1].append(word)
-            skip = False
+            elif to_file and not word.startswith(("/dev/std", "/dev/tty", "(")):
+                files[-1] = word
+            skip = to_file = False
             count += 1
-    return [each for each in commands if each]
+    return [(words, file) for words, file in zip(commands, files, strict=True) if words]
 
 
 def _word(text: str, at: int) -> tuple[str, int]:
@@ -98,6 +114,8 @@ def _end_of_brackets(text: str, at: int) -> int:
 
 def expanded(word: str, known: dict[str, str]) -> str:
     """The word with the variables that are ``known``, and with the defaults of ``${NAME:-…}``."""
+
+    word = _LOCATED.sub(r"\1", word)
 
     def value(found: re.Match[str]) -> str:
         default = found[2] if found[2] is not None else found[0]

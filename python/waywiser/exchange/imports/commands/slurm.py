@@ -81,7 +81,10 @@ def read(
     if each:
         launch.set("ranks-of-node", each)
     ranks = number(last_of(others, "ranks")) or number(nodes) * number(each)
+    if words[at - 1].rpartition("/")[2] == "salloc":
+        launch.allocated = ranks  # it starts its program once
+        return end
     if not ranks:
-        ranks = number(launch.environment.get("SLURM_NTASKS", ""))
+        ranks = launch.allocated or number(launch.environment.get("SLURM_NTASKS", ""))
     launch.ranks = ranks or launch.ranks
     return end

@@ -11,6 +11,12 @@ from msgspec.structs import replace
 from waywiser.exchange.imports.commands.command_line import MOST_TEXT, CommandLine, commands_in
 from waywiser.exchange.imports.commands.launch_state import is_setting
 from waywiser.exchange.imports.commands.programs import MENTIONS
+from waywiser.exchange.imports.commands.shell_lines import (
+    LEAVES,
+    OtherCommand,
+    other_command,
+    typed_text,
+)
 from waywiser.exchange.imports.commands.shell_words import expanded, simple_commands
 
 _MARK = r"[$#%>❯]"
@@ -18,7 +24,8 @@ _PROMPTS = re.compile(
     rf"(?:\([\w.-]{{1,40}}\)\s*)?(?:"
     rf"(?P<trace>\+{{1,4}})\s+|{_MARK}\s+"
     rf"|\[[^\]\n]{{1,80}}\]\s*{_MARK}\s*"
-    rf"|[\w.-]{{1,40}}@[\w.-]{{1,60}}[:\s][^\s$#%>]{{0,120}}\s?{_MARK}\s+"
+    rf"|[\w.-]{{1,40}}@[\w.-]{{1,60}}[:\s][^\s$#%>]{{0,120}}(?:\s\([\w./-]{{1,60}}\))?\s?{_MARK}\s+"
+    r"|➜\s+\S{1,60}\s+(?:git:\(\S{1,60}\)\s+)?(?:✗\s+)?"
     rf"|[\w.-]{{1,40}}(?::?[~/][^\s$#%>]{{0,120}})?\s?{_MARK}\s+)"
 )
 """What a shell prints before a command, and before each one that ``set -x`` shows."""
@@ -55,6 +62,12 @@ class ShownCommand(NamedTuple):
     is_typed: bool
     """Whether a prompt or a trace shows that it ran there, and is not only listed."""
     is_loop: bool
+    """Whether it ran several times, in a loop whose count is not known."""
+    is_at_once: bool = False
+    """Whether the shell did not wait for it, so that the order of the results is not known."""
+
+
+Shown = ShownCommand | OtherCommand
 
 
 class _ShellState:
@@ -120,6 +133,10 @@ class _ShellState:
     def settings(self) -> tuple[str, ...]:
         return tuple(f"module={each}" for each in sorted(set(self.modules)))
 
+    def leave(self) -> None:
+        """Another shell may not have what this one has."""
+        self.variables, self.exported, self.once, self.modules = {}, set(), set(), []
+
     def ran(self) -> None:
         """A command that ran takes with it what only it was given."""
         for name in self.once:
@@ -129,28 +146,67 @@ class _ShellState:
 
 def shown_commands(lines: Sequence[str]) -> list[ShownCommand]:
     """Every command of a benchmark in the text, in order."""
-    state = _ShellState()
-    return list(_shown(lines, state))
+    return [each for each in shown_lines(lines) if isinstance(each, ShownCommand)]
 
 
-def _shown(lines: Sequence[str], state: _ShellState) -> Iterator[ShownCommand]:
+def shown_lines(lines: Sequence[str]) -> list[Shown]:
+    """Every command of a benchmark in the text, and every other one that was typed, in order."""
+    return list(_shown(lines, _ShellState()))
+
+
+def _shown(lines: Sequence[str], state: _ShellState) -> Iterator[Shown]:
     end = 0
+    is_output = typed_before = False
     for n, line in enumerate(lines):
-        if n < end or len(line) > MOST_TEXT or _STARTING.search(line):
+        if n < end or len(line) > MOST_TEXT or _STARTING.search(line) or _NO_COMMAND.match(line):
             continue
-        if not (MENTIONS.search(line) or _CHANGES.match(line) or line.rstrip()[-1:] == "\\"):
+        typed = typed_text(line)
+        if not (typed or MENTIONS.search(line) or _CHANGES.match(line)
+                or line.rstrip()[-1:] == "\\"):  # fmt: skip
             continue
         text, after = _joined(lines, n)
-        found = _read(text, state)
+        is_quoted = typed_before and not typed and (is_output or _is_prose(lines, n))
+        found = _read(text, state, is_quoted)
         if found is None:
+            if typed:
+                end = after
+                others = list(_other(typed_text(text), n, after, state))
+                is_output = typed_before = True
+                yield from others
             continue
         end = after
         commands, is_typed, is_loop = found
+        if is_typed:
+            is_output, typed_before = False, True
+        is_at_once = bool(_AT_ONCE.search(text))
         for command in commands:
             command = replace(
                 command, settings=tuple(sorted({*command.settings, *state.settings()}))
             )
-            yield ShownCommand(n, after, command, is_typed, is_loop)
+            yield ShownCommand(n, after, command, is_typed, is_loop, is_at_once)
+
+
+def _is_prose(lines: Sequence[str], n: int) -> bool:
+    """Whether the next line above that is not blank is none of a table, a shell or a heading."""
+    above = next((line for line in reversed(lines[max(0, n - 20) : n]) if line.strip()), "#")
+    return not (above.lstrip()[:1] in "#0123456789=-*" or _CHANGES.match(above)
+                or typed_text(above))  # fmt: skip
+
+
+_NO_COMMAND = re.compile(
+    r"\s*(?:#!|#SBATCH|#PBS|#BSUB|(?i:usage|example|e\.g\.|hint|note|see)\b"
+    r"|#+\s*(?:[A-Za-z][\w ]{0,40}:|(?i:run|use|try|see|usage|example)\s))"
+)
+"""Lines that speak of a command."""
+_AT_ONCE = re.compile(r"(?<![&>|])&(?![&>0-9])")
+
+
+def _other(text: str, start: int, end: int, state: _ShellState) -> Iterator[OtherCommand]:
+    verb = text.split(maxsplit=1)[0] if text else ""
+    if verb in LEAVES:
+        state.leave()
+    if found := other_command(text, start, end):
+        yield found
 
 
 def _joined(lines: Sequence[str], n: int) -> tuple[str, int]:
@@ -159,32 +215,105 @@ def _joined(lines: Sequence[str], n: int) -> tuple[str, int]:
     while _CONTINUED.search(text) and n + 1 < len(lines) and len(text) < MOST_TEXT:
         n += 1
         text = f"{text.rstrip()[:-1].rstrip()} {lines[n].lstrip().removeprefix('> ')}"
+    if _LOOP_BEGINS.search(text) and not _LOOP_ENDS.search(text):
+        last = next((m for m in range(n + 1, min(n + MOST_OF_LOOP, len(lines)))
+                     if _LOOP_ENDS.match(lines[m].lstrip("> \t"))), None)  # fmt: skip
+        if last is not None:
+            body = [each.strip().removeprefix("> ").strip() for each in lines[n + 1 : last + 1]]
+            text = f"{text} {'; '.join(filter(None, body))}"
+            text = re.sub(r"\bdo\s*;", "do", text)
+            n = last
     return text.replace("\\ ", " ") if "\\\n" in text else text, n + 1
 
 
-def _read(text: str, state: _ShellState) -> tuple[list[CommandLine], bool, bool] | None:
+_LOOP_BEGINS = re.compile(r"(?:^|[$+>#%]\s+)(?:for|while|until)\b.*;\s*do\b")
+_LOOP_ENDS = re.compile(r"(?:^|[;\s])done\b")
+MOST_OF_LOOP = 40
+_FOR = re.compile(r"for\s+([A-Za-z_]\w*)\s+in\s+(.+?)\s*;\s*do\s+(.+?)\s*;?\s*done\b")
+_FOR_OUTER = re.compile(r"for\s+([A-Za-z_]\w*)\s+in\s+(.+?)\s*;\s*do\s+(.+)\s*;?\s*done\b")
+MOST_REPEATED = 200
+
+
+def _unrolled(text: str, known: dict[str, str]) -> tuple[list[CommandLine], bool]:
+    """(commands of a line, each as often as its loops run it, whether a count is not known)."""
+    found = _FOR_OUTER.match(text) if text.count("done") > 1 else _FOR.match(text)
+    if found is None:
+        return commands_in(text, known), bool(_LOOP.match(text))
+    values = _values(found[2])
+    if values is None:
+        return commands_in(text, known), True
+    commands: list[CommandLine] = []
+    for value in values:
+        inner, is_loop = _unrolled(found[3].strip(), {**known, found[1]: value})
+        commands += inner
+        if is_loop or len(commands) > MOST_REPEATED:
+            return commands_in(text, known), True
+    commands = [_without(each, found[1], known) for each in commands]
+    rest, _ = _unrolled(text[found.end() :].lstrip("; "), known) if text[found.end() :] else ([], 0)
+    return [*commands, *rest], False
+
+
+def _without(command: CommandLine, name: str, known: dict[str, str]) -> CommandLine:
+    """The command without the variable of its loop, which is no part of its environment."""
+    value = command.environment.get(name)
+    if value is None or name in known:
+        return command
+    return replace(
+        command,
+        environment={k: v for k, v in command.environment.items() if k != name},
+        settings=tuple(each for each in command.settings if each != f"{name}={value}"),
+    )
+
+
+def _values(text: str) -> list[str] | None:
+    """The words that a loop goes through; None if they are not known."""
+    if counted := re.fullmatch(r"\{([0-9]{1,3})\.\.([0-9]{1,3})\}", text.strip()):
+        return [str(n) for n in range(int(counted[1]), int(counted[2]) + 1)]
+    if counted := re.fullmatch(r"(?:\$\(|`)seq ([0-9]{1,3} )?([0-9]{1,3})(?:\)|`)", text.strip()):
+        return [str(n) for n in range(int(counted[1] or 1), int(counted[2]) + 1)]
+    words = [word for each in simple_commands(text) for word in each]
+    return None if any(set(word) & set("$*?`{") for word in words) else words
+
+
+def _read(
+    text: str, state: _ShellState, is_quoted: bool = False
+) -> tuple[list[CommandLine], bool, bool] | None:
     """(commands, whether they were typed, whether they are of a loop) of one line; None if it is
     of no shell."""
     rest, is_typed, is_trace = text.strip().rstrip("=-*#").rstrip(), False, False
+    rest = re.sub(r"\s\.{2,}$", "", rest)
+    is_heading = False
+    if typed_text(rest) and (prompt := _PROMPTS.match(rest)):
+        is_typed, is_trace = True, prompt["trace"] is not None
+        rest = rest[prompt.end() :]
     for _ in range(5):
         known = {**state.variables}
-        commands = commands_in(rest, known)
+        commands, is_loop = _unrolled(rest, known)
         commands = [_with_exported(each, state) for each in commands]
         if commands and (is_typed or not all(each.is_bare for each in commands)):
             state.ran()
-            return commands, is_typed, bool(_LOOP.match(rest))
+            if is_typed and "export" in rest and rest[0] != "(":
+                _take(rest, state, is_trace)
+            return commands, is_typed, is_loop
         if _SHELL_STATE.match(rest):
-            for words in simple_commands(rest):
-                state.take(words, is_trace)
-            return [], is_typed, False
+            if not is_quoted and not is_heading:
+                _take(rest, state, is_trace)
+            return ([], is_typed, False) if not is_typed or not MENTIONS.search(rest) else None
         if prompt := _PROMPTS.match(rest):
             is_typed, is_trace = True, prompt["trace"] is not None
             rest = rest[prompt.end() :]
         elif label := _LABELS.match(rest):
+            is_heading = is_heading or label[0][:1] in "-=*#>"
             rest = rest[label.end() :]
         else:
             return None
     return None
+
+
+def _take(text: str, state: _ShellState, is_trace: bool) -> None:
+    for words in simple_commands(text):
+        if not MENTIONS.search(" ".join(words)):
+            state.take(words, is_trace)
 
 
 def _with_exported(command: CommandLine, state: _ShellState) -> CommandLine:

@@ -121,6 +121,8 @@ WRAPPERS: dict[str, Wrapper] = {
         options({"-w": OptionMeaning("setting", 1, "hosts"), "-b -L": PLAIN_FLAG}), (), False
     ),
 }
+REMOTE = frozenset({"ssh", "pdsh", "clush"})
+"""Their last word is a line of a shell if it has blanks."""
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 """Their option ``-c`` has a line of its own."""
 
@@ -149,6 +151,9 @@ def read(
             if word:
                 launch.set(word, words[end])
             end += 1
+    if wrapper.words and end < len(words) and re.match(r"-\w|--\w", words[end]):
+        found, end = take_options(words, end, wrapper.table, is_command)
+        launch.take(found)
     if name == "taskset" and end == at and end < len(words) and _MASK.fullmatch(words[end]):
         launch.set("taskset", words[end])
         end += 1
