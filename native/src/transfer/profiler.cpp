@@ -26,7 +26,7 @@ using detail::ProfilerFunction;
 // come behind them.
 constexpr std::uint32_t kCallbacks = 1;    // NVTX_ETID_CALLBACKS
 constexpr std::uint32_t kVersionInfo = 3;  // NVTX_ETID_VERSIONINFO
-constexpr std::uint32_t kNvtxVersion = 3;      // NVTX_VERSION
+constexpr std::uint32_t kNvtxVersion = 3;  // NVTX_VERSION
 constexpr std::size_t kCore = 1;           // NVTX_CB_MODULE_CORE
 constexpr std::size_t kRangePushA = 9;     // NVTX_CBID_CORE_RangePushA
 constexpr std::size_t kRangePop = 11;      // NVTX_CBID_CORE_RangePop
