@@ -22,7 +22,27 @@ MOST_OF_HEADING = 200
 def said_above(lines: Sequence[str], has_no_command: bool) -> tuple[str, ...]:
     """The settings that lines between two tables say. Assignments count in headings, and of a run
     without a command in any short line."""
-    return tuple(dict.fromkeys(_said(lines, has_no_command)))
+    said = tuple(dict.fromkeys(_said(lines, has_no_command)))
+    heading = _heading(lines) if has_no_command and not said else ""
+    return (f"heading={heading}",) if heading else said
+
+
+def _heading(lines: Sequence[str]) -> str:
+    """The words of a heading right above a table, without numbers, times and words for
+    repetitions; empty without one."""
+    above = next((line.strip() for line in reversed(lines[-3:]) if line.strip()), "")
+    if above[:2] not in ("==", "--", "**", "##") or len(above) > MOST_OF_HEADING:
+        return ""
+    inner = _HEADING.match(above)
+    words = re.findall(r"[A-Za-z_]{2,}[\w.-]*", inner[1]) if inner else []
+    return " ".join(each for each in words if not _REPEATED.fullmatch(each))
+
+
+_REPEATED = re.compile(
+    r"(?i:run|runs|iteration|iter|trial|repetition|repeat|rep|round|attempt|no|of|the|test|start\w*"
+    r"|begin\w*|job|date|time|utc|cest|cet|am|pm|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun"
+    r"|jul|aug|sep|oct|nov|dec)[0-9_.-]*"
+)
 
 
 def _said(lines: Sequence[str], has_no_command: bool) -> Iterator[str]:

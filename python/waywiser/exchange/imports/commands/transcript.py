@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -17,7 +18,11 @@ from waywiser.exchange.imports.commands.shell_lines import (
     other_command,
     typed_text,
 )
-from waywiser.exchange.imports.commands.shell_words import expanded, simple_commands
+from waywiser.exchange.imports.commands.shell_words import (
+    commands_with_files,
+    expanded,
+    simple_commands,
+)
 
 _MARK = r"[$#%>❯]"
 _PROMPTS = re.compile(
@@ -180,9 +185,9 @@ def _shown(lines: Sequence[str], state: _ShellState) -> Iterator[Shown]:
             is_output, typed_before = False, True
         is_at_once = bool(_AT_ONCE.search(text))
         for command in commands:
-            command = replace(
-                command, settings=tuple(sorted({*command.settings, *state.settings()}))
-            )
+            if not any(each.startswith("module=") for each in command.settings):
+                settings = tuple(sorted({*command.settings, *state.settings()}))
+                command = replace(command, settings=settings)
             yield ShownCommand(n, after, command, is_typed, is_loop, is_at_once)
 
 
@@ -287,13 +292,12 @@ def _read(
         is_typed, is_trace = True, prompt["trace"] is not None
         rest = rest[prompt.end() :]
     for _ in range(5):
-        known = {**state.variables}
-        commands, is_loop = _unrolled(rest, known)
-        commands = [_with_exported(each, state) for each in commands]
+        commands, is_loop = _in_parts(rest, state, is_trace) if is_typed else ([], False)
+        if not commands:
+            commands, is_loop = _unrolled(rest, {**state.variables})
+            commands = [_with_exported(each, state) for each in commands]
         if commands and (is_typed or not all(each.is_bare for each in commands)):
             state.ran()
-            if is_typed and "export" in rest and rest[0] != "(":
-                _take(rest, state, is_trace)
             return commands, is_typed, is_loop
         if _SHELL_STATE.match(rest):
             if not is_quoted and not is_heading:
@@ -308,6 +312,28 @@ def _read(
         else:
             return None
     return None
+
+
+_STATE_VERBS = frozenset({"export", "unset", "setenv", "module", "ml", "source", "."})
+
+
+def _in_parts(text: str, state: _ShellState, is_trace: bool) -> tuple[list[CommandLine], bool]:
+    """The commands of a typed line some of whose parts change the shell; none for other lines."""
+    parts = commands_with_files(text)
+    changes = [words[0] in _STATE_VERBS for words, _ in parts]
+    if not any(changes) or len(parts) < 2 or _LOOP.match(text) or not MENTIONS.search(text):
+        return [], False
+    commands: list[CommandLine] = []
+    for (words, file), is_change in zip(parts, changes, strict=True):
+        if is_change:
+            state.take(words, is_trace)
+            continue
+        part = shlex.join(words) + (f" > {shlex.quote(file)}" if file else "")
+        for each in commands_in(part, {**state.variables}):
+            found = _with_exported(each, state)
+            settings = tuple(sorted({*found.settings, *state.settings()}))
+            commands.append(replace(found, settings=settings, text=" ".join(text.split())))
+    return commands, False
 
 
 def _take(text: str, state: _ShellState, is_trace: bool) -> None:
