@@ -58,7 +58,7 @@ void CopyThreads::spawn(std::size_t count) {
 
 std::string CopyThreads::why_not() {
     const std::lock_guard lock(mutex_);
-    return why_not_;
+    return joined_ ? std::string() : why_not_;
 }
 
 bool CopyThreads::join(const std::function<bool()>& goes_on) {

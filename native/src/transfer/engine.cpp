@@ -94,7 +94,7 @@ std::optional<Slot> Engine::device_staging(int device, std::size_t bytes) {
 
 bool Engine::has_threads() {
     if (threads_.size() == 0) threads_.spawn(1);
-    return threads_.size() > 0;
+    return threads_.size() > 0 || threads_.why_not().empty();
 }
 
 void Engine::add(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after) {

@@ -120,7 +120,7 @@ public:
     [[nodiscard]] std::size_t plain_below() const { return plain_below_; }
     // The same of copies from or to memory of a GPU.
     [[nodiscard]] std::size_t plain_below_with_gpu() const { return plain_below_with_gpu_; }
-    // Whether there is a thread, or the system starts one.
+    // Whether there is a thread, or the system starts one; true of a stopped engine, which cancels.
     [[nodiscard]] bool has_threads();
     [[nodiscard]] std::string why_no_threads() { return threads_.why_not(); }
     // Current use.
