@@ -277,18 +277,27 @@ TEST_F(HungGpu, AContextCanBeReleasedAndAProcessCanExit) {
     EXPECT_EQ(exits_awake.status(), 0);
 }
 
+// Takes a GPU that completes nothing for 50 ms for one that does not answer.
+std::shared_ptr<transfer::Engine> impatient_engine() {
+    return transfer::Engine::make(
+        transfer::discover_machine(),
+        {.threads = 2, .pinned_bytes = 4 * kMiB, .unresponsive_seconds = 0.05});
+}
+
+std::shared_ptr<transfer::Job> copy_to_gpu(transfer::Engine& engine, const HungWorld& world) {
+    using transfer::Endpoint;
+    return std::make_shared<transfer::ChunkedCopy>(
+        engine, Endpoint::device(world.device, 0), Endpoint::host(world.pageable, false), 2 * kMiB,
+        transfer::CopyShape{.chunk = 64 * kKiB, .slots = 2});
+}
+
 // An engine that could not be stopped stays as it is, also without an owner.
 TEST_F(HungGpu, KeepsStagingMemoryThatAGpuMayUse) {
     const ChildProcess engine([] {
-        using transfer::Endpoint;
         const HungWorld world;
-        std::shared_ptr<transfer::Engine> own = transfer::Engine::make(
-            transfer::discover_machine(),
-            {.threads = 2, .pinned_bytes = 4 * kMiB, .unresponsive_seconds = 0.05});
+        std::shared_ptr<transfer::Engine> own = impatient_engine();
         fake::configure("hang=copy@1");
-        const auto job = std::make_shared<transfer::ChunkedCopy>(
-            *own, Endpoint::device(world.device, 0), Endpoint::host(world.pageable, false),
-            2 * kMiB, transfer::CopyShape{.chunk = 64 * kKiB, .slots = 2});
+        const auto job = copy_to_gpu(*own, world);
         own->start(job);
         while (fake::counts().copies == 0) std::this_thread::yield();
         if (own->stop() || own->stop()) return 1;  // the second time too
@@ -305,23 +314,15 @@ TEST_F(HungGpu, KeepsStagingMemoryThatAGpuMayUse) {
 // Without a thread that would go on, the call itself gives the transfer up.
 TEST_F(HungGpu, KeepsStagingMemoryIfTheSystemStartsNoThread) {
     const ChildProcess engine([] {
-        using transfer::Endpoint;
         const HungWorld world;
-        std::shared_ptr<transfer::Engine> own = transfer::Engine::make(
-            transfer::discover_machine(),
-            {.threads = 2, .pinned_bytes = 4 * kMiB, .unresponsive_seconds = 0.05});
+        std::shared_ptr<transfer::Engine> own = impatient_engine();
         fake::configure("hang=copy@1");
         const test::ThreadsLeft none(0);
-        const auto made = [&] {
-            return std::make_shared<transfer::ChunkedCopy>(
-                *own, Endpoint::device(world.device, 0), Endpoint::host(world.pageable, false),
-                2 * kMiB, transfer::CopyShape{.chunk = 64 * kKiB, .slots = 2});
-        };
-        const auto waited = made();
+        const auto waited = copy_to_gpu(*own, world);
         EXPECT_THROW(
             own->run(waited, transfer::Engine::Until::submitted, nullptr, transfer::Deadline(0.01)),
             transfer::MemoryInUse);
-        const auto started = made();
+        const auto started = copy_to_gpu(*own, world);
         own->start(started);
         if (started->done() || own->stop() || own->stop()) return 1;
         if (!waited->done() || !started->done()) return 2;

@@ -44,7 +44,7 @@ _SIGN_SECONDS = 30.0
 kernel (`waywiser.cluster.agent.SILENCE_SECONDS`)."""
 
 _NO_REQUEST = 0
-"""The id of the request in that line; no other has it, and nobody waits for its answer."""
+"""The id of the request in that line; no other has it, and its answer is not waited for."""
 
 _ENDED = "its connection ended"
 _ENDED_EARLY = f"{_ENDED} before it said who it is"

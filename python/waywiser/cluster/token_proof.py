@@ -1,6 +1,6 @@
 """The token that a coordinator and its agents have in common, and the proofs that each has it.
 
-Nobody sends the token: a proof is a keyed hash of all that identifies the connection. One that was
+The token is never sent: a proof is a keyed hash of all that identifies the connection. One that was
 heard is of no use in another connection, nor in a channel with another certificate.
 """
 

@@ -77,8 +77,13 @@ def filesystem_number(descriptor: int) -> int | None:
     return int.from_bytes(found.raw[: ctypes.sizeof(ctypes.c_long)], "little") & 0xFFFFFFFF
 
 
+def lock_of_byte(kind: int, byte: int) -> bytes:
+    """What ``fcntl`` takes to lock one byte of a file; ``kind`` is ``F_RDLCK`` or a like one."""
+    return struct.pack(_RANGE, kind, os.SEEK_SET, byte, 1, 0)
+
+
 def _lock_range(descriptor: int, kind: int) -> None:
-    request = struct.pack(_RANGE, kind, os.SEEK_SET, _UNUSED_BYTE, 1, 0)
+    request = lock_of_byte(kind, _UNUSED_BYTE)
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, request)
     except OSError as error:

@@ -11,15 +11,13 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import struct
 from pathlib import Path
 
-from waywiser.files.file_locks import has_range_locks
+from waywiser.files.file_locks import has_range_locks, lock_of_byte
 from waywiser.profile.errors import LockedProfile, NotWritable
 from waywiser.profile.sqlite_errors import no_locks
 
 _OFFSET = 2**62
-_FLOCK = "hhqqi4x"  # struct flock of 64-bit Linux: type, whence, start, len, pid
 
 
 def lock(path: Path) -> int:
@@ -37,8 +35,7 @@ def lock(path: Path) -> int:
             remedy="resume as the user who made it, or survey into a new file with -o",
         ) from error
     try:
-        request = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, _OFFSET, 1, 0)
-        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, request)
+        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, lock_of_byte(fcntl.F_WRLCK, _OFFSET))
     except OSError as error:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             os.close(handle)

@@ -1,4 +1,4 @@
-"""Opens a profile's database, whoever made it and wherever it is.
+"""Opens a profile's database, of any user and in any place.
 
 Other people's files are opened read-only, also in folders that may not be written, on file systems
 without locks, and also when a killed survey left its half-made commit beside them.

@@ -1,4 +1,4 @@
-"""Copies a profile that no lock protects, at a moment at which nobody writes to it."""
+"""Copies a profile that no lock protects, at a moment at which no program writes to it."""
 
 from __future__ import annotations
 

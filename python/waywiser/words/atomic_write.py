@@ -55,6 +55,16 @@ def replaced_file(path: Path) -> Iterator[Path]:
         part.path.replace(path)
 
 
+@contextmanager
+def private_file(path: Path) -> Iterator[Path]:
+    """Writes like `replaced_file` a file that only this user can read and write, whatever the
+    former one and the umask allow."""
+    with _part(path, None, mode=0o600) as part:
+        yield part.path
+        part.finish()
+        part.path.replace(path)
+
+
 def try_to_replace(path: Path) -> None:
     """Raises the `OSError` with which `replaced_file` could not replace the file, if there is one.
     Nothing is written."""
@@ -88,12 +98,12 @@ def is_part_of(name: str, entry: str) -> bool:
 
 
 @contextmanager
-def _part(path: Path, attributes: Attributes | None) -> Iterator[_Part]:
+def _part(path: Path, attributes: Attributes | None, mode: int = 0o666) -> Iterator[_Part]:
     """An empty file in the same folder, gone at the end where it still has its own name."""
     remove_leftovers(path.parent, _prefix(path), _SUFFIX, remove=_remove, is_locked=False)
     part = _unnamed(path)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    descriptor = os.open(part, flags, 0o666 if attributes is None else 0o600)
+    descriptor = os.open(part, flags, mode if attributes is None else 0o600)
     try:
         try:
             if attributes is not None:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from waywiser.errors import WaywiserError
 from waywiser.files.attributes import ACCESS_LIST
-from waywiser.files.unfinished import remove_leftovers, shortened, unfinished_name
+from waywiser.words.atomic_write import private_file
 from waywiser.words.regular_file import NotRegular, TooLarge
 
 _OVERFLOW = "/proc/sys/kernel/overflowuid"
@@ -90,21 +90,8 @@ def read_trusted(path: str | os.PathLike[str], limit: int) -> bytes:
 def write_private(path: Path, content: bytes) -> None:
     """Writes a file that only this user can read and write, whole or not at all; takes the place of
     what has its name. Raises `OSError`."""
-    prefix, suffix = f".{shortened(path.name)}.", ".part"
-    remove_leftovers(path.parent, prefix, suffix, remove=Path.unlink, is_locked=False)
-    part = path.with_name(unfinished_name(prefix, suffix))
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(part, flags, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(part)
-        raise
+    with private_file(path) as part:
+        part.write_bytes(content)
 
 
 def _others_may_write(status: os.stat_result, found: Path | int) -> bool:
