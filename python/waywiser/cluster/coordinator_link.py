@@ -101,3 +101,5 @@ class CoordinatorLink(Closeable):
                 raise TimeoutError("the coordinator does not answer in time")
             if poll.poll(min(left, LOOK_SECONDS) * 1e3):
                 return
+            if self._socket.fileno() != descriptor:  # its number may be that of another file now
+                raise ConnectionAbortedError("the connection was closed")
