@@ -19,7 +19,7 @@ from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
 
 DATA = Path(__file__).parents[2] / "exchange" / "imports" / "data"
-COLLECTIVES = ("nccl.json", "nccl.txt")
+COLLECTIVES = ("nccl.json", "nccl.txt", "rccl.csv")
 """Files without a copy between two places."""
 SETS = ("benchpress_maxrate.out", "benchpress_memcpy_mult.out", "benchpress_mult_pong.out",
         "benchpress_node_pong.out")  # fmt: skip

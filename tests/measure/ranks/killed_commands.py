@@ -97,7 +97,7 @@ def kill_commands(
 ) -> list[str]:
     """Kills ``mpi`` and ``survey --ranks`` in turn, by SIGKILL and SIGTERM, then runs one to its
     end. Returns what is wrong."""
-    before = set(os.listdir(SHARED_MEMORY))
+    before = _shared_memory()
     commands = KilledCommands(mpicc, environment, seed)
     for number in range(kills):
         name = tuple(COMMANDS)[number % len(COMMANDS)]
@@ -106,8 +106,13 @@ def kill_commands(
     wrong = [f"the next run ended with {code}"] if (code := commands.run_one()) else []
     wait_until(lambda: not commands.left(), seconds=20.0)
     wrong += commands.left()
-    shared = {name for name in os.listdir(SHARED_MEMORY) if name.startswith((LAUNCH, "mpich_shm"))}
-    wrong += sorted(shared - before)
+    found = _shared_memory() - before  # that of launches beside these goes when they end
+    wait_until(lambda: not found & _shared_memory())
+    wrong += sorted(found & _shared_memory())
     if not wrong:
         commands.close()
     return wrong
+
+
+def _shared_memory() -> set[str]:
+    return {name for name in os.listdir(SHARED_MEMORY) if name.startswith((LAUNCH, "mpich_shm"))}
