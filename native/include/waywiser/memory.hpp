@@ -64,7 +64,7 @@ public:
     // that each repetition of a sample needs its own bytes.
     [[nodiscard]] virtual bool used_up(const Memory&) const { return false; }
     // Bytes that the system moves or tracks as a unit. Pieces of a buffer start at multiples of it.
-    [[nodiscard]] virtual std::size_t granule() const { return 4096; }
+    [[nodiscard]] virtual std::size_t granule() const;
     // Whether it is host memory that GPUs access directly at a fixed address.
     [[nodiscard]] virtual bool page_locked() const { return false; }
     // The maximum size of a buffer, such as that of an existing file; 0 if only the machine's

@@ -589,8 +589,8 @@ WAYWISER_API waywiser_status waywiser_context_method_stats(waywiser_context* con
 typedef struct waywiser_stats {
     size_t size; /* set to sizeof(waywiser_stats) */
     uint64_t transfers, bytes, failures, cancellations;
-    /* How often, and in all how long, a thread had a chunk to move, and no staging memory for it
-     * nor anything else to do. Threads that wait at the same time count each. */
+    /* How often, and in all how long, a transfer could not begin because no staging memory was
+     * free. Transfers that wait at the same time count each. */
     uint64_t staging_waits;
     double staging_wait_seconds;
     uint64_t wake_ups;        /* how often a thread that slept has looked for work again */

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "executor/reach.hpp"
+#include "host/pages.hpp"
 #include "transfer/copy_method.hpp"
 #include "waywiser/memory.hpp"
 
@@ -114,8 +115,8 @@ transfer::CopyShape shape_of(const Executor& executor, const Transfer& transfer,
     };
     transfer::CopyShape shape;
     // Slots are cut from whole pages.
-    constexpr std::size_t kPage = 4096;
-    shape.chunk = std::max(number("chunk") / kPage * kPage, kPage);
+    const std::size_t page = host::page_bytes();
+    shape.chunk = std::max(number("chunk") / page * page, page);
     shape.threads = number("threads");
     shape.slots = number("slots");
     shape.streaming = parameter(executor, transfer, machine, "stores") == "streaming";

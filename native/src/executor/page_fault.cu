@@ -1,6 +1,5 @@
 // Managed memory that migrates because the destination touches it: the driver migrates pages on
 // demand, at each page fault.
-#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -11,6 +10,7 @@
 #include "executor/touched_pages.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/launch.hpp"
+#include "host/pages.hpp"
 #include "host/team.hpp"
 #include "host/touch.hpp"
 #include "waywiser/executor.hpp"
@@ -23,16 +23,11 @@ namespace {
 constexpr gpu::Shape kPaperShape{.blocks = 256, .threads = 256};
 constexpr std::size_t kWarp = 32;
 
-std::size_t page_bytes() {
-    static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    return bytes;
-}
-
 // The parameters of touching, in bytes.
 struct Pattern {
     std::size_t chunk, stride;
     [[nodiscard]] TouchedPages of(const View& view) const {
-        return TouchedPages::of(view.data, view.bytes, page_bytes(), chunk, stride);
+        return TouchedPages::of(view.data, view.bytes, host::page_bytes(), chunk, stride);
     }
 };
 
@@ -212,9 +207,9 @@ private:
     }
     // One page, and larger sizes.
     static std::vector<std::string> page_choices(std::initializer_list<std::size_t> longer) {
-        std::vector<std::string> choices{std::to_string(page_bytes())};
+        std::vector<std::string> choices{std::to_string(host::page_bytes())};
         for (const std::size_t bytes : longer) {
-            if (bytes > page_bytes()) choices.push_back(std::to_string(bytes));
+            if (bytes > host::page_bytes()) choices.push_back(std::to_string(bytes));
         }
         return choices;
     }

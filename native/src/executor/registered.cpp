@@ -6,23 +6,23 @@
 #include "executor/chunked.hpp"
 #include "executor/reach.hpp"
 #include "gpu/gpu.hpp"
+#include "host/pages.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr std::size_t kPage = 4096;
-
 class RegisteredExecution final : public Execution {
 public:
     explicit RegisteredExecution(gpu::Stream& stream) : stream_(stream) {}
 
     void start(const View& source, const View& destination) override {
-        const View& host = source.memory->on_gpu() ? destination : source;
-        const std::size_t before = reinterpret_cast<std::uintptr_t>(host.data) % kPage;
-        const std::size_t bytes = (before + host.bytes + kPage - 1) / kPage * kPage;
-        const gpu::Registration pinned(host.data - before, bytes, stream_.device());
+        const View& pageable = source.memory->on_gpu() ? destination : source;
+        const std::size_t page = host::page_bytes();
+        const std::size_t before = reinterpret_cast<std::uintptr_t>(pageable.data) % page;
+        const std::size_t bytes = (before + pageable.bytes + page - 1) / page * page;
+        const gpu::Registration pinned(pageable.data - before, bytes, stream_.device());
         gpu::copy_async(destination.data, source.data, source.bytes, stream_);
         stream_.synchronize();
     }

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "gpu/gpu.hpp"
+#include "host/node_memory.hpp"
 #include "nccl/library.hpp"
 #include "python/bindings.hpp"
 #include "waywiser/session.hpp"
@@ -45,6 +46,7 @@ void bind_errors(nb::module_& m) {
             PyErr_SetObject(gpu_error.ptr(), fields.ptr());
         }
     });
+    nb::exception<host::NodeFull>(m, "NodeFull", PyExc_MemoryError);
     nb::exception<NotSupported>(m, "NotSupported", PyExc_RuntimeError);
     nb::exception<WrongBytes>(m, "WrongBytes", PyExc_RuntimeError);
     nb::exception<BlocksBehindGate>(m, "BlocksBehindGate", PyExc_RuntimeError);

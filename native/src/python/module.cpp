@@ -8,6 +8,7 @@
 
 #include "gpu/gpu.hpp"
 #include "host/hwloc.hpp"
+#include "host/node_memory.hpp"
 #include "measure/interval.hpp"
 #include "python/bindings.hpp"
 
@@ -80,6 +81,7 @@ NB_MODULE(_native, m) {
             }
         },
         "source"_a = nb::none());
+    m.def("free_on_node", [](int node) { return host::free_on_node(node); }, "node"_a);
     m.def("driver_version", &gpu::driver_version);
     m.def("gpu_unavailable_reason", &gpu::unavailable_reason);
     m.def("gpu_uuids", &gpu_uuids);

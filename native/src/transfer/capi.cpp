@@ -47,12 +47,8 @@ void add_environment(transfer::EngineOptions& options) {
         options.plain = true;
         return;
     }
-    if (std::strcmp(text, "rings") == 0) {
-        options.rings = true;
-        return;
-    }
     throw NotSupported(std::string("the environment variable WAYWISER_TRANSFER is \"") + text +
-                       "\": set it to plain or rings, or unset it");
+                       "\": set it to plain, or unset it");
 }
 
 // Threads that spin use their CPUs fully.

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <variant>
 
@@ -80,8 +79,6 @@ const waywiser_tracer* active_tracer() noexcept {
 }
 
 void set_tracer(const waywiser_tracer* tracer) {
-    static std::mutex setting;
-    const std::lock_guard lock(setting);
     if (tracer == nullptr) {
         the_tracer = nullptr;
         return;
@@ -89,12 +86,11 @@ void set_tracer(const waywiser_tracer* tracer) {
     const waywiser_tracer known = take(*tracer, "waywiser_tracer");
     need_argument(known.begin, "tracer->begin", "a function");
     need_argument(known.end, "tracer->end", "a function");
-    need(the_tracer == nullptr,
-         "another tracer is set, and there is one at a time: remove it first (pass NULL)");
-    // Transfers may report their end to it for ever.
     auto kept = std::make_unique<waywiser_tracer>(known);
-    the_tracer = kept.get();
-    transfer::keep_for_ever(kept.release());
+    const waywiser_tracer* none = nullptr;
+    need(the_tracer.compare_exchange_strong(none, kept.get()),
+         "another tracer is set, and there is one at a time: remove it first (pass NULL)");
+    transfer::keep_for_ever(kept.release());  // transfers may report their end to it for ever
 }
 
 waywiser_transfer_info info_of(const transfer::Completion& completion) noexcept {

@@ -30,10 +30,11 @@ struct Endpoint {
 
 // Parameters of a chunked copy.
 struct CopyShape {
-    std::size_t chunk = std::size_t{2} << 20;    // maximum size of a chunk; a multiple of 4 KiB
-    std::size_t least = std::size_t{512} << 10;  // minimum size of a chunk, see Job
+    std::size_t chunk = std::size_t{2} << 20;    // a GPU copies at once; a multiple of 4 KiB
+    std::size_t least = std::size_t{128} << 10;  // a CPU copies at once, or less: a part of a chunk
     std::size_t threads = 0;                     // maximum number of threads; 0: all
-    std::size_t slots = 2;                       // chunks in flight per thread or relay
+    std::size_t slots = 2;                       // chunks in flight per thread or link
+    bool own_slots = true;                       // each thread fills slots of its own for a GPU
     bool streaming = false;                      // non-temporal stores to host memory
     bool stream_slots = false;                   // the same to slots that a GPU reads
     bool direct_io = true;                       // O_DIRECT for file pages that are not cached
@@ -53,18 +54,14 @@ public:
     ChunkedCopy(Engine& engine, const Endpoint& to, const Endpoint& from, std::size_t bytes,
                 const CopyShape& shape);
 
-    void fill(Chunk& chunk) override;
-    void submit(Chunk& chunk) override;
-    void submit_together(std::span<Chunk* const> chunks) override;
-    void drain(Chunk& chunk) override;
-    [[nodiscard]] bool drains() const override;
+    void fill(const Part& part, std::byte* slot) override;
+    void submit(const Submission& made) override;
+    void drain(const Part& part, const std::byte* slot) override;
     void finish() override;
 
 private:
-    [[nodiscard]] bool slotted() const;
-    [[nodiscard]] waywiser_method counted_method() const;
-    void add_routes(Engine& engine, const CopyShape& shape);
-    void copy_to_host(std::byte* to, const std::byte* from, std::size_t bytes) const;
+    void add_routes(Engine& engine, const CopyShape& shape, bool through_host);
+    void read(const Part& part, std::byte* into, bool padded);
 
     const Endpoint to_;
     const Endpoint from_;

@@ -80,7 +80,7 @@ void WatchedEvent::notify(const std::shared_ptr<Notification>& notification, Eng
             engine.why_no_threads());
     }
     // A job of no bytes starts, and ends, with the event.
-    const auto watch = std::make_shared<Job>(0, 1, 1);
+    const auto watch = std::make_shared<Job>();
     watch->notify(notification);
     const std::lock_guard lock(mutex_);
     watched_ = true;  // first: a thread that sees the end of the event waits here

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "transfer/byte_text.hpp"
+#include "transfer/chunked_copy.hpp"
 #include "transfer/copy_method.hpp"
 #include "transfer/ordering.hpp"
 #include "transfer/profiler.hpp"
-#include "transfer/ring_copy.hpp"
 #include "transfer/side.hpp"
 
 namespace waywiser::transfer {
@@ -95,11 +95,10 @@ Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes,
     const int to_gpu = ready.to.end.gpu;
     const int from_gpu = ready.from.end.gpu;
     if (to_gpu >= 0 && from_gpu >= 0 && to_gpu != from_gpu) engine.enable_peers(to_gpu, from_gpu);
-    ready.choice = choose(engine, ready.to, ready.from, bytes);
-    if (ready.order.capturing) {
-        if (!gpu_reaches(ready.to) || !gpu_reaches(ready.from)) reject_capture();
-        ready.choice.method = Choice::Method::plain;
+    if (ready.order.capturing && (!gpu_reaches(ready.to) || !gpu_reaches(ready.from))) {
+        reject_capture();
     }
+    ready.choice = choose(engine, ready.to, ready.from, bytes, ready.order.capturing);
     return ready;
 }
 
@@ -107,21 +106,12 @@ Prepared prepare(Engine& engine, void* to, const void* from, std::size_t bytes,
 std::string text_of_call(const Prepared& ready, std::size_t bytes) {
     const auto letter = [](const Side& side) { return side.end.gpu >= 0 ? "D" : "H"; };
     return text_of_call(bytes) + ' ' + letter(ready.from) + '2' + letter(ready.to) +
-           (ready.choice.method == Choice::Method::plain ? " plain"
-            : ready.choice.ring                          ? " ring"
-                                                         : " chunked");
+           (ready.choice.method == Choice::Method::plain ? " plain" : " chunked");
 }
 
-// `at_once`: nothing is before it. Only then staging memory may be taken: what a stream holds back
-// must not keep others from it.
-std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t bytes,
-                            bool at_once) {
-    const Endpoint& to = ready.to.end;
-    const Endpoint& from = ready.from.end;
-    if (ready.choice.ring && (at_once || engine.options().rings)) {
-        return RingCopy::make(engine, to, from, bytes, *ready.choice.ring, at_once);
-    }
-    return std::make_shared<ChunkedCopy>(engine, to, from, bytes, ready.choice.shape);
+std::shared_ptr<Job> job_of(Engine& engine, const Prepared& ready, std::size_t bytes) {
+    return std::make_shared<ChunkedCopy>(engine, ready.to.end, ready.from.end, bytes,
+                                         ready.choice.shape);
 }
 
 // The stream in which a copy was ordered: the copy may have made another GPU current, whose default
@@ -140,7 +130,7 @@ std::optional<Completion> run(Engine& engine, const Prepared& ready, std::size_t
         return std::nullopt;
     }
     std::shared_ptr<gpu::Event> event = event_unless_idle(order);
-    const auto job = job_of(engine, ready, bytes, !event);
+    const auto job = job_of(engine, ready, bytes);
     if (run_after(engine, job, order, std::move(event), deadline)) return std::nullopt;
     return Completion(engine.shared_from_this(), job);
 }
@@ -172,9 +162,9 @@ Completion start(const std::shared_ptr<Engine>& engine, const Prepared& ready, s
         return start_plain(*engine, ready, bytes);
     }
     // A plain copy of pageable memory would block the caller: a thread does it instead.
-    std::shared_ptr<gpu::Event> event =
-        ready.choice.ring ? event_unless_idle(ready.order) : after(ready.order);
-    auto job = job_of(*engine, ready, bytes, !event);
+    const bool spins = engine->options().spin_seconds > 0;
+    std::shared_ptr<gpu::Event> event = spins ? event_unless_idle(ready.order) : after(ready.order);
+    auto job = job_of(*engine, ready, bytes);
     engine->start(job, std::move(event));
     return {engine, std::move(job)};
 }
@@ -193,9 +183,11 @@ HostUse host_use(const Prepared& ready) {
 WaitResult make_and_wait(const std::shared_ptr<Engine>& engine, const Prepared& ready,
                          std::size_t bytes, const Deadline& deadline) {
     // Threads that spin see the end of a copy soon enough for its caller to wait for it.
-    const bool to_end = engine->options().spin_seconds > 0 && ready.choice.ring;
+    const bool over_link = (ready.to.end.gpu < 0) != (ready.from.end.gpu < 0);
+    const bool to_end = engine->options().spin_seconds > 0 && over_link &&
+                        ready.choice.method == Choice::Method::chunked;
     if (to_end && !ready.order.capturing && !event_unless_idle(ready.order)) {
-        const auto job = job_of(*engine, ready, bytes, true);
+        const auto job = job_of(*engine, ready, bytes);
         if (engine->run(job, Engine::Until::done, nullptr, deadline)) return {};
         return {.left = Completion(engine, job), .ended = false};
     }

@@ -14,18 +14,12 @@ namespace {
 constexpr std::size_t kRelayFrom = std::size_t{16} << 20;
 constexpr std::size_t kSmallestChunk = std::size_t{256} << 10;
 constexpr std::size_t kLargestChunk = std::size_t{4} << 20;
-// Slots that CPUs fill should stay in their caches, and five of them per thread keep the link busy
-// while a thread is late (measured on H200, docs/transfer.md).
-constexpr std::size_t kFilledChunk = std::size_t{1} << 20;
-constexpr std::size_t kFilledSlots = 5;
 constexpr std::size_t kMostStreamedSlots = std::size_t{32} << 20;
-constexpr std::size_t kDrainedChunk = std::size_t{2} << 20;
-constexpr std::size_t kDrainedSlots = 20;  // for all threads, two to five each
 constexpr std::size_t kPoliteSlots = 3;
+constexpr std::size_t kSlotsOfFreshPages = 2;
 constexpr std::size_t kRelayChunk = std::size_t{8} << 20;
 constexpr std::size_t kSlotsOfRelays = 4;
 constexpr std::size_t kPageableRelaySlots = 4;
-constexpr std::size_t kSmallestPageableRelay = std::size_t{1} << 20;
 constexpr std::size_t kChunksOfRelays = 32;  // minimum, so that all links end together
 // Minimum number of chunks of a copy: the link is idle while the first is filled and the last
 // drained.
@@ -36,26 +30,39 @@ constexpr std::size_t kChunksBetweenGpus = 8;
 constexpr std::size_t kSmallestBetweenGpus = std::size_t{2} << 20;
 // Threads for one link: more do not help, and another GPU's link may need them.
 constexpr std::size_t kThreadsPerLink = 10;
-// Of a RingCopy (measured on H100 with 16 CPUs, docs/results/2026-11-27-awake): more threads, or
-// more copies of the GPU, wait longer for the driver and for locks than they gain. Pieces that the
-// GPU has just written are smaller, since the last of them are drained after the link's work.
+// Threads that are awake (measured on H100 with 16 CPUs, docs/results/2026-11-27-awake): more of
+// them, or more copies of the GPU, wait longer for the driver and for locks than they gain. Pieces
+// that the GPU has just written are smaller, since the last of them are drained after the link's
+// work.
 constexpr std::size_t kFillingAwakeThreads = 4;
 constexpr std::size_t kDrainingAwakeThreads = 6;
-// Minimum numbers, of at most kLargestSubmission bytes each.
+constexpr std::size_t kDrainedPieces = 512;
+constexpr std::size_t kSmallestDrainedPiece = std::size_t{16} << 10;
+constexpr std::size_t kMostOfAwakeRing = std::size_t{64} << 20;
+constexpr std::size_t kMostFilledAwake = std::size_t{32} << 20;
+constexpr std::size_t kMostDrainedAwake = std::size_t{64} << 20;
+// Minimum numbers of copies of the GPU, of at most kLargestSubmission bytes each.
 constexpr std::size_t kFilledSubmissions = 8;
 constexpr std::size_t kDrainedSubmissions = 2;
 constexpr std::size_t kSmallestSubmission = std::size_t{512} << 10;
 constexpr std::size_t kLargestSubmission = std::size_t{1} << 20;
-constexpr std::size_t kFilledPieces = 128;
-constexpr std::size_t kDrainedPieces = 512;
-constexpr std::size_t kSmallestFilledPiece = std::size_t{32} << 10;
-constexpr std::size_t kSmallestDrainedPiece = std::size_t{16} << 10;
+constexpr std::size_t kPieces = 128;
+constexpr std::size_t kSmallestPiece = std::size_t{32} << 10;
 constexpr std::size_t kLargestPiece = std::size_t{128} << 10;
+constexpr std::size_t kMostSlots = 16;  // per thread
+constexpr std::size_t kSubmissions = 32;
+constexpr std::size_t kLargestDrained = std::size_t{2} << 20;
+// Slots of a large copy together.
 constexpr std::size_t kMostOfRing = std::size_t{64} << 20;
-constexpr std::size_t kMostFilledAwake = std::size_t{32} << 20;
-constexpr std::size_t kMostDrainedAwake = std::size_t{64} << 20;
+constexpr std::size_t kOwnSlots = 4;
+constexpr std::size_t kFillingThreads = 10;
+constexpr std::size_t kDrainingThreads = 8;
 // A file needs more: copying from the page cache costs a CPU 50 % more time.
 constexpr std::size_t kThreadsPerFile = 12;
+constexpr std::size_t kFileChunk = std::size_t{2} << 20;
+constexpr std::size_t kFileSlots = 2;
+constexpr std::size_t kPiecesOnHost = 64;
+constexpr std::size_t kSmallestOnHost = std::size_t{512} << 10;
 
 bool is_on_gpu(const Side& side) { return side.end.kind == Endpoint::Kind::device; }
 
@@ -67,11 +74,9 @@ PolicyMemory policy_memory(const Side& side) {
     }
 }
 
-// Whether a RingCopy makes a copy between pageable memory and a GPU.
-bool is_for_ring(const EngineOptions& options, std::size_t bytes, bool from_gpu) {
-    if (options.max_queued_bytes != 0) return false;
-    if (options.rings) return bytes >= least_chunked(options);
-    return options.spin_seconds > 0 && bytes >= kPlainBelowAwake &&
+// Whether threads that are awake make a copy between pageable memory and a GPU in their own shape.
+bool is_for_awake(const EngineOptions& options, std::size_t bytes, bool from_gpu) {
+    return options.spin_seconds > 0 && options.max_queued_bytes == 0 && bytes >= kPlainBelowAwake &&
            bytes <= (from_gpu ? kMostDrainedAwake : kMostFilledAwake);
 }
 
@@ -95,7 +100,7 @@ const PolicyDecision* decision(const Engine& engine, PolicyKey key, std::size_t 
     // Policies are measured with threads that sleep between copies.
     const bool staged = from_gpu != to_gpu &&
                         (key.from == PolicyMemory::pageable || key.to == PolicyMemory::pageable);
-    if (staged && is_for_ring(options, bytes, from_gpu)) return nullptr;
+    if (staged && is_for_awake(options, bytes, from_gpu)) return nullptr;
     if (found->method == PolicyMethod::plain && staged && options.spin_seconds > 0 &&
         bytes >= least_chunked(options)) {
         return nullptr;
@@ -127,36 +132,45 @@ const PolicyDecision* decision(const Engine& engine, const Side& to, const Side&
     return decision(engine, key, bytes);
 }
 
+// So many slots for each thread that all together have `bytes`, and no more than a policy may name.
+std::size_t slots_within(std::size_t bytes, const CopyShape& shape) {
+    return std::clamp<std::size_t>(bytes / shape.chunk / shape.threads, 1, kMostSlots);
+}
+
 // Through pinned slots that CPUs fill or drain.
 CopyShape slot_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
     CopyShape shape;
-    threads = std::clamp<std::size_t>(threads, 1, kThreadsPerLink);
-    shape.chunk = std::clamp(std::bit_floor(std::max<std::size_t>(bytes / kFewestChunks, 1)),
-                             kSmallestChunk, from_gpu ? kDrainedChunk : kFilledChunk);
-    shape.threads = threads;
-    shape.slots = from_gpu ? std::clamp<std::size_t>(kDrainedSlots / threads, 2, 5) : kFilledSlots;
+    shape.threads =
+        std::clamp<std::size_t>(threads, 1, from_gpu ? kDrainingThreads : kFillingThreads);
+    shape.chunk = std::clamp(std::bit_floor(bytes / kSubmissions), kSmallestSubmission,
+                             from_gpu ? kLargestDrained : kLargestSubmission);
+    shape.least = std::clamp(std::bit_floor(bytes / kPieces), kSmallestPiece, kLargestPiece);
+    shape.slots = slots_within(std::min(bytes, kMostOfRing) + shape.chunk, shape);
     // Non-temporal stores save the CPUs a third of the memory traffic. The GPU reads slots that a
     // CPU has just filled more slowly from its cache than from memory, but large copies are limited
-    // by the memory: there, slots that stay in caches are faster.
+    // by the memory: there, slots that stay in the cache of one CPU are faster.
     shape.streaming = from_gpu;
-    shape.stream_slots = !from_gpu && bytes <= kMostStreamedSlots;
+    shape.own_slots = !from_gpu && bytes > kMostStreamedSlots;
+    shape.stream_slots = !from_gpu && !shape.own_slots;
+    if (shape.own_slots) shape.slots = kOwnSlots;
     return shape;
 }
 
-// Of a RingCopy. All bytes are in slots at once if the staging memory allows it.
-CopyShape ring_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
-    CopyShape shape;
+// By threads that are awake: fewer of them, and smaller pieces. All bytes are in slots at once if
+// the staging memory allows it.
+CopyShape awake_shape(std::size_t bytes, std::size_t threads, bool from_gpu) {
+    CopyShape shape = slot_shape(bytes, threads, from_gpu);
     shape.threads = std::clamp<std::size_t>(
         threads, 1, from_gpu ? kDrainingAwakeThreads : kFillingAwakeThreads);
     shape.chunk =
         std::clamp(std::bit_floor(bytes / (from_gpu ? kDrainedSubmissions : kFilledSubmissions)),
                    kSmallestSubmission, kLargestSubmission);
-    shape.least = from_gpu ? std::clamp(std::bit_floor(bytes / kDrainedPieces),
-                                        kSmallestDrainedPiece, kLargestPiece)
-                           : std::clamp(std::bit_floor(bytes / kFilledPieces), kSmallestFilledPiece,
-                                        kLargestPiece);
-    shape.slots = std::min(bytes, kMostOfRing) / shape.chunk + 1;
-    shape.stream_slots = true;
+    shape.least = std::clamp(std::bit_floor(bytes / (from_gpu ? kDrainedPieces : kPieces)),
+                             from_gpu ? kSmallestDrainedPiece : kSmallestPiece, kLargestPiece);
+    shape.slots =
+        slots_within(std::min(bytes, kMostOfAwakeRing) + shape.chunk * shape.threads, shape);
+    shape.own_slots = false;
+    shape.stream_slots = !from_gpu;
     return shape;
 }
 
@@ -182,10 +196,15 @@ CopyShape default_shape(const Endpoint& to, const Endpoint& from, std::size_t by
     CopyShape shape = slot_shape(bytes, threads, from_gpu || (in_file && to_gpu));
     if (in_file) {
         shape.threads = std::clamp<std::size_t>(threads, 1, kThreadsPerFile);
+        shape.chunk = std::clamp(std::bit_floor(std::max<std::size_t>(bytes / kFewestChunks, 1)),
+                                 kSmallestChunk, kFileChunk);
+        shape.slots = kFileSlots;
+        shape.own_slots = to_gpu;
         return shape;
     }
     if (!to_gpu && !from_gpu) {
-        shape.chunk = kLargestChunk;  // nothing is staged
+        shape.chunk = std::clamp(std::bit_floor(bytes / kPiecesOnHost), kSmallestOnHost,
+                                 kLargestChunk);  // nothing is staged
         return shape;
     }
     if (relays.empty()) return shape;
@@ -198,7 +217,6 @@ CopyShape default_shape(const Endpoint& to, const Endpoint& from, std::size_t by
     } else {
         // With many threads, small slots stay in the CPUs' caches.
         shape.threads = kThreadsPerLink * (1 + relays.size());
-        shape.least = std::min(shape.chunk, kSmallestPageableRelay);
         shape.slots = kPageableRelaySlots;
     }
     return shape;
@@ -251,7 +269,9 @@ Choice choose_of_pageable(Choice choice, std::size_t bytes, std::size_t max_queu
     if (max_queued_bytes != 0) {
         // Each chunk is submitted alone: large ones lose less time between them.
         choice.shape.chunk = polite_chunk(std::min(bytes / kFewestChunks, max_queued_bytes / 2));
+        choice.shape.least = std::min(choice.shape.chunk, kLargestPiece);
         choice.shape.slots = kPoliteSlots;
+        choice.shape.own_slots = false;
     }
     return chunked(std::move(choice), "threads copy through pinned slots: the memory is pageable");
 }
@@ -273,13 +293,12 @@ Choice choose_over_link(Choice choice, const Side& to, const Side& from, std::si
         if (!relayed) choice.shape.threads = 0;
         choice.shape.least = host::kHugePage;
         choice.shape.chunk = host::kHugePage;
+        choice.shape.slots = kSlotsOfFreshPages;
     }
     if (relayed) return chunked(std::move(choice), "over the links of the relays too");
-    if (!host.pinned && !fresh && is_for_ring(options, bytes, from_gpu)) {
-        choice.ring = ring_shape(bytes, options.threads, from_gpu);
-        return chunked(std::move(choice), options.spin_seconds > 0
-                                              ? "threads that are awake copy through pinned slots"
-                                              : "threads copy through a ring of pinned slots");
+    if (!host.pinned && !fresh && is_for_awake(options, bytes, from_gpu)) {
+        choice.shape = awake_shape(bytes, options.threads, from_gpu);
+        return chunked(std::move(choice), "threads that are awake copy through pinned slots");
     }
     return host.pinned ? choose_of_pinned(std::move(choice), bytes, options.max_queued_bytes)
                        : choose_of_pageable(std::move(choice), bytes, options.max_queued_bytes);
@@ -287,8 +306,10 @@ Choice choose_over_link(Choice choice, const Side& to, const Side& from, std::si
 
 }  // namespace
 
-Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_t bytes) {
+Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_t bytes,
+              bool recorded) {
     Choice choice;
+    if (recorded) return plain(choice, "the stream is being captured");
     const EngineOptions& options = engine.options();
     if (options.plain) return plain(choice, "plain copies were asked for");
     if (to.managed || from.managed) return plain(choice, "the runtime moves managed memory");

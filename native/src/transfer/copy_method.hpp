@@ -19,12 +19,13 @@ struct Choice {
     enum class Method { plain, chunked };
     Method method = Method::plain;
     CopyShape shape;
-    std::optional<CopyShape> ring;           // chunked: of a RingCopy, if one can be made
     std::string why;                         // one-line explanation
     const PolicyDecision* policy = nullptr;  // what decided; nullptr: the defaults
 };
 // Chooses by the policy, or safe defaults. Does not call the GPU runtime and changes nothing.
-Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_t bytes);
+// `recorded`: into a graph, which has copies of the runtime alone.
+Choice choose(const Engine& engine, const Side& to, const Side& from, std::size_t bytes,
+              bool recorded = false);
 
 // The shape of a chunked copy without a policy: the default settings of executors are those of
 // large copies. `threads`: maximum number of threads; `relays`: other GPUs whose links help.

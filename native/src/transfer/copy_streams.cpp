@@ -38,13 +38,6 @@ CopyStreams::Lease CopyStreams::beside(int device, const void* callers, Use use)
     return {*this, *found};
 }
 
-void CopyStreams::assign(const Route& route, Chunk& chunk) {
-    chunk.stream = &of(route.lane());
-    if (route.second_device >= 0) {
-        chunk.second = &of({route.second_device, route.second_direction});
-    }
-}
-
 std::size_t CopyStreams::size() const {
     const std::lock_guard lock(mutex_);
     std::size_t count = streams_.size();

@@ -12,7 +12,7 @@
 #include "gpu/gpu.hpp"
 #include "host/spinning_mutex.hpp"
 #include "transfer/caller_stream.hpp"
-#include "transfer/chunk.hpp"
+#include "transfer/route.hpp"
 
 namespace waywiser::transfer {
 
@@ -42,9 +42,7 @@ public:
         bool is_kept_ = false;
     };
 
-    // Gives a chunk the streams of its route; their first use creates them. Throws gpu::Error.
-    void assign(const Route& route, Chunk& chunk);
-    // The stream of a copy engine.
+    // The stream of a copy engine; its first use creates it. Throws gpu::Error.
     gpu::Stream& of(const Lane& lane);
     // snapshot: later work of the caller's stream does not wait for the copies. substitute: it
     // does.

@@ -6,23 +6,24 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "host/pages.hpp"
+
 namespace waywiser::transfer {
 namespace {
 
-constexpr std::size_t kPage = 4096;
 // Pages of a pageable stretch that are queried one by one: the gaps between registered parts of an
 // array may be small or large.
 constexpr std::size_t kPagesLookedAt = 256;
 
 std::byte* next_page(std::byte* at) {
     const auto address = reinterpret_cast<std::uintptr_t>(at);
-    return at + (kPage - address % kPage);
+    return at + (host::page_bytes() - address % host::page_bytes());
 }
 
 // The first address after `at`, up to `end`, at which the memory is not pageable any more.
 std::byte* end_of_pageable(std::byte* at, std::byte* end) {
     std::size_t looked = 0;
-    std::size_t step = kPage;
+    std::size_t step = host::page_bytes();
     std::byte* pageable = at;
     for (std::byte* page = next_page(at); page < end;) {
         const gpu::PointerInfo info = gpu::pointer_info(page);
@@ -75,7 +76,8 @@ Range range_of(const void* data, std::size_t bytes) {
 }
 
 int numa_of_page(const void* data) {
-    void* page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(data) & ~(kPage - 1));
+    void* page =
+        reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(data) & ~(host::page_bytes() - 1));
     int node = -1;
     if (syscall(SYS_move_pages, 0, 1UL, &page, nullptr, &node, 0) != 0) return -1;
     return std::max(node, -1);

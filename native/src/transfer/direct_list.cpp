@@ -58,18 +58,22 @@ void move_by_batches(std::span<const Piece> pieces, const gpu::Stream& stream) {
 }
 
 // Runs `enqueue` on a stream of the library that follows the legacy stream, and then orders the
-// legacy stream after it.
+// legacy stream after it. If that fails, it waits for the work.
 template <class Enqueue>
 void on_substitute(Engine& engine, const gpu::Stream& legacy, const Enqueue& enqueue) {
-    const CopyStreams::Lease lease =
+    CopyStreams::Lease lease =
         engine.streams().beside(legacy.device(), legacy.handle(), CopyStreams::Use::substitute);
     const gpu::Stream& substitute = *lease;
     const std::shared_ptr<gpu::Event> event = engine.events().take(legacy.device());
     event->record(legacy);
     gpu::wait(substitute, *event);
     const auto follow = [&] {
-        event->record(substitute);
-        gpu::wait(legacy, *event);
+        try {
+            event->record(substitute);
+            gpu::wait(legacy, *event);
+        } catch (const gpu::Error&) {
+            rethrow_when_settled(lease);
+        }
     };
     try {
         enqueue(substitute);
@@ -283,7 +287,6 @@ struct ListMove {
     PieceGroup& group;
     const gpu::Stream& queue;
     const CallerStream& stream;
-    bool kernel_reaches = false;
     TakenPipeline pipeline;
     std::size_t loading = 0;  // the list's first blocks, which the pipeline has or loads early
     const PolicyDecision* loaded_by = nullptr;  // what decided how it loads them
@@ -292,20 +295,11 @@ struct ListMove {
 // Of a list in a stream of the device.
 ListLimits limits_of(Engine& engine, const PieceGroup& group, int device) {
     ListLimits limits = list_limits(engine, device, group.list.bytes());
-    if (gpu_of(group) != device) limits.of_pipeline = 0;
+    const bool is_own = gpu_of(group) == device;
+    if (!is_own) limits.of_pipeline = 0;
+    limits.kernel_reaches = is_own && group.same_addresses;
+    limits.has_batch = gpu::has_batch();
     return limits;
-}
-
-ListMethod method_of_engine() { return gpu::has_batch() ? ListMethod::batch : ListMethod::copies; }
-
-// Chooses among the methods that this GPU and its driver have.
-ListChoice choose(const Engine& engine, const ListTraits& traits, const ListLimits& limits,
-                  bool kernel_reaches) {
-    ListChoice choice = choose_list_method(traits, limits, engine.policy());
-    if (choice.method == ListMethod::kernel && !kernel_reaches)
-        choice = {.method = ListMethod::batch};
-    if (choice.method == ListMethod::batch) choice.method = method_of_engine();
-    return choice;
 }
 
 // Of a shorter list all blocks are checked first: that takes less time than to move a chunk.
@@ -365,7 +359,7 @@ void check_part(ListMove& move, const ListPart& part) {
         list.check_source(first);
         const ListLimits limits = limits_of(move.engine, move.group, move.queue.device());
         const ListChoice choice =
-            choose(move.engine, part.traits(path), limits, move.kernel_reaches);
+            choose_list_method(part.traits(path), limits, move.engine.policy());
         const Blocks& from = list.from_blocks;
         const std::size_t together = from.pitch() == list.block ? from.known : 0;
         if (loads_early(list, choice, path, together)) load_early(move, choice);
@@ -388,7 +382,8 @@ bool move_part(ListMove& move, const ListPart& part) {
     check_part(move, part);
     const ListTraits traits = part.traits(path_of(move.group));
     ListLimits limits = limits_of(move.engine, move.group, move.queue.device());
-    ListChoice choice = choose(move.engine, traits, limits, move.kernel_reaches);
+    const PolicyTable* const policy = move.engine.policy();
+    ListChoice choice = choose_list_method(traits, limits, policy);
     if (move.pipeline.loads()) choice = pipeline_of(traits, limits, move.loaded_by);
     if (choice.method == ListMethod::pipeline) {
         const auto by_pipeline = [&] {
@@ -397,20 +392,35 @@ bool move_part(ListMove& move, const ListPart& part) {
         if (move.counts.move_part(choice.method, traits.bytes, by_pipeline)) return true;
         move.pipeline.unload();
         limits.of_pipeline = 0;
-        choice = choose(move.engine, traits, limits, move.kernel_reaches);
+        choice = choose_list_method(traits, limits, policy);
     }
     if (choice.method == ListMethod::kernel) {
         const auto by_kernel = [&] {
             return move_by_kernel(lists, part, traits, choice.blocks, move.queue);
         };
         if (move.counts.move_part(choice.method, traits.bytes, by_kernel)) return false;
-        choice.method = method_of_engine();
+        limits.kernel_reaches = false;
+        choice = choose_list_method(traits, limits, policy);
     }
     move.counts.move_part(choice.method, traits.bytes, [&] {
         move_by_engine(move, part, choice.method);
         return true;
     });
     return false;
+}
+
+// One copy of the runtime for each piece of a checked list.
+void move_plainly(Engine& engine, const CopyList& list, const Ordering& order) {
+    std::vector<Piece> buffer;
+    const auto move = [&] {
+        move_by_copies(list.part(0, list.count(), buffer), *order.stream);
+        return true;
+    };
+    if (order.capturing) {
+        move();  // only recorded
+    } else {
+        engine.statistics().count_call(WAYWISER_METHOD_LIST_COPIES, list.bytes(), move);
+    }
 }
 
 // Calls `each` with the parts of a list; it returns whether a pipeline moves the part.
@@ -574,39 +584,23 @@ void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
                  const CallerStream& stream) {
     const gpu::Stream& queue = *order.stream;
     CopyList& list = group.list;
-    if (order.capturing || engine.options().plain) {
-        std::vector<Piece> buffer;
-        list.check();
-        const auto move = [&] {
-            move_by_copies(list.part(0, list.count(), buffer), queue);
-            return true;
-        };
-        if (order.capturing) {
-            move();  // only recorded
-        } else {
-            engine.statistics().count_call(WAYWISER_METHOD_LIST_COPIES, list.bytes(), move);
-        }
-        return;
-    }
+    const bool plainly = order.capturing || engine.options().plain;
     // Behind other work there is time to check all of it.
-    if (!list.checked && !queue.done()) list.check();
+    if (plainly || (!list.checked && !queue.done())) list.check();
     bool in_use = false;
     try {
+        if (plainly) return move_plainly(engine, list, order);
         ListMove move{.engine = engine,
                       .counts = PartCounts(engine.statistics()),
                       .group = group,
                       .queue = queue,
                       .stream = stream,
-                      .kernel_reaches = group.same_addresses && gpu_of(group) == queue.device(),
                       .pipeline = {engine.lists(), queue, list.bytes(), in_use}};
         for_each_part(list, [&](const ListPart& part) { return move_part(move, part); });
         move.pipeline.finish();
-    } catch (const InvalidCopy& error) {
-        if (in_use) throw MemoryInUse(error.what());
-        rethrow_when_settled(queue);  // the caller may free the memory of earlier parts
     } catch (const std::exception& error) {
         if (in_use) throw MemoryInUse(error.what());
-        throw;
+        rethrow_when_settled(order);  // the caller may free the memory of earlier parts
     }
 }
 
@@ -625,7 +619,7 @@ std::vector<DirectMove> plan_direct(Engine& engine, const PieceGroup& group) {
     const PolicyDecision* loaded_by = nullptr;
     for_each_part(list, [&](const ListPart& part) {
         const ListTraits traits = part.traits(path_of(group));
-        ListChoice choice = choose(engine, traits, limits, group.same_addresses);
+        ListChoice choice = choose_list_method(traits, limits, engine.policy());
         if (moves.empty() && loads_early(list, choice, traits.path, together)) {
             loads = true;
             loaded_by = choice.policy;

@@ -65,8 +65,9 @@ void move_by_copies(std::span<const Piece> pieces, const gpu::Stream& stream);
 
 // Enqueues the moves of all pieces; both sides are device or pinned memory. Does not block. While
 // the stream is captured, plain copies are recorded. Checks the indexes of blocks before it moves
-// them, but of more than 32,768 not all before it moves the first ones. Throws InvalidCopy like
-// CopyList::check(), when what was moved before has ended.
+// them, but of more than 32,768 not all before it moves the first ones: then it throws InvalidCopy
+// like CopyList::check(). After any failure nothing of the list uses memory, unless it is
+// MemoryInUse.
 void move_direct(Engine& engine, PieceGroup& group, const Ordering& order,
                  const CallerStream& stream);
 

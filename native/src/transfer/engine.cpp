@@ -4,7 +4,6 @@
 #include <chrono>
 #include <exception>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "transfer/job_end.hpp"
@@ -15,8 +14,14 @@
 namespace waywiser::transfer {
 namespace {
 
-// Threads that have given up their chunks need less to return, unless the runtime does not.
+// Threads that have given up their jobs need less to return, unless the runtime does not.
 constexpr double kReturningSeconds = 1;
+// For so long a thread waits for the GPU before it looks for other work.
+constexpr double kStaySeconds = 1e-3;
+constexpr double kStayOfSleepers = 20e-6;  // threads that sleep between copies
+constexpr Polling kJoining{.spin = std::chrono::nanoseconds(0),
+                           .pause = std::chrono::nanoseconds(0),
+                           .sleep = CopyThreads::kJoinStep};
 
 }  // namespace
 
@@ -47,15 +52,15 @@ Engine::Engine(Machine machine, EngineOptions options, const FoundPolicy& found)
              [this](const std::string& why) { staging_.report_unpinned(why); }),
       // A calling thread works too.
       threads_(machine_, options_.cpus, std::max<std::size_t>(options_.threads, 2) - 1,
-               [this](int node) { Worker(parts_).work(node); }),
+               [this](int node) { Worker(schedule_).work(node); }),
       schedule_(threads_, options_.threads, threads_.nodes(), options_.spin_seconds),
-      submission_(events_, streams_, options_.max_queued_bytes),
-      batches_(schedule_, events_, streams_, staging_),
-      parts_{.schedule = schedule_,
-             .staging = staging_,
-             .submission = submission_,
-             .batches = batches_,
-             .statistics = statistics_},
+      queues_(options_.max_queued_bytes),
+      rings_{.staging = staging_,
+             .events = events_,
+             .streams = streams_,
+             .queues = queues_,
+             .schedule = schedule_,
+             .stay_seconds = options_.spin_seconds > 0 ? kStaySeconds : kStayOfSleepers},
       stop_at_exit_([this] {
           if (forked()) return;
           warnings_.log().leave();  // what its function uses may not exist any more
@@ -99,15 +104,16 @@ bool Engine::has_threads() {
 
 void Engine::add(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after) {
     check_process();
-    threads_.spawn(std::max<std::size_t>(job->chunks(), 1));
+    threads_.spawn(std::max<std::size_t>(job->pieces(), 1));
     job->count_in(statistics_);
-    job->open(std::move(after));
+    job->open(rings_, std::move(after));
+    if (!job->waits()) job->start_early();
     if (!schedule_.add(job)) complete(schedule_, *job);
 }
 
 // With the calling thread, if it may work too.
 bool Engine::reach(const std::shared_ptr<Job>& job, Until until, const Deadline& deadline) {
-    if (schedule_.begin_help()) Worker(parts_).help(job, until, deadline);
+    if (schedule_.begin_help()) Worker(schedule_).help(job, until, deadline);
     return job->wait_until(until, deadline);
 }
 
@@ -145,8 +151,6 @@ bool Engine::run(const std::shared_ptr<Job>& job, Until until,
     return true;
 }
 
-void Engine::announce_submitted(Job& job) { transfer::announce_submitted(schedule_, job); }
-
 void Engine::cancel(const std::shared_ptr<Job>& job) {
     check_process();
     auto why = std::make_exception_ptr(Cancelled("the transfer was cancelled by its program"));
@@ -155,30 +159,31 @@ void Engine::cancel(const std::shared_ptr<Job>& job) {
 
 bool Engine::stop() {
     if (forked()) return false;
-    const std::lock_guard once(stopping_);
-    if (stopped_) return *stopped_;
+    std::call_once(stopping_, [this] { stop_once(); });
+    return stopped_;
+}
+
+void Engine::stop_once() {
     for (const auto& job : schedule_.close()) {
         job->fail(std::make_exception_ptr(
             Cancelled("the transfer context was closed before the transfer started")));
         complete(schedule_, *job);
     }
-    stopped_ = false;
     const bool alone = threads_.size() == 0;
     const auto goes_on = patience(options_.unresponsive_seconds);
     bool ended = threads_.join(goes_on);
-    while (ended && alone && schedule_.jobs() > 0) {  // callers work on them
-        std::this_thread::sleep_for(CopyThreads::kJoinStep);
-        ended = goes_on();
+    if (ended && alone) {  // callers work on them
+        const auto end = [&] { return schedule_.jobs() == 0 || !(ended = goes_on()); };
+        poll(end, Deadline(), kJoining);
     }
     ended = ended || abandon();
     stopped_ = lists_.stop(Deadline(ended ? options_.unresponsive_seconds : 0)) && ended;
-    if (ended && !*stopped_) {
+    if (ended && !stopped_) {
         warnings_.add(
             "lists in streams of the program have not ended within 5 s after their transfer "
             "context "
             "was closed: their staging memory stays allocated");
     }
-    return *stopped_;
 }
 
 // Whether transfers go on, for a caller that asks each CopyThreads::kJoinStep: false once nothing

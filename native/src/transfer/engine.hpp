@@ -2,17 +2,17 @@
 //
 // Its parts, each with its own lock and its own file:
 //   CopyThreads       the threads
-//   Schedule          which chunk a thread takes next; which threads sleep
+//   Schedule          which job a thread works on next; which threads sleep
 //   Worker            the work of one thread
+//   Ring              moves the bytes of a job over one route
 //   StagingPools      pinned slots and slots on GPUs; ListStaging: tables of lists
 //   EventPool, CopyStreams, PeerAccess
 //   Statistics        counts what was moved
-//   ChunkSubmission   puts a chunk into a stream, within the limits of PoliteQueues
-//   BatchSubmission   puts several chunks into a stream by one call
+//   PoliteQueues      limits what is queued on a copy engine
 //   job_end.hpp       ends a job
-// A thread holds at most a few chunks at a time. It never waits for one resource while it holds
-// another: it takes staging memory without waiting, or sleeps without any. So one thread with one
-// slot can complete any set of transfers.
+// A thread never waits for one resource while it holds another: it takes staging memory without
+// waiting, or sleeps without any, and a ring with its memory waits for its GPU alone. So one thread
+// with one slot can complete any set of transfers.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,6 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
-#include "transfer/batch_submission.hpp"
-#include "transfer/chunk_submission.hpp"
 #include "transfer/copy_streams.hpp"
 #include "transfer/copy_threads.hpp"
 #include "transfer/engine_options.hpp"
@@ -34,7 +32,9 @@
 #include "transfer/job.hpp"
 #include "transfer/list_staging.hpp"
 #include "transfer/peer_access.hpp"
+#include "transfer/polite_queues.hpp"
 #include "transfer/process_state.hpp"
+#include "transfer/ring.hpp"
 #include "transfer/schedule.hpp"
 #include "transfer/staging_pools.hpp"
 #include "transfer/statistics.hpp"
@@ -64,21 +64,16 @@ public:
     // after stop(). If the system starts no thread, the calling one does all of the work first.
     void start(const std::shared_ptr<Job>& job, std::shared_ptr<const gpu::Event> after = nullptr);
     using Until = Job::Until;
-    // The same, but returns when all chunks are submitted or done; false if they are not before the
+    // The same, but returns when all bytes are submitted or done; false if they are not before the
     // deadline. The calling thread also works on them. Throws what the job fails with. If the
     // system starts no thread, it is done when this returns, also after the deadline: nothing else
     // would go on with it. Once nothing has happened for 5 s since the deadline, it is cancelled.
     bool run(const std::shared_ptr<Job>& job, Until until,
              std::shared_ptr<const gpu::Event> after = nullptr, const Deadline& deadline = {});
 
-    // For a job that submits its work itself: all of it is submitted; a GPU has completed
-    // something; the thread works on the host as long as the result lives.
-    void announce_submitted(Job& job);
-    void note_progress() { schedule_.note_progress(); }
-    [[nodiscard]] Schedule::HostWork work_on_host() { return Schedule::HostWork(schedule_); }
-    // Ends a job early, whose result is Cancelled then: chunks that no thread has are not moved.
+    // Ends a job early, whose result is Cancelled then: pieces that no thread has are not moved.
     // Does nothing if the job has ended, or if all of it is submitted and the host has nothing left
-    // to do. Returns at once; the job ends when the chunks that threads have are complete.
+    // to do. Returns at once; the job ends when the pieces that threads have are complete.
     void cancel(const std::shared_ptr<Job>& job);
 
     // Cancels jobs that wait for their start, completes the others and ends the threads. If no GPU
@@ -93,19 +88,13 @@ public:
     bool enable_peers(int one, int other) { return peers_.enable(one, other); }
 
     // Takes staging memory from the engine's pools: on the host at a node (for copies of a device),
-    // or on a device. Returns nullopt while the budget is used up. Chunks of jobs cannot use it
-    // until it is released, so whoever has it must not wait for them. Throws what allocation
-    // throws.
+    // or on a device. Returns nullopt while the budget is used up. Rings cannot use it until it is
+    // released, so who has it must not wait for them. Throws what allocation throws.
     std::optional<Slot> host_staging(int node, int device, std::size_t bytes);
     std::optional<Slot> device_staging(int device, std::size_t bytes);
-    // Most bytes of that pool on the host.
-    [[nodiscard]] std::size_t host_staging_budget(int node, int device) {
-        return staging_.host(node, device).budget();
-    }
     // What has been moved since the engine was made.
     [[nodiscard]] Statistics& statistics() { return statistics_; }
     [[nodiscard]] const Statistics& statistics() const { return statistics_; }
-    // For jobs that submit their work themselves.
     [[nodiscard]] const EventPool& events() const { return events_; }
     [[nodiscard]] CopyStreams& streams() { return streams_; }
     // Tables of lists that kernels move on callers' streams.
@@ -151,6 +140,7 @@ private:
     void work_alone(const std::shared_ptr<Job>& job, const Deadline& deadline);
     bool reach(const std::shared_ptr<Job>& job, Until until, const Deadline& deadline);
     std::function<bool()> patience(double seconds);
+    void stop_once();
     bool abandon();
 
     // A part refers only to parts before it.
@@ -166,11 +156,10 @@ private:
     ListStaging lists_;
     CopyThreads threads_;
     Schedule schedule_;
-    ChunkSubmission submission_;
-    BatchSubmission batches_;
-    const Worker::Parts parts_;
-    std::mutex stopping_;          // held by the thread that stops the engine; guards the next
-    std::optional<bool> stopped_;  // whether all has ended
+    PoliteQueues queues_;
+    const RingResources rings_;
+    std::once_flag stopping_;
+    bool stopped_ = false;  // whether all has ended
 
     // Constant after the constructor.
     std::unique_ptr<const PolicyTable> policy_;

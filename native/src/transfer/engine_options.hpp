@@ -19,9 +19,6 @@ struct EngineOptions {
     unsigned list_multiprocessors = 0;
     // After a copy, its threads spin for so long before they sleep; 0: not at all.
     double spin_seconds = 0;
-    // Larger copies of pageable memory are made in rings too, though their threads sleep between
-    // copies: not measured yet.
-    bool rings = false;
     bool plain = false;            // only plain copies of the runtime
     bool peer_access = true;       // may enable peer access between the GPUs of a copy
     bool report_warnings = false;  // writes each warning to stderr, once per process

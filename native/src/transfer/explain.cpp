@@ -146,7 +146,7 @@ std::string explain(Engine& engine, const void* to, const void* from, std::size_
     const std::string expected =
         choice.policy == nullptr ? "" : expectation(*choice.policy, engine.policy_file());
     if (choice.method == Choice::Method::plain) return "plain copy: " + choice.why + expected;
-    const CopyShape& shape = choice.ring ? *choice.ring : choice.shape;
+    const CopyShape& shape = choice.shape;
     const std::size_t most = engine.options().threads;
     const std::size_t threads = shape.threads == 0 ? most : std::min(shape.threads, most);
     std::string text = "chunked copy: " + choice.why + "; chunks of " +

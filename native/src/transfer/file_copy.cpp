@@ -8,10 +8,10 @@
 
 #include "transfer/byte_text.hpp"
 #include "transfer/calling_thread.hpp"
+#include "transfer/chunked_copy.hpp"
 #include "transfer/copy_method.hpp"
 #include "transfer/ordering.hpp"
 #include "transfer/profiler.hpp"
-#include "transfer/ring_copy.hpp"
 #include "transfer/side.hpp"
 
 namespace waywiser::transfer {
@@ -44,20 +44,6 @@ Side file_memory(Engine& engine, void* data, std::size_t bytes) {
     return side;
 }
 
-// With a GPU, through a ring if these are switched on.
-std::shared_ptr<Job> file_job(Engine& engine, const Endpoint& to, const Endpoint& from,
-                              std::size_t bytes, const CopyShape& shape) {
-    const bool with_gpu = std::max(to.gpu, from.gpu) >= 0;
-    if (!with_gpu || !engine.options().rings || engine.options().max_queued_bytes != 0) {
-        return std::make_shared<ChunkedCopy>(engine, to, from, bytes, shape);
-    }
-    constexpr std::size_t kPiece = std::size_t{256} << 10;
-    CopyShape ring = shape;
-    ring.slots = shape.slots * std::max<std::size_t>(shape.threads, 1);
-    ring.least = shape.chunk % kPiece == 0 ? kPiece : shape.chunk;
-    return RingCopy::make(engine, to, from, bytes, ring, false);
-}
-
 FileCopy prepare_file(Engine& engine, const FileCall& call, const FileRange& range, void* data,
                       std::size_t bytes, const CallerStream& stream) {
     const bool reads = call.reads;
@@ -79,7 +65,8 @@ FileCopy prepare_file(Engine& engine, const FileCall& call, const FileRange& ran
     CopyShape shape = file_shape(engine, bytes, memory, reads);
     shape.truncate = call.end.truncate;
     shape.sync = call.end.sync;
-    made.job = file_job(engine, reads ? end : file, reads ? file : end, bytes, shape);
+    made.job =
+        std::make_shared<ChunkedCopy>(engine, reads ? end : file, reads ? file : end, bytes, shape);
     return made;
 }
 

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <optional>
 
+#include "host/pages.hpp"
 #include "host/write_signals.hpp"
 
 namespace waywiser::transfer {
@@ -165,7 +166,7 @@ bool FileEnd::read_direct(std::byte* to, std::size_t bytes, std::uint64_t at, st
 bool FileEnd::is_cached(std::size_t bytes, std::uint64_t at) {
     if (counts_) {
         if (const auto pages = cached_pages(file_, at, bytes)) {
-            static const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+            const auto page = static_cast<std::uint64_t>(host::page_bytes());
             return *pages >= (at + bytes - 1) / page - at / page + 1;
         }
         counts_ = false;

@@ -47,16 +47,11 @@ void Notification::job_ended() noexcept {
 MemoryInUse::MemoryInUse(const std::string& why)
     : std::runtime_error(why + "; a GPU may still use the memory of both sides: do not free it") {}
 
-std::size_t Job::moved() const {
-    const std::lock_guard lock(mutex_);
-    return moved_now();
-}
-
 void Job::count() const {
     if (statistics_ == nullptr || method_ == WAYWISER_METHOD_NONE) return;
     const bool has_begun = begun_ != Statistics::Clock::time_point{};
     const auto taken = has_begun ? Statistics::Clock::now() - begun_ : std::chrono::nanoseconds(0);
-    statistics_->count(method_, moved_now(), taken, end_of(failure_));
+    statistics_->count(method_, moved(), taken, end_of(failure_));
 }
 
 bool Job::notifications_written() const {
@@ -110,10 +105,10 @@ bool Job::order_reads(const gpu::Stream& stream, const Deadline& deadline) {
 
 bool Job::reads_pending() const {
     const std::lock_guard lock(mutex_);
-    return !ended() && !all_submitted();
+    return !ended() && !has_submitted();
 }
 
-// The runtime is called without the lock: it may block, and threads that end chunks need the lock.
+// The runtime is called without the lock: it may block, and threads that end jobs need the lock.
 bool Job::order(const gpu::Stream& stream, const Deadline& deadline, Order what) {
     std::unique_lock lock(mutex_);
     const auto ready = [this, what] {
@@ -159,9 +154,103 @@ void Job::notify(std::shared_ptr<Notification> notification) {
     notification->job_ended();
 }
 
-void Job::open(std::shared_ptr<const gpu::Event> start) {
-    supply_.open(std::move(start));
-    if (gathers_) batches_.resize(routes_.size());
+void Job::open(const RingResources& resources, std::shared_ptr<const gpu::Event> start) {
+    start_ = std::move(start);
+    // Memory for slots that have no part would be taken in vain.
+    const std::size_t parts = (division_.first + bytes_ + division_.slot - 1) / division_.slot;
+    const std::size_t most = std::max<std::size_t>(parts, 1);
+    const std::size_t all = std::min(division_.rings * routes_.size(), most);
+    for (std::size_t n = 0; n < all; ++n) {
+        rings_.emplace_back(*this, routes_[n % routes_.size()], resources);
+    }
+}
+
+// Who has one link waits for the first bytes on it. Others share the work.
+void Job::start_early() noexcept {
+    if (rings_.size() != 1) return;
+    try {
+        rings_.front().start_early();
+    } catch (...) {
+        fail(std::current_exception());
+    }
+}
+
+Step Job::work(std::size_t seat) {
+    const Step step = work_on_rings(seat);
+    if (step == Step::no_memory) {
+        begin_staging_wait();
+    } else {
+        end_staging_wait();
+    }
+    return step;
+}
+
+// Of the job, which has no ring yet.
+void Job::begin_staging_wait() {
+    Statistics::Clock::duration none{0};
+    staging_wait_.compare_exchange_strong(none, Statistics::Clock::now().time_since_epoch());
+}
+
+void Job::end_staging_wait() {
+    const Statistics::Clock::duration none{0};
+    if (staging_wait_.load(std::memory_order_relaxed) == none) return;
+    const auto since = staging_wait_.exchange(none);
+    if (since == none || statistics_ == nullptr) return;
+    statistics_->count_staging_wait(Statistics::Clock::now().time_since_epoch() - since);
+}
+
+Step Job::work_on_rings(std::size_t seat) {
+    bool awaits = false;
+    for (std::size_t i = 0; i < rings_.size() && !is_stopped(); ++i) {
+        Ring& ring = rings_[(seat + i) % rings_.size()];
+        if (awaits) {
+            ring.look();
+            continue;
+        }
+        const Step step = ring.work();
+        if (step == Step::yields) return step;
+        awaits = step == Step::awaits;
+    }
+    if (!is_stopped() && is_complete()) return Step::ends;
+    if (awaits) return Step::awaits;
+    return has_open_rings() || is_stopped() ? Step::nothing : Step::no_memory;
+}
+
+// While the GPU works on the last bytes, one thread waits for it, and one ends the job.
+std::size_t Job::useful_threads() const {
+    if (is_over()) return is_ending_ ? 0 : 1;
+    if (work_ == CpuWork::none) return std::min(most_threads_, rings_.size());
+    const std::size_t end = moved_or_expected();
+    const std::size_t next = std::min(next_.load(), end);
+    std::size_t pieces = (end - next + division_.piece - 1) / division_.piece;
+    for (const Ring& ring : rings_) pieces += ring.pieces_left();
+    return std::clamp<std::size_t>(pieces, 1, most_threads_);
+}
+
+Part Job::take_part() {
+    std::size_t at = next_.load();
+    for (;;) {
+        const std::size_t most = moved_or_expected();
+        if (at >= most) return {at, 0};
+        const std::size_t slot = division_.slot;
+        const std::size_t end =
+            std::min((division_.first + at) / slot * slot + slot - division_.first, bytes_);
+        if (next_.compare_exchange_weak(at, end)) return {at, end - at};
+    }
+}
+
+bool Job::has_open_rings() const {
+    return std::ranges::any_of(rings_, [](const Ring& ring) { return ring.is_open(); });
+}
+
+void Job::close_rings() noexcept {
+    const bool is_broken = failed();
+    for (Ring& ring : rings_) {
+        if (ring.clear(is_broken) == Settled::no) keep_in_use();
+    }
+    const std::lock_guard lock(mutex_);  // another thread may be in set_submitted()
+    for (Ring& ring : rings_) ring.drop_last_event();
+    in_flight_.clear();
 }
 
 void Job::fail(std::exception_ptr why) {
@@ -169,7 +258,7 @@ void Job::fail(std::exception_ptr why) {
         const std::lock_guard lock(mutex_);
         if (!failure_) failure_ = std::move(why);
     }
-    ends_at(0);
+    is_given_up_ = true;
 }
 
 bool Job::cancel(std::exception_ptr why) {
@@ -178,7 +267,7 @@ bool Job::cancel(std::exception_ptr why) {
         if (ended() || failure_ || (submitted_ && !drains())) return false;
         failure_ = std::move(why);
     }
-    ends_at(0);
+    is_given_up_ = true;
     return true;
 }
 
@@ -187,19 +276,13 @@ bool Job::failed() const {
     return static_cast<bool>(failure_);
 }
 
-void Job::add_in_flight(std::shared_ptr<const gpu::Event> event) {
-    const std::lock_guard lock(mutex_);
-    in_flight_.push_back(std::move(event));
-}
-
-bool Job::remove_in_flight(const std::shared_ptr<gpu::Event>& event) {
-    const std::lock_guard lock(mutex_);
-    std::erase(in_flight_, event);
-    return static_cast<bool>(failure_);
-}
-
+// By the thread that has seen that all is submitted: no ring submits anything any more.
 void Job::set_submitted() {
     const std::lock_guard lock(mutex_);
+    if (ended()) return;
+    for (const Ring& ring : rings_) {
+        if (auto last = ring.last_event()) in_flight_.push_back(std::move(last));
+    }
     submitted_ = true;
     changed_.notify_all();
 }
@@ -208,13 +291,13 @@ bool Job::reached(Until until) const {
     if (done()) return true;
     if (until == Until::done) return false;
     const std::lock_guard lock(mutex_);
-    return all_submitted();
+    return has_submitted();
 }
 
 bool Job::wait_until(Until until, const Deadline& deadline) {
     std::unique_lock lock(mutex_);
     return wait_until(lock, deadline,
-                      [&] { return ended() || (until == Until::submitted && all_submitted()); });
+                      [&] { return ended() || (until == Until::submitted && has_submitted()); });
 }
 
 void Job::ends_at(std::size_t bytes) {

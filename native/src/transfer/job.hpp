@@ -1,5 +1,4 @@
-// A transfer that is cut into chunks. Each chunk is filled by a CPU, submitted to GPUs and drained
-// by a CPU; a job needs one to three of these steps.
+// A transfer that is cut into slots, which GPUs copy, and pieces, which CPUs copy. Rings move them.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +12,13 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gpu/gpu.hpp"
-#include "transfer/batch.hpp"
-#include "transfer/chunk.hpp"
-#include "transfer/chunk_supply.hpp"
+#include "transfer/ring.hpp"
+#include "transfer/route.hpp"
 #include "transfer/statistics.hpp"
 #include "transfer/wait.hpp"
 
@@ -59,36 +55,47 @@ public:
     [[gnu::noinline]] explicit MemoryInUse(const std::string& why);
 };
 
+// What CPUs do with the bytes of a job.
+enum class CpuWork {
+    none,    // a GPU reaches both sides
+    fills,   // they fill slots, which a GPU copies
+    drains,  // they drain slots, which a GPU has copied
+    all,     // they copy from the source to the destination
+};
+
+// How the bytes of a job are cut.
+struct Division {
+    std::size_t slot = 1;         // a GPU copies at once
+    std::size_t piece = 1;        // a CPU copies at once; divides `slot`
+    std::size_t slot_memory = 0;  // of a slot with what belongs to it; 0: `slot`
+    std::size_t first = 0;        // of the first byte from the last border before it, in a piece
+    std::size_t slots = 1;        // of each ring, or fewer
+    std::size_t rings = 1;        // of each route, one for each thread if there are several
+    bool joins = false;           // neighbours in the ring are submitted together
+
+    [[nodiscard]] std::size_t memory_of_slot() const { return std::max(slot, slot_memory); }
+    [[nodiscard]] std::size_t pieces_of_slot() const { return (slot + piece - 1) / piece; }
+};
+
 // A job's settings are constant after its constructor. Each function says who may call it and when;
 // the functions for callers and for the engine are thread safe.
 class Job {
 public:
-    // `bytes` are cut into chunks of at most `chunk` bytes. The last chunks are smaller, down to
-    // `least`, so that no thread is left working alone at the end. If CPUs fill chunks for a link,
-    // the first ones are smaller too, so that the link starts sooner. Borders are multiples of
-    // `least`, counted from a multiple of it at or before `first` (for files: the offset).
-    Job(std::size_t bytes, std::size_t chunk, std::size_t least, std::size_t first = 0)
-        : bytes_(bytes), chunk_(chunk), least_(std::min(least, chunk)), first_(first % least_) {}
+    // `bytes` are cut into slots and pieces, whose borders are multiples of their sizes, counted
+    // from `division.first` bytes before the first one.
+    explicit Job(std::size_t bytes = 0, const Division& division = {}, CpuWork work = CpuWork::none)
+        : bytes_(bytes), division_(division), work_(work) {}
     virtual ~Job() = default;
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
 
-    // Called on a CPU before submit(): copies the bytes into the slot, or to a host destination. It
-    // is called again later if it sets `unfinished` of the chunk.
-    virtual void fill(Chunk&) {}
-    // Enqueues on the chunk's streams without blocking. Called if the route has a device.
-    virtual void submit(Chunk&) {}
-    // The same for several chunks of one route, with one call if possible. Only for a job that
-    // gathers.
-    virtual void submit_together(std::span<Chunk* const>) {}
-    // Called on a CPU after the submitted work is done.
-    virtual void drain(Chunk&) {}
-    // Whether drain() has work to do: the host must then wait for the whole transfer.
-    [[nodiscard]] virtual bool drains() const { return false; }
-    // Whether fill() may wait for a GPU.
-    [[nodiscard]] virtual bool waits_in_fill() const { return false; }
-    // Called once when all chunks are done, or fill() has set `ends_job` of one, before waiters are
-    // notified. May throw.
+    // Called on a CPU: copies a piece into its place in a slot, or to the destination without one.
+    virtual void fill(const Part&, std::byte*) {}
+    // Enqueues on the streams without blocking.
+    virtual void submit(const Submission&) {}
+    // Called on a CPU when the GPU has copied the piece: copies it from its place in a slot.
+    virtual void drain(const Part&, const std::byte*) {}
+    // Called once when all bytes are complete, before waiters are notified. May throw.
     virtual void finish() {}
     // Called once after that, also if the job has failed or was cancelled: frees what it holds.
     virtual void clear() noexcept {}
@@ -97,17 +104,15 @@ public:
 
     [[nodiscard]] const std::vector<Route>& routes() const { return routes_; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
-    [[nodiscard]] std::size_t chunk() const { return chunk_; }
-    [[nodiscard]] std::size_t least() const { return least_; }
-    [[nodiscard]] std::size_t first() const { return first_; }
-    // Maximum number of chunks.
-    [[nodiscard]] std::size_t chunks() const { return (first_ + bytes_ + least_ - 1) / least_; }
+    [[nodiscard]] const Division& division() const { return division_; }
+    [[nodiscard]] std::size_t pieces() const {
+        return (division_.first + bytes_ + division_.piece - 1) / division_.piece;
+    }
+    [[nodiscard]] CpuWork cpu_work() const { return work_; }
+    // Whether CPUs write the destination: the host must then wait for the whole transfer.
+    [[nodiscard]] bool drains() const { return work_ == CpuWork::drains || work_ == CpuWork::all; }
     [[nodiscard]] std::size_t most_threads() const { return most_threads_; }
     [[nodiscard]] int node() const { return node_; }
-    [[nodiscard]] std::size_t chunks_per_thread() const { return chunks_per_thread_; }
-    [[nodiscard]] bool fills() const { return fills_; }
-    [[nodiscard]] bool gathers() const { return gathers_; }
-    [[nodiscard]] bool two_links() const { return two_links_; }
     [[nodiscard]] waywiser_method method() const { return method_; }
     // Before it starts: the method as which it is counted; WAYWISER_METHOD_NONE: not at all.
     void count_as(waywiser_method method) { method_ = method; }
@@ -119,20 +124,23 @@ public:
         const State state = state_.load(std::memory_order_acquire);
         return state == State::done || (state == State::notifying && notifications_written());
     }
-    // Bytes whose chunks are complete; for a file that ends early, those before its end.
-    [[nodiscard]] std::size_t moved() const;
-    // The same, counting chunks in flight: all bytes, or those before the end of a file.
-    [[nodiscard]] std::size_t moved_or_expected() const { return std::min(bytes_, end_.load()); }
+    // Bytes that are complete; of a file that ends early, those before its end.
+    [[nodiscard]] std::size_t moved() const { return moved_.load(std::memory_order_relaxed); }
+    // The same, counting those in flight: all bytes, or those before the end of a file. 0 after a
+    // failure.
+    [[nodiscard]] std::size_t moved_or_expected() const {
+        return is_given_up_.load() ? 0 : std::min(bytes_, end_.load());
+    }
     // Waits until the job has ended; false if it has not before the deadline.
     bool wait(const Deadline& deadline = {});
-    // Waits until all chunks are submitted or the job has ended, then makes the stream wait for the
-    // chunks in flight. Returns false after the deadline, like wait().
+    // Waits until all bytes are submitted or the job has ended, then makes the stream wait for what
+    // is in flight. Returns false after the deadline, like wait().
     bool order(const gpu::Stream& stream, const Deadline& deadline = {});
     // The same, but makes the stream wait only until the source is read: it may be changed then,
     // though the destination may not be filled yet.
     bool order_reads(const gpu::Stream& stream, const Deadline& deadline = {});
     // Whether order_reads() would block the host now: an event that a stream waits for must have
-    // been recorded, which is so when all chunks are submitted.
+    // been recorded, which is so when all bytes are submitted.
     [[nodiscard]] bool reads_pending() const;
     // Throws what the job failed with, MemoryInUse if keep_in_use() was called; does nothing if it
     // succeeded.
@@ -146,52 +154,80 @@ public:
     // Called once, before open(): where the job is counted when it has ended.
     void count_in(Statistics& statistics) { statistics_ = &statistics; }
     // Called once, before the job is shared between threads. It starts when `start` has happened
-    // (nullptr: at once).
-    void open(std::shared_ptr<const gpu::Event> start);
-    // The job starts now. Only with the lock of the Schedule held, as the next two.
+    // (nullptr: at once). What it uses must outlive it, or the job must end before.
+    void open(const RingResources& resources, std::shared_ptr<const gpu::Event> start);
+    [[nodiscard]] bool waits() const { return start_ != nullptr; }
+    // Whether `start` has happened. Throws gpu::Error if that cannot be found out.
+    [[nodiscard]] bool started() { return start_query_.has_happened(*start_); }
+    // The job starts now. Only with the lock of the Schedule held.
     void begin() { begun_ = Statistics::Clock::now(); }
-    [[nodiscard]] ChunkSupply& supply() { return supply_; }
-    [[nodiscard]] const ChunkSupply& supply() const { return supply_; }
-    // Of a route of a job that gathers.
-    [[nodiscard]] RouteBatches& batches(std::size_t route) { return batches_[route]; }
+    // By the caller, after open() and before threads learn of it.
+    void start_early() noexcept;
+    // Works on it until there is a reason to stop. `seat`: another number for each thread, which
+    // has another route then. Throws what fails.
+    Step work(std::size_t seat);
+    // Whether a GPU may use memory of it.
+    [[nodiscard]] bool has_open_rings() const;
+    // Threads that it can use now, all together; 0 if one ends it.
+    [[nodiscard]] std::size_t useful_threads() const;
+    // No thread has to do anything any more: all bytes are complete, or the job was given up.
+    [[nodiscard]] bool is_over() const { return is_stopped() || is_complete(); }
+    // True once: for the thread that ends the job.
+    [[nodiscard]] bool begin_end() { return !is_ending_.exchange(true); }
 
-    // From now on its chunks are only completed. The first reason counts.
+    // From now on it only ends. The first reason counts.
     void fail(std::exception_ptr why);
     [[nodiscard]] bool failed() const;
     // The same for a program that has lost interest. False, and nothing done, if the job has ended
-    // or failed, or if all chunks are submitted and need no drain().
+    // or failed, or if all bytes are submitted and CPUs have nothing left to do.
     [[nodiscard]] bool cancel(std::exception_ptr why);
     // A GPU that does not answer may use the memory of both sides.
     void keep_in_use() { in_use_ = true; }
     [[nodiscard]] bool is_in_use() const { return in_use_; }
-    // The event follows a submitted chunk.
-    void add_in_flight(std::shared_ptr<const gpu::Event> event);
-    // Returns whether the job has failed.
-    bool remove_in_flight(const std::shared_ptr<gpu::Event>& event);
-    void add_moved(std::size_t bytes) { moved_.fetch_add(bytes, std::memory_order_relaxed); }
+    // Frees what rings hold. Called once, when no thread moves bytes, before clear().
+    void close_rings() noexcept;
     void set_submitted();
-    // Whether the job is done, or all chunks are submitted if that is enough and nothing has
-    // failed.
+    // Whether the job is done, or all bytes are submitted if that is enough and nothing has failed.
     [[nodiscard]] bool reached(Until until) const;
     // False if it has not reached that before the deadline.
     bool wait_until(Until until, const Deadline& deadline);
-    // All chunks are complete, or the job has failed: wakes those who wait for it.
+    // All bytes are complete, or the job has failed: wakes those who wait for it.
     void end();
+
+    // --- for its rings
+
+    // The next part of the transfer, for one slot; no bytes if none is left.
+    [[nodiscard]] Part take_part();
+    // No part is left to take.
+    [[nodiscard]] bool has_all_parts() const { return next_.load() >= moved_or_expected(); }
+    // A failure, a cancellation, or a file that is empty.
+    [[nodiscard]] bool is_stopped() const { return moved_or_expected() == 0; }
+    // How many bytes of the part a file that ends early has.
+    [[nodiscard]] std::size_t before_end(const Part& part) const {
+        const std::size_t end = end_.load();
+        return std::min(part.end(), end) - std::min(part.at, end);
+    }
+    void note_submitted(std::size_t bytes) { submitted_bytes_.fetch_add(bytes); }
+    // Bytes of parts, and how many of them a file that ends early has.
+    void note_complete(std::size_t bytes, std::size_t moved) {
+        moved_.fetch_add(moved, std::memory_order_relaxed);
+        complete_.fetch_add(bytes);
+    }
+    // All parts are taken and submitted.
+    [[nodiscard]] bool all_submitted() const {
+        return has_all_parts() && submitted_bytes_.load() == next_.load();
+    }
+    // True once: for the thread that reports that.
+    [[nodiscard]] bool begin_announcement() { return !is_announced_.exchange(true); }
 
 protected:
     std::vector<Route> routes_;
     // Maximum of threads that work on it at once, and their preferred NUMA node.
     std::size_t most_threads_ = std::numeric_limits<std::size_t>::max();
     int node_ = -1;
-    std::size_t chunks_per_thread_ = 3;  // in flight at once
-    bool fills_ = false;                 // CPUs fill chunks for a link
-    bool gathers_ = false;               // ready chunks are submitted together
-    bool two_links_ = false;             // each chunk crosses two links in turn
     waywiser_method method_ = WAYWISER_METHOD_NONE;
     // Sets an earlier end than expected, if a file is shorter. Called by fill().
     void ends_at(std::size_t bytes);
-    // Nothing counts as moved, after a failure that was found after all chunks.
-    void forget_moved() { moved_.store(0, std::memory_order_relaxed); }
 
 private:
     enum class State { running, notifying, done };
@@ -206,35 +242,44 @@ private:
     [[nodiscard]] bool notifications_written() const;
     // With the mutex held: no transition is in progress then.
     [[nodiscard]] bool ended() const { return state_.load() != State::running; }
-    // With the mutex held: all chunks are submitted, and nothing has failed.
-    [[nodiscard]] bool all_submitted() const { return submitted_ && !failure_; }
-    // With the mutex held, as the next one: see moved().
-    [[nodiscard]] std::size_t moved_now() const {
-        const std::size_t complete = moved_.load(std::memory_order_relaxed);
-        return failure_ ? complete : std::min(complete, end_.load());
+    // With the mutex held: all bytes are submitted, and nothing has failed.
+    [[nodiscard]] bool has_submitted() const { return submitted_ && !failure_; }
+    [[nodiscard]] bool is_complete() const {
+        return has_all_parts() && complete_.load() == next_.load();
     }
     void count() const;
+    Step work_on_rings(std::size_t seat);
+    void begin_staging_wait();
+    void end_staging_wait();
 
     const std::size_t bytes_;
-    const std::size_t chunk_;
-    const std::size_t least_;
-    const std::size_t first_;
+    const Division division_;
+    const CpuWork work_;
 
     Statistics* statistics_ = nullptr;
-    Statistics::Clock::time_point begun_;  // with the supply guarded by the engine's Schedule
-    ChunkSupply supply_{*this};
-    std::deque<RouteBatches> batches_;  // of each route, if the job gathers; they have their locks
+    Statistics::Clock::time_point begun_;
+    std::shared_ptr<const gpu::Event> start_;
+    EventQuery start_query_;
+    std::deque<Ring> rings_;  // of each route; constant after open()
+
+    std::atomic<std::size_t> next_{0};  // first byte that is in no part yet
+    std::atomic<std::size_t> submitted_bytes_{0};
+    std::atomic<std::size_t> complete_{0};  // bytes of parts
+    std::atomic<std::size_t> moved_{0};
+    std::atomic<std::size_t> end_{std::numeric_limits<std::size_t>::max()};  // of a file
+    std::atomic<Statistics::Clock::duration> staging_wait_;  // since when; 0: it has some
+    std::atomic<bool> is_given_up_{false};
+    std::atomic<bool> is_announced_{false};
+    std::atomic<bool> is_ending_{false};
+    std::atomic<bool> in_use_{false};
 
     mutable std::mutex mutex_;  // guards the following; nothing else is locked with it held
     std::condition_variable changed_;
-    bool submitted_ = false;  // all chunks are submitted
+    bool submitted_ = false;  // all bytes are submitted
     std::vector<std::shared_ptr<const gpu::Event>> in_flight_;
     std::exception_ptr failure_;
     std::vector<std::shared_ptr<Notification>> notified_;
 
-    std::atomic<bool> in_use_{false};
-    std::atomic<std::size_t> moved_{0};
-    std::atomic<std::size_t> end_{std::numeric_limits<std::size_t>::max()};
     std::atomic<State> state_{State::running};  // changed with the mutex held
 };
 

@@ -16,6 +16,7 @@ void complete(Schedule& schedule, Job& job) {
     } catch (...) {
         job.fail(std::current_exception());
     }
+    job.close_rings();
     job.clear();
     schedule.remove(job);  // first, so that who sees the end does not see the job
     job.end();

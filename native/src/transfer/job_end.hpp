@@ -8,10 +8,10 @@
 
 namespace waywiser::transfer {
 
-// The last chunk of the job is submitted, or has ended without.
+// All bytes of the job are submitted.
 void announce_submitted(Schedule& schedule, Job& job);
-// The last chunk of the job is complete, or the job ends without any: finishes the job, counts it
-// as ended, and wakes those who wait for it.
+// All bytes of the job are complete, or it was given up: finishes the job, counts it as ended, and
+// wakes those who wait for it.
 void complete(Schedule& schedule, Job& job);
 
 }  // namespace waywiser::transfer

@@ -204,7 +204,7 @@ public:
             if (!is_late_) return std::nullopt;
             add_mark();
         } catch (const std::exception&) {
-            rethrow_when_ended(started_);
+            rethrow_when_unused();
         }
         return std::move(started_);
     }
@@ -224,7 +224,7 @@ public:
                 add_mark();
             }
         } catch (const std::exception&) {
-            rethrow_when_ended(started_);
+            rethrow_when_unused();
         }
         return std::move(started_);
     }
@@ -239,14 +239,22 @@ private:
         return method != GroupMethod::direct && is_copied_singly(engine_, group, method, false);
     }
 
+    // To be called while an exception is handled: waits until nothing of the list uses the caller's
+    // memory any more, and throws the exception again; MemoryInUse if the GPU does not answer.
+    [[noreturn]] void rethrow_when_unused() {
+        try {
+            rethrow_when_ended(started_);
+        } catch (const std::exception&) {
+            // What has failed itself uses no memory any more, but what came before it may.
+            if (started_.bytes() == 0 || gpu_of(groups_) < 0) throw;
+            rethrow_when_settled(engine_, stream_);
+        }
+    }
+
     // An event after what is in the caller's stream.
     void add_mark() {
         if (gpu_of(groups_) < 0) return;
-        try {
-            if (auto marked = mark(engine_, stream_)) started_.add(std::move(*marked));
-        } catch (const gpu::Error&) {  // nothing else would know when the copies end
-            rethrow_when_settled(engine_, stream_);
-        }
+        if (auto marked = mark(engine_, stream_)) started_.add(std::move(*marked));
     }
 
     // Moves what a GPU can move, in the stream, and returns nullopt; else the order of the group in

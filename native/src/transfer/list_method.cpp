@@ -176,8 +176,10 @@ ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits
     return {.method = ListMethod::batch};
 }
 
-ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
-                              const PolicyTable* policy) {
+namespace {
+
+ListChoice preferred(const ListTraits& traits, const ListLimits& limits,
+                     const PolicyTable* policy) {
     const ListChoice standard = choose_list_method(traits, limits);
     if (policy == nullptr || limits.spare_engine || traits.merged < 2 || traits.run == 0) {
         return standard;
@@ -205,6 +207,18 @@ ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits
     if (made->blocks != 0) most = std::min(made->blocks, std::max(limits.multiprocessors, 1U));
     return {
         .method = ListMethod::kernel, .blocks = useful_blocks(traits.bytes, most), .policy = made};
+}
+
+}  // namespace
+
+ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
+                              const PolicyTable* policy) {
+    ListChoice choice = preferred(traits, limits, policy);
+    if (choice.method == ListMethod::kernel && !limits.kernel_reaches) {
+        choice = {.method = ListMethod::batch};
+    }
+    if (choice.method == ListMethod::batch && !limits.has_batch) choice.method = ListMethod::copies;
+    return choice;
 }
 
 }  // namespace waywiser::transfer

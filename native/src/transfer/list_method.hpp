@@ -81,6 +81,8 @@ struct ListLimits {
     unsigned of_pipeline = 0;      // limit for the kernels of a pipeline; 0: no pipeline
     std::size_t pipeline_chunk = std::size_t{8} << 20;  // most bytes of its chunks
     std::size_t list_bytes = 0;  // of the whole list, if this is a part of it
+    bool kernel_reaches = true;  // a kernel can access both sides
+    bool has_batch = true;       // the runtime has batched copies
 };
 
 // By a pipeline, which has to be within the limits, with the settings of a decision for pipelines
@@ -90,9 +92,10 @@ ListChoice pipeline_of(const ListTraits& traits, const ListLimits& limits,
 // The fastest method within the limits.
 ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
                               const ListCosts& costs = {});
-// The same by a policy; nullptr: without one. It decides nothing for a list that spares the engine
-// or that a kernel cannot move. If it has rows for lists that are contiguous in host memory, they
-// decide about these; else no row does if a pipeline is faster by its costs.
+// The same by a policy, among the methods that the GPU and the runtime have; nullptr: without a
+// policy. It decides nothing for a list that spares the engine or that a kernel cannot move. If it
+// has rows for lists that are contiguous in host memory, they decide about these; else no row does
+// if a pipeline is faster by its costs.
 ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits,
                               const PolicyTable* policy);
 

@@ -112,6 +112,15 @@ void rethrow_when_settled(const gpu::Stream& stream) {
     }
 }
 
+void rethrow_when_settled(CopyStreams::Lease& lease) {
+    try {
+        rethrow_when_settled(*lease);
+    } catch (const MemoryInUse&) {
+        lease.keep();
+        throw;
+    }
+}
+
 void rethrow_when_settled(const Ordering& order) {
     if (!order.stream || order.capturing) throw;
     rethrow_when_settled(*order.stream);

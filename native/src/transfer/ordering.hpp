@@ -7,6 +7,7 @@
 
 #include "gpu/gpu.hpp"
 #include "transfer/caller_stream.hpp"
+#include "transfer/copy_streams.hpp"
 #include "transfer/engine.hpp"
 #include "transfer/side.hpp"
 
@@ -40,6 +41,8 @@ std::shared_ptr<gpu::Event> event_unless_idle(const Ordering& order);
 // To be called while an exception is handled: waits until the stream does not use the caller's
 // memory any more, and throws the exception again; MemoryInUse if the GPU does not answer.
 [[noreturn]] void rethrow_when_settled(const gpu::Stream& stream);
+// The same, and keeps the leased stream if the GPU does not answer.
+[[noreturn]] void rethrow_when_settled(CopyStreams::Lease& lease);
 [[noreturn]] void rethrow_when_settled(const Ordering& order);
 [[noreturn]] void rethrow_when_settled(const Engine& engine, const CallerStream& stream);
 

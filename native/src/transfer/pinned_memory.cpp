@@ -1,6 +1,5 @@
 #include "transfer/pinned_memory.hpp"
 
-#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -19,6 +17,7 @@
 #include "transfer/discover.hpp"
 #include "transfer/limits.hpp"
 #include "transfer/page_locking.hpp"
+#include "transfer/process_state.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -33,20 +32,14 @@ struct PinnedMemory {
     std::uint64_t released = 0;  // sequence number of its release; 0: the program still has it
 };
 
-// Never destroyed: arrays may be freed while the process ends. Its lock is free in a child.
+// Never destroyed: arrays may be freed while the process ends. See lock_process_tables().
 struct All {
-    std::mutex mutex;
     std::map<void*, std::unique_ptr<PinnedMemory>> memory;
     std::uint64_t releases = 0;
 };
 
 All& all() {
-    static All& known = *[] {
-        static auto* const made = new All();
-        pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); },
-                       [] { made->mutex.unlock(); });
-        return made;
-    }();
+    static All& known = *new All();
     return known;
 }
 
@@ -90,14 +83,14 @@ void free_released() noexcept {
         return memory.released != 0 && memory.released <= last && memory.process == getpid();
     };
     {
-        const std::lock_guard lock(all().mutex);
+        const auto lock = lock_process_tables();
         last = all().releases;  // memory that is released later may be in use again
         if (std::ranges::none_of(all().memory, can_go)) return;
     }
     if (!gpus_have_finished()) return;
     for (;;) {
         std::unique_ptr<PinnedMemory> memory;  // unpinned after the lock
-        const std::lock_guard lock(all().mutex);
+        const auto lock = lock_process_tables();
         const auto found = std::ranges::find_if(all().memory, can_go);
         if (found == all().memory.end()) return;
         memory = std::move(found->second);
@@ -115,14 +108,14 @@ void* pinned_allocate(std::size_t bytes, int numa) {
     auto made = std::make_unique<PinnedMemory>(bytes, node_for(numa));
     if (gpu::device_count() > 0) made->registrations = lock_pages(made->pages.data(), bytes);
     void* const data = made->pages.data();
-    const std::lock_guard lock(all().mutex);
+    const auto lock = lock_process_tables();
     all().memory.emplace(data, std::move(made));
     return data;
 }
 
 void pinned_free(void* data) noexcept {
     {
-        const std::lock_guard lock(all().mutex);
+        const auto lock = lock_process_tables();
         const auto known = all().memory.find(data);
         if (known == all().memory.end()) return;
         if (known->second->released == 0) known->second->released = ++all().releases;

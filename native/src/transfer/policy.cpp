@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "host/pages.hpp"
 #include "transfer/copy_method.hpp"
 #include "transfer/engine.hpp"
 #include "transfer/json_reader.hpp"
@@ -22,7 +23,7 @@ constexpr std::size_t kMostName = 256;  // bytes of a name
 constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 62;
 constexpr std::uint64_t kMostThreads = 8192;
 constexpr std::uint64_t kMostRelays = 256;
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kChunkUnit = 4096;  // of chunks in policies, on every machine
 constexpr std::size_t kMostChunk = std::size_t{64} << 20;
 constexpr std::size_t kMostSlots = 16;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
@@ -268,8 +269,8 @@ private:
                 return parsed;
             };
             if (name == "chunk" || name == "block") {
-                row.shape.chunk = number(kPage, kMostChunk);
-                if (row.shape.chunk % kPage != 0) {
+                row.shape.chunk = number(kChunkUnit, kMostChunk);
+                if (row.shape.chunk % kChunkUnit != 0) {
                     reader_.fail("a row whose setting " + name + " is no multiple of 4 KiB ends");
                 }
             } else if (name == "slots") {
@@ -491,11 +492,12 @@ PolicyDecision PolicyTable::bound(const PolicyRow& row, const PolicyLimits& limi
         made.blocks = std::min(made.blocks, limits.multiprocessors);
     }
     if (made.method != PolicyMethod::chunked) return made;
-    std::size_t most = std::max(limits.host_slot, kPage);
+    const std::size_t page = host::page_bytes();
+    std::size_t most = std::max(limits.host_slot, page);
     if (row.over_relays) {
         shape.relays = limits.relays;
         if (shape.relays.empty()) made.method = PolicyMethod::standard;
-        most = std::min(most, std::max(limits.relay_slot, kPage));
+        most = std::min(most, std::max(limits.relay_slot, page));
         // Of pinned memory: no CPU moves bytes.
         if (shape.threads == 0) {
             shape.threads = std::min(1 + std::min(row.relays, shape.relays.size()),
@@ -506,7 +508,7 @@ PolicyDecision PolicyTable::bound(const PolicyRow& row, const PolicyLimits& limi
         most =
             std::min(most, std::max(std::bit_floor(limits.max_queued_bytes / 2), kSmallestPolite));
     }
-    shape.chunk = std::min(shape.chunk, most / kPage * kPage);
+    shape.chunk = std::max(std::min(shape.chunk, most) / page * page, page);
     return made;
 }
 

@@ -16,17 +16,15 @@
 namespace waywiser::transfer {
 namespace {
 
-// Never destroyed. Where several are locked, `stops` comes first, then `warnings`, then `kept`.
+// Never destroyed. Where both are locked, `stops_mutex` comes first.
 struct ProcessState {
     std::atomic<unsigned> forks{0};  // a different value than an owner's shows a child
 
     std::mutex stops_mutex;
     std::map<const StopAtExit*, std::function<void()>> stops;
 
-    std::mutex warnings_mutex;
+    std::mutex tables_mutex;         // see lock_process_tables()
     std::set<std::string> warnings;  // that this process has written
-
-    std::mutex kept_mutex;
     std::vector<const void*> kept;
 };
 
@@ -43,13 +41,11 @@ void stop_all() {
 
 void lock_all() {
     state().stops_mutex.lock();
-    state().warnings_mutex.lock();
-    state().kept_mutex.lock();
+    state().tables_mutex.lock();
 }
 
 void unlock_all() {
-    state().kept_mutex.unlock();
-    state().warnings_mutex.unlock();
+    state().tables_mutex.unlock();
     state().stops_mutex.unlock();
 }
 
@@ -60,7 +56,6 @@ unsigned this_process() {
             unlock_all();
             ++state().forks;
         });
-        std::atexit(stop_all);
         return true;
     }();
     (void)watched;
@@ -78,6 +73,8 @@ void OwnerProcess::check() const {
 }
 
 StopAtExit::StopAtExit(std::function<void()> stop) {
+    static const bool stops = std::atexit(stop_all) == 0;
+    (void)stops;
     const std::lock_guard lock(state().stops_mutex);
     state().stops.emplace(this, std::move(stop));
 }
@@ -87,14 +84,21 @@ StopAtExit::~StopAtExit() {
     state().stops.erase(this);
 }
 
+std::unique_lock<std::mutex> lock_process_tables() {
+    this_process();
+    return std::unique_lock(state().tables_mutex);
+}
+
 void keep_for_ever(const void* object) {
-    const std::lock_guard lock(state().kept_mutex);
+    const auto lock = lock_process_tables();
     state().kept.push_back(object);
 }
 
 void report_once(const std::string& warning) {
-    const std::lock_guard lock(state().warnings_mutex);
-    if (!state().warnings.insert(warning).second) return;
+    {
+        const auto lock = lock_process_tables();
+        if (!state().warnings.insert(warning).second) return;
+    }
     const host::WriteSignalsHeld held;  // nothing may read it any more
     std::fprintf(stderr, "waywiser: warning: %s\n", warning.c_str());
 }

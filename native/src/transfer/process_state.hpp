@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 
@@ -40,6 +41,11 @@ public:
     StopAtExit(const StopAtExit&) = delete;
     StopAtExit& operator=(const StopAtExit&) = delete;
 };
+
+// Locks what is kept once per process: the tables of memory that programs have pinned or
+// registered, and what the functions below keep. Nothing else is locked, and nothing waits, with it
+// held.
+[[nodiscard]] std::unique_lock<std::mutex> lock_process_tables();
 
 // Keeps something until the process ends, without destroying it.
 void keep_for_ever(const void* object);

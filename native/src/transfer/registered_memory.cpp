@@ -1,6 +1,5 @@
 #include "transfer/registered_memory.hpp"
 
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -12,7 +11,6 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,21 +34,14 @@ struct RegisteredMemory {
     std::vector<gpu::Registration> registrations;
 };
 
-// Never destroyed: the memory stays registered until the process ends. Nothing else is locked with
-// the lock held, which is free in a child.
+// Never destroyed: the memory stays registered until the process ends. See lock_process_tables().
 struct AllRegistered {
-    std::mutex mutex;
     std::map<std::uintptr_t, std::unique_ptr<RegisteredMemory>> memory;  // by its address
     std::vector<std::unique_ptr<RegisteredMemory>> of_parents;  // which must not be destroyed here
 };
 
 AllRegistered& all_registered() {
-    static AllRegistered& known = *[] {
-        static auto* const made = new AllRegistered();
-        pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); },
-                       [] { made->mutex.unlock(); });
-        return made;
-    }();
+    static AllRegistered& known = *new AllRegistered();
     return known;
 }
 
@@ -74,7 +65,7 @@ RegisteredMemory& reserve(std::uintptr_t start, std::size_t bytes) {
     auto made = std::make_unique<RegisteredMemory>();
     made->bytes = bytes;
     AllRegistered& all = all_registered();
-    const std::lock_guard lock(all.mutex);
+    const auto lock = lock_process_tables();
     auto it = all.memory.upper_bound(start);
     if (it != all.memory.begin()) --it;  // they do not overlap each other
     while (it != all.memory.end() && it->first < start + bytes) {
@@ -96,7 +87,7 @@ RegisteredMemory& reserve(std::uintptr_t start, std::size_t bytes) {
 
 void forget_registered(std::uintptr_t start) {
     std::unique_ptr<RegisteredMemory> gone;
-    const std::lock_guard lock(all_registered().mutex);
+    const auto lock = lock_process_tables();
     const auto known = all_registered().memory.find(start);
     gone = std::move(known->second);
     all_registered().memory.erase(known);
@@ -210,7 +201,7 @@ void register_memory(void* data, std::size_t bytes) {
         forget_registered(start);
         throw;
     }
-    const std::lock_guard lock(all_registered().mutex);
+    const auto lock = lock_process_tables();
     memory.changing = false;
 }
 
@@ -219,7 +210,7 @@ void unregister_memory(void* data) {
     AllRegistered& all = all_registered();
     RegisteredMemory* memory = nullptr;
     {
-        const std::lock_guard lock(all.mutex);
+        const auto lock = lock_process_tables();
         const auto known = all.memory.find(start);
         if (known == all.memory.end()) reject_address(all, start);
         memory = known->second.get();
@@ -233,7 +224,7 @@ void unregister_memory(void* data) {
     try {
         wait_for_gpus();
     } catch (const gpu::Error& error) {
-        const std::lock_guard lock(all.mutex);
+        const auto lock = lock_process_tables();
         memory->changing = false;
         throw PossiblyInUse("unregister: a GPU may still use " + named(start, memory->bytes) +
                             " (" + error.what() +

@@ -26,17 +26,36 @@ Schedule::Schedule(const CopyThreads& threads, std::size_t most_threads, std::si
 
 // --- jobs ------------------------------------------------------------------------------------
 
+// With the lock held, as the next two.
+Schedule::Entries::iterator Schedule::find(const Job& job) {
+    return std::ranges::find_if(jobs_, [&](const Entry& entry) { return entry.job.get() == &job; });
+}
+
+void Schedule::begin(Entry& entry) {
+    if (std::exchange(entry.waits, false)) --waiting_;
+    entry.job->begin();
+    count(entry);
+}
+
+// After a change of the entry.
+void Schedule::count(Entry& entry) {
+    const bool is_so = !entry.waits && !entry.has_no_memory && entry.threads == 0 &&
+                       entry.job->useful_threads() > 0;
+    if (is_so == entry.is_unserved) return;
+    entry.is_unserved = is_so;
+    unserved_ += is_so ? 1 : -1;
+}
+
 bool Schedule::add(const std::shared_ptr<Job>& job) {
     {
         const std::lock_guard lock(mutex_);
         if (stopping_) throw Cancelled("the transfer context is closed: create another one");
-        jobs_.push_back(job);
-        if (job->supply().waits()) {
-            waiting_.push_back(job);
+        Entry& entry = jobs_.emplace_back(Entry{.job = job, .waits = job->waits()});
+        if (entry.waits) {
+            ++waiting_;
         } else {
-            job->begin();
-            if (job->supply().exhausted()) return !job->supply().begin_completion();
-            ready_.push_back(job);
+            begin(entry);
+            if (job->is_over()) return !job->begin_end();
         }
     }
     wake_some();
@@ -48,21 +67,17 @@ std::vector<std::shared_ptr<Job>> Schedule::poll_starts() {
     bool some = false;
     {
         const std::lock_guard lock(mutex_);
-        std::erase_if(waiting_, [&](const std::shared_ptr<Job>& job) {
+        for (Entry& entry : jobs_) {
+            if (!entry.waits) continue;
             try {
-                if (!job->supply().started()) return false;
+                if (!entry.job->started()) continue;
             } catch (...) {
-                job->fail(std::current_exception());
+                entry.job->fail(std::current_exception());
             }
-            job->begin();
-            if (job->supply().exhausted()) {
-                if (job->supply().begin_completion()) ending.push_back(job);
-            } else {
-                ready_.push_back(job);
-                some = true;
-            }
-            return true;
-        });
+            begin(entry);
+            some = true;
+            if (entry.job->is_over() && entry.job->begin_end()) ending.push_back(entry.job);
+        }
     }
     if (some) wake_some();
     return ending;
@@ -70,22 +85,27 @@ std::vector<std::shared_ptr<Job>> Schedule::poll_starts() {
 
 void Schedule::remove(const Job& job) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(jobs_, [&](const auto& one) { return one.get() == &job; });
+    const auto entry = find(job);
+    if (entry == jobs_.end()) return;
+    if (entry->waits) --waiting_;
+    if (entry->is_unserved) --unserved_;
+    jobs_.erase(entry);
 }
 
 bool Schedule::cancel(const std::shared_ptr<Job>& job, std::exception_ptr why) {
-    bool completes = false;
+    bool ends = false;
     {
         const std::lock_guard lock(mutex_);
-        if (std::ranges::find(jobs_, job) == jobs_.end()) return false;  // it has ended
-        if (!job->cancel(std::move(why))) return false;
-        std::erase(waiting_, job);
-        ChunkSupply& supply = job->supply();
-        if (supply.exhausted()) std::erase(ready_, job);
-        completes = supply.all_completed() && supply.begin_completion();
+        const auto entry = find(*job);
+        if (entry == jobs_.end() || !job->cancel(std::move(why))) return false;
+        if (std::exchange(entry->waits, false)) --waiting_;
+        count(*entry);
+        // To end it may take until a GPU has copied what it has.
+        const bool takes_long = job->has_open_rings() && !has_no_threads();
+        ends = entry->threads == 0 && !takes_long && job->begin_end();
     }
-    wake_all();  // a chunk that waits for staging memory needs none now
-    return completes;
+    wake_all();
+    return ends;
 }
 
 std::size_t Schedule::jobs() const {
@@ -93,13 +113,16 @@ std::size_t Schedule::jobs() const {
     return jobs_.size();
 }
 
-std::list<std::shared_ptr<Job>> Schedule::close() {
-    std::list<std::shared_ptr<Job>> cancelled;
+std::vector<std::shared_ptr<Job>> Schedule::close() {
+    std::vector<std::shared_ptr<Job>> cancelled;
     {
         const std::lock_guard lock(mutex_);
         stopping_ = true;
-        cancelled.swap(waiting_);
-        std::erase_if(cancelled, [](const auto& job) { return !job->supply().begin_completion(); });
+        for (Entry& entry : jobs_) {
+            if (!std::exchange(entry.waits, false)) continue;
+            --waiting_;
+            if (entry.job->begin_end()) cancelled.push_back(entry.job);
+        }
     }
     wake_all();
     return cancelled;
@@ -110,117 +133,60 @@ std::vector<std::shared_ptr<Job>> Schedule::abandon() {
     {
         const std::lock_guard lock(mutex_);
         abandoned_ = true;
-        left = jobs_;
+        for (const Entry& entry : jobs_) left.push_back(entry.job);
     }
     wake_all();
     return left;
 }
 
-// --- chunks ----------------------------------------------------------------------------------
+// --- work ------------------------------------------------------------------------------------
 
-// With the lock held: whether the thread takes a chunk of the job.
-bool Schedule::may_take(const WorkerState& self, const Job& job) const {
-    const ChunkSupply& supply = job.supply();
-    if (supply.exhausted()) return false;
-    const auto held_of_it = static_cast<std::size_t>(std::ranges::count_if(
-        self.chunks, [&](const auto& one) { return one->job.get() == &job; }));
-    if (held_of_it >= job.chunks_per_thread()) return false;
-    if (!self.works_on(job)) {
-        if (supply.threads() >= job.most_threads()) return false;
-        // A busy thread leaves the job to idle threads, unless those may be on another node.
-        const bool same_node = self.node >= 0 && self.node == job.node();
-        const bool busy = !self.chunks.empty() && !self.caller && !same_node;
-        if (busy && sleeping_ > woken_) return false;
-        // Threads of another node help if the job's own node has too few or none.
-        const bool foreign = self.node >= 0 && job.node() >= 0 && self.node != job.node();
-        if (foreign && supply.threads() >= threads_of_a_node()) return false;
-    }
-    return supply.free_route().has_value();
+// With the lock held: whether the thread joins the job.
+bool Schedule::may_join(const WorkerState& self, const Entry& entry) const {
+    if (entry.waits || entry.has_no_memory) return false;
+    if (entry.threads >= entry.job->useful_threads()) return false;
+    // Threads of another node help if the job's own node has too few or none.
+    const int node = entry.job->node();
+    const bool foreign = self.node >= 0 && node >= 0 && self.node != node;
+    return !foreign || entry.threads < threads_of_a_node();
 }
 
-// With the lock held, for a job of which it may take a chunk.
-std::unique_ptr<HeldChunk> Schedule::take(WorkerState& self, const std::shared_ptr<Job>& job) {
-    ChunkSupply& supply = job->supply();
-    auto held = std::make_unique<HeldChunk>();
-    held->job = job;
-    held->chunk = supply.take(*supply.free_route(), most_threads_);
-    if (!self.works_on(*job)) {
-        self.jobs.push_back(job);
-        supply.join();
-    }
-    return held;
-}
-
-// With the lock held: leaves the jobs without chunks to take, or all, so that other threads can
-// join.
-void Schedule::leave_jobs(WorkerState& self, bool all) {
-    std::erase_if(self.jobs, [all](const std::weak_ptr<Job>& one) {
-        const std::shared_ptr<Job> job = one.lock();
-        if (job && !all && !job->supply().exhausted()) return false;
-        if (job) job->supply().leave();
-        return true;
-    });
-}
-
-std::unique_ptr<HeldChunk> Schedule::claim(WorkerState& self, const Job* only) {
-    std::unique_ptr<HeldChunk> held;
+Schedule::Joined Schedule::join(WorkerState& self, const Job* only) {
+    Joined joined;
     std::size_t waking = 0;
     {
         const std::lock_guard lock(mutex_);
-        leave_jobs(self, false);
-        if ((only == nullptr || has_no_threads()) && !orphans_.empty()) {
-            self.chunks.push_back(std::move(orphans_.back()));
-            orphans_.pop_back();
-        }
-        const auto found = std::ranges::find_if(ready_, [&](const std::shared_ptr<Job>& job) {
-            return (only == nullptr || job.get() == only) && may_take(self, *job);
+        if (abandoned_) return joined;
+        const auto found = std::ranges::find_if(jobs_, [&](const Entry& entry) {
+            return (only == nullptr || entry.job.get() == only) && may_join(self, entry);
         });
-        if (found == ready_.end()) return nullptr;
-        held = take(self, *found);
-        ++progress_;
-        if (spins()) self.last_chunk = std::chrono::steady_clock::now();
-        ready_.erase(found);
-        if (!held->job->supply().exhausted()) ready_.push_back(held->job);  // others come first
+        if (found == jobs_.end()) return joined;
+        joined = {.job = found->job, .seat = found->joined++};
+        ++found->threads;
+        count(*found);
+        jobs_.splice(jobs_.end(), jobs_, found);
+        most_spinning_.store(joined.job->most_threads(), std::memory_order_relaxed);
+        if (spins()) self.last_work = std::chrono::steady_clock::now();
         waking = sleepers_to_wake();
     }
     wake(waking);
-    return held;
+    return joined;
 }
 
-void Schedule::put_back(const HeldChunk& held) {
+bool Schedule::leave(const WorkerState& self, const Joined& joined, Step step,
+                     std::uint64_t generation) {
     const std::lock_guard lock(mutex_);
-    --progress_;  // it was not taken
-    held.job->supply().put_back(held.chunk);
-    if (std::ranges::find(ready_, held.job) == ready_.end()) ready_.push_back(held.job);
-}
-
-std::size_t Schedule::ready_jobs() const {
-    const std::lock_guard lock(mutex_);
-    return ready_.size();
-}
-
-bool Schedule::submitted(Job& job, std::size_t chunks) {
-    const std::lock_guard lock(mutex_);
-    ++progress_;
-    return job.supply().submitted(chunks);
-}
-
-Schedule::Next Schedule::completed(const WorkerState& self, const HeldChunk& held) {
-    const std::lock_guard lock(mutex_);
-    ++progress_;
-    ChunkSupply& supply = held.job->supply();
-    supply.completed(held.chunk);
-    if (supply.exhausted()) {  // also if fill() has found the end of a file
-        std::erase(ready_, held.job);
-        return supply.all_completed() && supply.begin_completion() ? Next::complete_job
-                                                                   : Next::go_on;
+    const auto entry = find(*joined.job);
+    if (entry == jobs_.end()) return false;  // it has ended
+    --entry->threads;
+    // What was given back since then may be enough.
+    if (step == Step::no_memory && generation == this->generation(self)) {
+        entry->has_no_memory = true;
     }
-    return self.works_on(*held.job) ? Next::go_on : Next::wake_all;
-}
-
-bool Schedule::exhausted(const Job& job) const {
-    const std::lock_guard lock(mutex_);
-    return job.supply().exhausted();
+    count(*entry);
+    if (abandoned_) return false;
+    const bool over = step == Step::ends || (entry->threads == 0 && joined.job->is_over());
+    return over && joined.job->begin_end();
 }
 
 // --- threads ---------------------------------------------------------------------------------
@@ -231,13 +197,11 @@ std::uint64_t Schedule::generation(const WorkerState& self) const {
     return self.caller ? work + caller_generation_.load(std::memory_order_acquire) : work;
 }
 
-Schedule::View Schedule::view(const WorkerState& self, const Job* only) const {
+Schedule::View Schedule::view(const WorkerState& self) const {
     const std::lock_guard lock(mutex_);
     return {.generation = generation(self),
-            .starts = !waiting_.empty(),
-            .last = only != nullptr && only->supply().exhausted(),
-            .ends = stopping_ && helping_ == 0 && !self.holds_chunks() && orphans_.empty() &&
-                    ready_.empty() && waiting_.empty(),
+            .starts = waiting_ != 0,
+            .ends = stopping_ && helping_ == 0 && jobs_.empty(),
             .abandons = abandoned_};
 }
 
@@ -247,9 +211,11 @@ bool Schedule::spin(const WorkerState& self, std::uint64_t generation, const Job
                     const Deadline& deadline) {
     constexpr int kPollsPerClock = 64;
     const auto is_over = [&] {
-        return std::chrono::steady_clock::now() - self.last_chunk >= spin_ || deadline.is_over();
+        return std::chrono::steady_clock::now() - self.last_work >= spin_ || deadline.is_over();
     };
     if (is_over()) return false;
+    // More than can work on a job would only slow down the others.
+    if (!self.caller && spinning_ >= most_spinning_) return false;
     bool polls = false;
     {
         const std::lock_guard lock(mutex_);
@@ -309,19 +275,12 @@ bool Schedule::begin_help() {
     return true;
 }
 
-void Schedule::leave(WorkerState& self) {
-    if (self.filled) {  // another thread fills it again
-        put_back(*self.filled);
-        self.filled.reset();
-    }
+void Schedule::stop_working(const WorkerState& self) {
     bool left = false;
     bool stopping = false;
     {
         const std::lock_guard lock(mutex_);
-        leave_jobs(self, true);
-        left = !self.chunks.empty() || !ready_.empty() || starts_unwatched();
-        for (auto& held : self.chunks) orphans_.push_back(std::move(held));
-        self.chunks.clear();
+        left = unserved_ != 0 || starts_unwatched();
         if (self.caller) --helping_;
         stopping = stopping_;
     }
@@ -337,6 +296,9 @@ void Schedule::wake_all() {
         const std::lock_guard lock(mutex_);
         ++generation_;
         woken_ = sleeping_;
+        for (Entry& entry : jobs_) {
+            if (std::exchange(entry.has_no_memory, false)) count(entry);
+        }
     }
     work_.notify_all();
     help_.notify_all();
@@ -374,16 +336,16 @@ std::size_t Schedule::threads_of_a_node() const {
     return std::max<std::size_t>(threads_.size() / nodes_, 1);
 }
 
-// With the lock held: the number of threads that are likely to find work now.
-std::size_t Schedule::useful_threads() const {
-    std::size_t useful = orphans_.size() + (starts_unwatched() ? 1 : 0);
-    for (const auto& job : ready_) {
-        const ChunkSupply& supply = job->supply();
-        if (supply.exhausted() || !supply.free_route()) continue;
-        const std::size_t most = job->node() >= 0 && nodes_ > 1
-                                     ? std::min(job->most_threads(), threads_of_a_node())
-                                     : job->most_threads();
-        useful += std::min(supply.most_left(), most - std::min(most, supply.threads()));
+// With the lock held: the number of threads that are likely to find work now, if these are not
+// enough.
+std::size_t Schedule::useful_threads(std::size_t enough) const {
+    std::size_t useful = starts_unwatched() ? 1 : 0;
+    for (const Entry& entry : jobs_) {
+        if (useful >= enough) break;
+        if (entry.waits || entry.has_no_memory) continue;
+        std::size_t most = entry.job->useful_threads();
+        if (entry.job->node() >= 0 && nodes_ > 1) most = std::min(most, threads_of_a_node());
+        useful += most - std::min(most, entry.threads);
     }
     return useful;
 }
@@ -395,8 +357,8 @@ std::size_t Schedule::sleepers_to_wake() {
     constexpr std::size_t kAtOnce = 3;
     const std::size_t asleep = sleeping_ - std::min(sleeping_, woken_);
     if (asleep == 0) return 0;
-    const std::size_t useful = useful_threads();
     const std::size_t coming = woken_ + spinning_;  // they find it without being woken
+    const std::size_t useful = useful_threads(coming + kAtOnce);
     const std::size_t waking = std::min({kAtOnce, asleep, useful - std::min(useful, coming)});
     woken_ += waking;
     if (waking > 0) ++generation_;

@@ -79,12 +79,7 @@ Completion copy_beside(Engine& engine, const CopyList& list, const Ordering& ord
             return true;
         });
     } catch (const gpu::Error&) {
-        try {
-            rethrow_when_settled(queue);  // the pieces before
-        } catch (const MemoryInUse&) {
-            lease.keep();
-            throw;
-        }
+        rethrow_when_settled(lease);  // the pieces before
     }
     return {list.bytes(), after};
 }

@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kLeastSlot = std::size_t{256} << 10;
 constexpr std::size_t kMostOfSlot = std::size_t{2} << 20;
 constexpr std::size_t kFewestChunks = 16;
-// The first and the last chunks are this part of the others: threads and the link wait for them.
-constexpr std::size_t kShortChunks = 4;
+constexpr std::size_t kPiecesOfChunk = 4;  // for CPUs
+constexpr std::size_t kSlotsPerThread = 3;
 // Parts of pieces of at least so many bytes are stored around the caches: that saves a third of the
 // memory traffic.
 constexpr std::size_t kStreamedFrom = std::size_t{2} << 10;
@@ -81,9 +81,16 @@ StagedList::Cut StagedList::cut(const CopyList& list, std::size_t slot_bytes) {
         cut.run = 0;
         return cut;
     }
-    cut.least = std::max(most / kShortChunks / unit, std::size_t{1}) * unit;
+    cut.least = std::max(most / kPiecesOfChunk / unit, std::size_t{1}) * unit;
     cut.chunk = most / cut.least * cut.least;
     return cut;
+}
+
+Division StagedList::division(const Cut& cut, std::size_t slot_bytes) {
+    return {.slot = cut.chunk,
+            .piece = cut.least,
+            .slot_memory = slot_bytes,
+            .slots = kSlotsPerThread * kListThreads};
 }
 
 StagedList::StagedList(Engine& engine, const Endpoint& to, const Endpoint& from, CopyList list,
@@ -92,7 +99,10 @@ StagedList::StagedList(Engine& engine, const Endpoint& to, const Endpoint& from,
 
 StagedList::StagedList(Engine& engine, const Endpoint& to, const Endpoint& from, CopyList&& list,
                        std::size_t slot_bytes, const Cut& cut)
-    : Job(list.bytes(), cut.chunk, cut.least),
+    : Job(list.bytes(), division(cut, slot_bytes),
+          to.kind == from.kind ? from.kind == Endpoint::Kind::device ? CpuWork::none : CpuWork::all
+          : to.kind == Endpoint::Kind::device ? CpuWork::fills
+                                              : CpuWork::drains),
       to_gpu_(to.kind == Endpoint::Kind::device),
       from_gpu_(from.kind == Endpoint::Kind::device),
       list_(std::move(list)),
@@ -100,14 +110,12 @@ StagedList::StagedList(Engine& engine, const Endpoint& to, const Endpoint& from,
       cut_(cut) {
     most_threads_ = kListThreads;
     method_ = WAYWISER_METHOD_LIST_STAGED;
-    fills_ = to_gpu_ && !from_gpu_;
-    gathers_ = to_gpu_ != from_gpu_;
     const int gpu = to_gpu_ ? to.gpu : from.gpu;
     const GpuPlace* place = gpu >= 0 ? engine.machine().gpu(gpu) : nullptr;
     if (place != nullptr) node_ = place->numa;
     Route route;
     if (to_gpu_ || from_gpu_) {
-        route.slot_bytes = slot_bytes;
+        route.through_host = true;
         route.device = from_gpu_ ? from.gpu : to.gpu;
         route.direction = from_gpu_ ? Direction::out : Direction::in;
     }
@@ -129,23 +137,23 @@ void StagedList::keep_indexes() {
     keep(list_.from_blocks, from_index_);
 }
 
-std::vector<Piece> StagedList::parts(const Chunk& chunk) const {
+std::vector<Piece> StagedList::parts(const Part& part) const {
     const std::size_t block = list_.block;
     const auto piece_at = [&](std::size_t at) {
         if (block != 0) return at / block;
         const auto after = std::ranges::upper_bound(starts_, at);
         return static_cast<std::size_t>(after - starts_.begin()) - 1;
     };
-    const std::size_t first = piece_at(chunk.at);
-    const std::size_t last = piece_at(chunk.at + chunk.bytes - 1);
+    const std::size_t first = piece_at(part.at);
+    const std::size_t last = piece_at(part.end() - 1);
     std::vector<Piece> found;
     const std::span<const Piece> whole = list_.part(first, last - first + 1, found);
     if (block == 0) found.assign(whole.begin(), whole.end());
     // The last piece first: it may be the first one too.
     const auto start_of = [&](std::size_t n) { return block != 0 ? n * block : starts_[n]; };
-    found.back().bytes = chunk.at + chunk.bytes - start_of(last);
+    found.back().bytes = part.end() - start_of(last);
     Piece& cut = found.front();
-    const std::size_t skip = chunk.at - start_of(first);
+    const std::size_t skip = part.at - start_of(first);
     cut = {.to = cut.to + skip,
            .from = cut.from + skip,
            .bytes = cut.bytes - skip,
@@ -154,69 +162,58 @@ std::vector<Piece> StagedList::parts(const Chunk& chunk) const {
     return found;
 }
 
-bool StagedList::drains() const { return !to_gpu_; }
-
-void StagedList::fill(Chunk& chunk) {
-    if (from_gpu_) return;
-    std::byte* into = chunk.slot.data();
-    for (const Piece& part : parts(chunk)) {
+void StagedList::fill(const Part& part, std::byte* slot) {
+    for (const Piece& piece : parts(part)) {
         if (to_gpu_) {
-            std::memcpy(into, part.from, part.bytes);
-            into += part.bytes;
+            std::memcpy(slot, piece.from, piece.bytes);
+            slot += piece.bytes;
         } else {
-            std::memcpy(part.to, part.from, part.bytes);
+            std::memcpy(piece.to, piece.from, piece.bytes);
         }
     }
 }
 
-void StagedList::drain(Chunk& chunk) {
-    if (to_gpu_ || !from_gpu_) return;
-    const std::byte* from = chunk.slot.data();
-    for (const Piece& part : parts(chunk)) {
-        copy_from_slot(part.to, from, part.bytes);
-        from += part.bytes;
+void StagedList::drain(const Part& part, const std::byte* slot) {
+    for (const Piece& piece : parts(part)) {
+        copy_from_slot(piece.to, slot, piece.bytes);
+        slot += piece.bytes;
     }
 }
 
-void StagedList::submit(Chunk& chunk) {
+void StagedList::submit(const Submission& made) {
     try {
-        enqueue(chunk);
+        enqueue(made);
     } catch (const MemoryInUse&) {
         keep_in_use();
         throw;
     }
 }
 
-void StagedList::enqueue(Chunk& chunk) {
+void StagedList::enqueue(const Submission& made) {
     if (from_gpu_) {
-        move_on_gpu(*source_, ListSide::from, chunk, 0, *chunk.stream, nullptr);
+        move_on_gpu(*source_, ListSide::from, made, 0, made.stream, nullptr);
     }
     if (from_gpu_ && to_gpu_) {
-        chunk.handover->record(*chunk.stream);
-        gpu::wait(*chunk.second, *chunk.handover);
+        made.handover->record(made.stream);
+        gpu::wait(*made.second, *made.handover);
     }
     if (to_gpu_) {
-        move_on_gpu(*destination_, ListSide::to, chunk, 1,
-                    chunk.second != nullptr ? *chunk.second : *chunk.stream, chunk.handover);
+        move_on_gpu(*destination_, ListSide::to, made, 1, made.last(), made.handover);
     }
 }
 
-// Fewer threads look for the end of a chunk, which holds up those that submit.
-void StagedList::submit_together(std::span<Chunk* const> chunks) {
-    for (Chunk* const chunk : chunks) submit(*chunk);
-}
-
-void StagedList::move_on_gpu(OnGpu& gpu, ListSide side, const Chunk& chunk, std::size_t table,
+void StagedList::move_on_gpu(OnGpu& gpu, ListSide side, const Submission& made, std::size_t table,
                              const gpu::Stream& stream, const gpu::Event* after) const {
+    const Part& part = made.part;
     std::vector<Piece> buffer;
     if (list_.block != 0 && cut_.run != 0) {
-        const ListPart blocks(list_, chunk.at / list_.block, chunk.bytes / list_.block, buffer);
-        return gpu.move(blocks, side, chunk.slot.data(), table_of(chunk, table), stream, after);
+        const ListPart blocks(list_, part.at / list_.block, part.bytes / list_.block, buffer);
+        return gpu.move(blocks, side, made.slot, table_of(made.slot, table), stream, after);
     }
     CopyList cut;
-    cut.pieces = parts(chunk);
+    cut.pieces = parts(part);
     const ListPart pieces(cut, 0, cut.pieces.size(), buffer);
-    gpu.move(pieces, side, chunk.slot.data(), table_of(chunk, table), stream, after);
+    gpu.move(pieces, side, made.slot, table_of(made.slot, table), stream, after);
 }
 
 void StagedList::clear() noexcept {
@@ -225,10 +222,9 @@ void StagedList::clear() noexcept {
     }
 }
 
-std::size_t* StagedList::table_of(const Chunk& chunk, std::size_t number) const {
+std::size_t* StagedList::table_of(std::byte* slot, std::size_t number) const {
     if (cut_.run == 0) return nullptr;
-    return reinterpret_cast<std::size_t*>(chunk.slot.data() + cut_.chunk) +
-           number * (cut_.chunk / cut_.run);
+    return reinterpret_cast<std::size_t*>(slot + cut_.chunk) + number * (cut_.chunk / cut_.run);
 }
 
 // --- on a GPU --------------------------------------------------------------------------------

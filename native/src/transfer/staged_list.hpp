@@ -22,27 +22,26 @@ namespace waywiser::transfer {
 class StagedList final : public Job {
 public:
     // All destinations are at one place, and so are all sources; the pieces have their addresses.
-    // Each chunk uses `slot_bytes` of staging for its data and tables. The index arrays of blocks
-    // must outlive the submission of all chunks, unless keep_indexes() is called first.
+    // Each slot has `slot_bytes` of staging for its data and tables. The index arrays of blocks
+    // must outlive the submission of all bytes, unless keep_indexes() is called first.
     StagedList(Engine& engine, const Endpoint& to, const Endpoint& from, CopyList list,
                std::size_t slot_bytes);
 
     void keep_indexes();
 
-    void fill(Chunk& chunk) override;
-    void submit(Chunk& chunk) override;
-    void submit_together(std::span<Chunk* const> chunks) override;
-    void drain(Chunk& chunk) override;
+    void fill(const Part& part, std::byte* slot) override;
+    void submit(const Submission& made) override;
+    void drain(const Part& part, const std::byte* slot) override;
     void clear() noexcept override;
-    [[nodiscard]] bool drains() const override;
 
 private:
     struct Cut {
         std::size_t run = 0;    // bytes of a run for a kernel; 0: copies only
         std::size_t chunk = 0;  // bytes of data in a slot
-        std::size_t least = 0;  // of a short chunk
+        std::size_t least = 0;  // of what a CPU copies at once
     };
     static Cut cut(const CopyList& list, std::size_t slot_bytes);
+    static Division division(const Cut& cut, std::size_t slot_bytes);
     StagedList(Engine& engine, const Endpoint& to, const Endpoint& from, CopyList&& list,
                std::size_t slot_bytes, const Cut& cut);
 
@@ -73,14 +72,14 @@ private:
         bool has_none_ = false;  // none was free, or there was no memory for one
     };
 
-    void enqueue(Chunk& chunk);
+    void enqueue(const Submission& made);
     // `table`: the number of the table for the side on the GPU.
-    void move_on_gpu(OnGpu& gpu, ListSide side, const Chunk& chunk, std::size_t table,
+    void move_on_gpu(OnGpu& gpu, ListSide side, const Submission& made, std::size_t table,
                      const gpu::Stream& stream, const gpu::Event* after) const;
-    // The parts of pieces in a chunk, in order.
-    [[nodiscard]] std::vector<Piece> parts(const Chunk& chunk) const;
-    // In the chunk's slot, after its data; nullptr if no kernel is used.
-    [[nodiscard]] std::size_t* table_of(const Chunk& chunk, std::size_t number) const;
+    // The parts of pieces in a part of the list, in order.
+    [[nodiscard]] std::vector<Piece> parts(const Part& part) const;
+    // In the slot, after its data; nullptr if no kernel is used.
+    [[nodiscard]] std::size_t* table_of(std::byte* slot, std::size_t number) const;
 
     const bool to_gpu_, from_gpu_;
     CopyList list_;

@@ -40,22 +40,21 @@ StagingPools::StagingPools(const Machine& machine, const EngineOptions& options,
       host_bytes_((options.pinned_bytes - list_table_bytes(options)) / usable_nodes(machine)),
       device_bytes_(options.relay_bytes) {}
 
-// The scarcer resource comes first: if there is none, the other one is not touched.
-bool StagingPools::take(const Route& route, int node, Chunk& chunk) {
-    if (route.bounce_bytes > 0) {
-        auto bounce = take_or_await(on_device(route.device), route.bounce_bytes);
-        if (!bounce) return false;
-        chunk.bounce = std::move(*bounce);
-    }
-    if (route.slot_bytes > 0) {
-        auto slot = take_or_await(host(node, route.device), route.slot_bytes);
-        if (!slot) {
-            chunk.bounce.release();
-            return false;
+// Others shall get some memory too. A single slot may exceed what one transfer should have.
+Slot StagingPools::take_slots(Slots& pool, std::size_t each, std::size_t& slots) {
+    const std::size_t most = pool.budget() / 2;
+    for (std::size_t count = slots; count > 1; count /= 2) {
+        // Pools have sizes that are powers of two.
+        const std::size_t bytes = std::max(std::bit_floor(count * each), each);
+        if (bytes > most) continue;
+        if (auto memory = pool.take(bytes)) {
+            slots = bytes / each;
+            return std::move(*memory);
         }
-        chunk.slot = std::move(*slot);
     }
-    return true;
+    slots = 1;
+    auto memory = take_or_await(pool, each);
+    return memory ? std::move(*memory) : Slot();
 }
 
 NumaNode StagingPools::usable_node(int node) const {
@@ -128,7 +127,6 @@ std::size_t StagingPools::pinned_bytes() const {
 }
 
 void StagingPools::report_unpinned(const std::string& why) {
-    unpinned_ = true;
     warnings_.add("staging memory could not be pinned (" + why +
                   "): copies are slower; raise the limit of locked memory (ulimit -l)");
 }

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "host/spinning_mutex.hpp"
-#include "transfer/chunk.hpp"
 #include "transfer/staging.hpp"
 #include "transfer/statistics.hpp"
 #include "waywiser/words.hpp"
@@ -27,15 +26,15 @@ class Warnings;
 class StagingPools {
 public:
     // `options` are completed. `changed` is called, without a lock, when memory is available again
-    // for which take() has asked in vain.
+    // for which take_slots() has asked in vain.
     StagingPools(const Machine& machine, const EngineOptions& options, Warnings& warnings,
                  Statistics& statistics, std::function<void()> changed);
     StagingPools(const StagingPools&) = delete;
     StagingPools& operator=(const StagingPools&) = delete;
 
-    // Gives a chunk the staging that its route needs; `node`: that of its job. Never waits: false,
-    // and nothing taken, if some is used up now. Throws what allocation throws.
-    bool take(const Route& route, int node, Chunk& chunk);
+    // Memory for up to so many slots of `each` bytes, or for fewer, which `slots` says afterwards.
+    // Never waits: an empty one if all is used up now. Throws what allocation throws.
+    [[nodiscard]] static Slot take_slots(Slots& pool, std::size_t each, std::size_t& slots);
     // The pool on the host at a node, pinned for copies of a device, or pageable without one (-1).
     Slots& host(int node, int device);
     // The pool on a device.
@@ -53,8 +52,6 @@ public:
     [[nodiscard]] std::size_t pinned_bytes() const;
     // Allocated now on the device that has most.
     [[nodiscard]] std::size_t device_bytes() const;
-    // Whether some memory could not be pinned. Takes no lock.
-    [[nodiscard]] bool unpinned() const { return unpinned_; }
     // Pinned memory of the engine that is not in a pool here is counted too.
     std::unique_ptr<Slab> counted(std::unique_ptr<Slab> slab, std::size_t bytes) {
         return statistics_.counted(std::move(slab), bytes);
@@ -70,10 +67,9 @@ private:
     Warnings& warnings_;
     Statistics& statistics_;
     const std::function<void()> changed_;
-    const std::vector<int> cpus_;     // of the engine's threads; empty: any
-    const std::size_t host_bytes_;    // at each node
-    const std::size_t device_bytes_;  // on each device
-    std::atomic<bool> unpinned_{false};
+    const std::vector<int> cpus_;          // of the engine's threads; empty: any
+    const std::size_t host_bytes_;         // at each node
+    const std::size_t device_bytes_;       // on each device
     std::atomic<int> pinning_device_{-1};  // the GPU in whose context memory is pinned
 
     mutable host::SpinningMutex mutex_;

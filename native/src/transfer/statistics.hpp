@@ -56,7 +56,7 @@ public:
         count(method, bytes, Clock::now() - begun);
         return true;
     }
-    // A thread has waited for staging memory.
+    // A transfer has waited for staging memory.
     void count_staging_wait(std::chrono::nanoseconds taken) noexcept;
     // A slab of pinned staging memory, which counts as long as it exists.
     std::unique_ptr<Slab> counted(std::unique_ptr<Slab> slab, std::size_t bytes);

@@ -196,8 +196,10 @@ TEST_F(OnEngine, WaitsForWhatAFailedCopyHasSubmitted) {
 // A CPU that writes to a slow disk, say.
 class SlowOnHost final : public Job {
 public:
-    explicit SlowOnHost(double seconds) : Job(1, 1, 1), seconds_(seconds) { routes_.push_back({}); }
-    void fill(Chunk&) override { sleep(); }
+    explicit SlowOnHost(double seconds) : Job(1, {}, CpuWork::all), seconds_(seconds) {
+        routes_.push_back({});
+    }
+    void fill(const Part&, std::byte*) override { sleep(); }
     void finish() override { sleep(); }
     [[nodiscard]] bool has_begun() const { return begun_; }
 
@@ -314,12 +316,11 @@ TEST_F(OnEngine, EndsWithAnErrorWhateverFailsAndWhenever) {
     EXPECT_GT(failures, 40U);
 }
 
-// --- chunks that are submitted together ------------------------------------------------------
+// --- chunks of several threads ---------------------------------------------------------------
 
-class Gathered : public OnEngine {
+class ThroughSlots : public OnEngine {
 protected:
     static constexpr std::size_t kBytes = 24 * kMiB + 4321;
-    static constexpr std::size_t kChunks = 24;
 
     static void configure(const std::string& more = "") {
         fake::configure("devices=2;h2d=4;d2h=4;peer=40" + more);
@@ -328,18 +329,20 @@ protected:
     static void configure_slow_start() {
         fake::configure("devices=2;h2d=4;d2h=4;peer=40;delay=1@1");
     }
-    static CopyShape shape(bool relayed) {
-        CopyShape made{.chunk = kMiB, .least = kMiB, .threads = 4, .slots = 8};
+    static CopyShape shape(bool relayed, bool own_slots = true) {
+        CopyShape made{
+            .chunk = kMiB, .least = kMiB / 4, .threads = 4, .slots = 4, .own_slots = own_slots};
         if (relayed) made.relays = {1};
         return made;
     }
     std::shared_ptr<Engine> large_engine() {
         return engine({.threads = 4, .pinned_bytes = 64 * kMiB, .relay_bytes = 64 * kMiB});
     }
-    std::shared_ptr<Job> copy(Engine& own, bool to_gpu, bool relayed) {
+    std::shared_ptr<Job> copy(Engine& own, bool to_gpu, bool relayed, bool own_slots = true) {
         const Endpoint host = Endpoint::host(to_gpu ? from_.data() : back_.data(), false);
         const Endpoint gpu = Endpoint::device(device_->data(), 0);
-        return job(own, to_gpu ? gpu : host, to_gpu ? host : gpu, kBytes, shape(relayed));
+        return job(own, to_gpu ? gpu : host, to_gpu ? host : gpu, kBytes,
+                   shape(relayed, own_slots));
     }
     void SetUp() override {
         OnEngine::SetUp();
@@ -356,8 +359,9 @@ protected:
     std::unique_ptr<gpu::DeviceBuffer> device_;
 };
 
-TEST_F(Gathered, MakesFewerCallsThanChunksAndMovesEveryByte) {
-    for (const bool relayed : {false, true}) {
+TEST_F(ThroughSlots, MovesEveryByteBehindASlowCopy) {
+    for (const int which : {0, 1, 2, 3}) {
+        const bool relayed = which % 2 == 1;
         auto own = large_engine();
         for (const bool to_gpu : {true, false}) {
             configure_slow_start();
@@ -366,29 +370,15 @@ TEST_F(Gathered, MakesFewerCallsThanChunksAndMovesEveryByte) {
             } else {
                 test::fill_bytes(back_.data(), 0, kBytes);
             }
-            own->run(copy(*own, to_gpu, relayed), Engine::Until::done);
+            own->run(copy(*own, to_gpu, relayed, which < 2), Engine::Until::done);
             const std::byte* const arrived = to_gpu ? device_->data() : back_.data();
             EXPECT_TRUE(same(arrived, from_.data(), kBytes)) << relayed << to_gpu;
-            if (!relayed) {
-                EXPECT_LT(fake::counts().copies, kChunks);
-            }
         }
     }
 }
 
-TEST_F(Gathered, MovesEveryByteWithoutTheBatchedCopy) {
-    configure(";without=batch");
-    auto own = large_engine();
-    for (const bool relayed : {false, true}) {
-        test::fill_bytes(device_->data(), 0, kBytes);
-        own->run(copy(*own, true, relayed), Engine::Until::done);
-        EXPECT_TRUE(same(device_->data(), from_.data(), kBytes));
-    }
-    EXPECT_GE(fake::counts().copies, 2 * kChunks);
-}
-
 // A stream that is ordered after the transfer sees all of it, including the last submission.
-TEST_F(Gathered, IsOrderedBeforeWhatComesAfterIt) {
+TEST_F(ThroughSlots, IsOrderedBeforeWhatComesAfterIt) {
     auto own = large_engine();
     const gpu::DeviceBuffer copied(0, kBytes);
     const gpu::Stream stream(0);
@@ -404,7 +394,7 @@ TEST_F(Gathered, IsOrderedBeforeWhatComesAfterIt) {
     }
 }
 
-TEST_F(Gathered, EndsWithAnErrorWhateverFails) {
+TEST_F(ThroughSlots, EndsWithAnErrorWhateverFails) {
     std::size_t failures = 0;
     std::size_t number = 0;
     for (const char* fault :
@@ -442,7 +432,7 @@ TEST_F(Gathered, EndsWithAnErrorWhateverFails) {
     EXPECT_GT(failures, 100 / test::case_stride());
 }
 
-TEST_F(Gathered, CompletesWhatTheCallerLeavesAndWhatIsStopped) {
+TEST_F(ThroughSlots, CompletesWhatTheCallerLeavesAndWhatIsStopped) {
     auto own = large_engine();
     const auto made = copy(*own, true, false);
     own->run(made, Engine::Until::submitted);

@@ -82,8 +82,8 @@ TEST_F(EngineThreads, OfAnotherNodeCopyWhereThereAreNoOthers) {
 // Counts the CPUs that the thread which fills a chunk may use.
 class CountCpus final : public Job {
 public:
-    CountCpus() : Job(1, 1, 1) { routes_.emplace_back(); }
-    void fill(Chunk&) override { cpus = host::allowed_cpus(); }
+    CountCpus() : Job(1, {}, CpuWork::all) { routes_.emplace_back(); }
+    void fill(const Part&, std::byte*) override { cpus = host::allowed_cpus(); }
 
     std::vector<int> cpus;
 };
@@ -171,7 +171,7 @@ TEST(EngineThreadsDeathTest, LeaveTheSignalsOfACallerWhoGetsNoThreads) {
         const auto own_owner =
             Engine::make(test::this_machine(), {.threads = 2, .pinned_bytes = kMiB});
         Engine& own = *own_owner;
-        const auto job = std::make_shared<Job>(0, 1, 1);
+        const auto job = std::make_shared<Job>();
         own.start(job);
         const sigset_t now = blocked_signals();
         if (own.threads() != 0 || !job->done()) std::_Exit(3);

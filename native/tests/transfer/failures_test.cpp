@@ -140,7 +140,7 @@ protected:
     static std::size_t of_many() { return test::sanitizer() == test::Sanitizer::none ? kAll : 2; }
     static constexpr std::size_t kRelayed = 16 * kMiB + 9;
 
-    EveryCallFails() {
+    explicit EveryCallFails(gpu::Stream callers = gpu::Stream(0)) : stream(std::move(callers)) {
         fake::configure(kFastFake);
         for (std::size_t i = 0; i < content.size(); ++i) {
             content[i] = static_cast<std::byte>(i * 2654435761U >> 13);
@@ -155,7 +155,8 @@ protected:
     gpu::DeviceBuffer again{0, kRelayed};
     gpu::DeviceBuffer two{1, kRelayed};
     gpu::ManagedBuffer managed{kSmall, 0};
-    gpu::Stream stream{0};
+    gpu::Stream stream;  // of the caller
+    void* caller = stream.handle();
     std::string also;  // additional settings of the fake
     int file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
@@ -167,16 +168,16 @@ protected:
             waywiser_transfer* transfer = nullptr;
             waywiser_status status = WAYWISER_OK;
             switch (variant) {
-                case Variant::copy: return waywiser_copy(context, to, from, bytes, stream.handle());
+                case Variant::copy: return waywiser_copy(context, to, from, bytes, caller);
                 case Variant::wait:
-                    status = waywiser_copy_and_wait(context, to, from, bytes, stream.handle(),
+                    status = waywiser_copy_and_wait(context, to, from, bytes, caller,
                                                     test::kHangSeconds, nullptr, &transfer);
                     EXPECT_EQ(transfer, nullptr);
                     return status;
                 case Variant::async: break;
             }
-            status = waywiser_copy_async(context, to, from, bytes, stream.handle(), &transfer);
-            return completed(status, transfer, stream.handle(), bytes);
+            status = waywiser_copy_async(context, to, from, bytes, caller, &transfer);
+            return completed(status, transfer, caller, bytes);
         };
         return {.name = std::move(name),
                 .call = call,
@@ -250,6 +251,124 @@ protected:
         EXPECT_TRUE(copying_threads_end());
     }
 
+    std::vector<Operation> plain_copies() {
+        std::vector<Operation> all;
+        for (const Variant variant : {Variant::copy, Variant::wait, Variant::async}) {
+            const std::string by = variant == Variant::copy   ? "copy "
+                                   : variant == Variant::wait ? "wait "
+                                                              : "async ";
+            all.push_back(copy(by + "pinned to GPU", variant, one.data(), pinned.data(), kSmall));
+            all.push_back(copy(by + "GPU to pinned", variant, pinned.data(), one.data(), kSmall));
+            all.push_back(
+                copy(by + "pageable to GPU", variant, one.data(), pageable.data(), kSmall));
+            all.push_back(
+                copy(by + "GPU to pageable", variant, pageable.data(), one.data(), kSmall));
+            all.push_back(copy(by + "within a GPU", variant, again.data(), one.data(), kSmall));
+            all.push_back(copy(by + "between GPUs", variant, two.data(), one.data(), kSmall));
+            all.push_back(copy(by + "managed to GPU", variant, one.data(), managed.data(), kSmall));
+        }
+        return all;
+    }
+
+    std::vector<Operation> lists() {
+        constexpr std::size_t kPieces = 4;
+        constexpr std::size_t kPiece = 20 * kKiB;
+        constexpr std::size_t kStride = 32 * kKiB;
+        const auto pieces_arrived = [](std::byte* to, const std::byte* from) {
+            bool same = true;
+            for (std::size_t i = 0; i < kPieces; ++i) {
+                same = same && test::same_bytes(to + i * kStride, from + i * kStride, kPiece);
+            }
+            return same;
+        };
+        std::vector<Operation> all;
+        for (const bool in : {true, false}) {
+            std::byte* const to = in ? one.data() : pinned.data();
+            std::byte* const from = in ? pinned.data() : one.data();
+            for (const bool async : {false, true}) {
+                for (const bool blocks : {false, true}) {
+                    const auto call = [=, this](waywiser_context* context) {
+                        std::array<void*, kPieces> targets{};
+                        std::array<const void*, kPieces> sources{};
+                        std::array<std::size_t, kPieces> sizes{};
+                        std::array<std::int64_t, kPieces> index{};
+                        for (std::size_t i = 0; i < kPieces; ++i) {
+                            targets[i] = to + i * kStride;
+                            sources[i] = from + i * kStride;
+                            sizes[i] = kPiece;
+                            index[i] = static_cast<std::int64_t>(i);
+                        }
+                        waywiser_transfer* transfer = nullptr;
+                        waywiser_transfer** const handle = async ? &transfer : nullptr;
+                        const waywiser_status status =
+                            blocks ? waywiser_copy_blocks(context, to, kStride, kPieces, from,
+                                                          kStride, kPieces, kPiece, index.data(),
+                                                          index.data(), kPieces, caller, handle)
+                                   : waywiser_copy_batch(context, targets.data(), sources.data(),
+                                                         sizes.data(), kPieces, caller, handle);
+                        return completed(status, transfer, caller, kPieces * kPiece);
+                    };
+                    all.push_back({.name = std::string(blocks ? "blocks " : "batch ") +
+                                           (in ? "to " : "from ") + (async ? "later" : "now"),
+                                   .call = call,
+                                   .arrived = [=] { return pieces_arrived(to, from); },
+                                   .clear =
+                                       [=, this] {
+                                           test::copy_bytes(from, content.data(),
+                                                            kPieces * kStride);
+                                           std::memset(to, 0, kPieces * kStride);
+                                       },
+                                   .to = to,
+                                   .bytes = kPieces * kStride});
+                }
+            }
+        }
+        return all;
+    }
+
+    // A range from pinned memory, blocks of it and a range of pageable memory, in one call.
+    std::vector<Operation> submitted() {
+        constexpr std::size_t kPart = 128 * kKiB;
+        constexpr std::size_t kBlocks = 4;
+        const auto call = [=, this](std::uint32_t flags, waywiser_context* context) {
+            std::array<std::int64_t, kBlocks> index{};
+            std::iota(index.begin(), index.end(), 0);
+            std::array<waywiser_operation, 3> all{};
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                waywiser_operation& one = all.at(i);
+                one.size = sizeof one;
+                one.to = this->one.data() + i * kPart;
+                one.from = (i == 2 ? pageable.data() : pinned.data()) + i * kPart;
+                one.bytes = kPart;
+            }
+            all[1].kind = WAYWISER_BLOCKS;
+            all[1].count = all[1].to_blocks = all[1].from_blocks = kBlocks;
+            all[1].bytes = all[1].to_stride = all[1].from_stride = kPart / kBlocks;
+            all[1].to_index = all[1].from_index = index.data();
+            waywiser_transfer* transfer = nullptr;
+            const waywiser_status status =
+                waywiser_submit(context, all.data(), all.size(), caller, flags, &transfer);
+            return completed(status, transfer, caller, 3 * kPart);
+        };
+        std::vector<Operation> made;
+        for (const std::uint32_t flags : {0U, WAYWISER_IN_STREAM}) {
+            made.push_back(
+                {.name = flags == 0 ? "submitted" : "submitted in the stream",
+                 .call = [=](waywiser_context* context) { return call(flags, context); },
+                 .arrived =
+                     [this] { return test::same_bytes(one.data(), content.data(), 3 * kPart); },
+                 .clear =
+                     [this] {
+                         test::copy_bytes(pinned.data(), content.data(), 3 * kPart);
+                         test::copy_bytes(pageable.data(), content.data(), 3 * kPart);
+                         test::fill_bytes(one.data(), 0, 3 * kPart);
+                     },
+                 .to = one.data(),
+                 .bytes = 3 * kPart});
+        }
+        return made;
+    }
+
     // Number of times that the operation passes the point in its own context.
     std::size_t times(const Operation& operation, std::size_t fake::Counts::* point) {
         operation.clear();
@@ -295,22 +414,7 @@ protected:
     }
 };
 
-TEST_F(EveryCallFails, OfPlainCopies) {
-    std::vector<Operation> all;
-    for (const Variant variant : {Variant::copy, Variant::wait, Variant::async}) {
-        const std::string by = variant == Variant::copy   ? "copy "
-                               : variant == Variant::wait ? "wait "
-                                                          : "async ";
-        all.push_back(copy(by + "pinned to GPU", variant, one.data(), pinned.data(), kSmall));
-        all.push_back(copy(by + "GPU to pinned", variant, pinned.data(), one.data(), kSmall));
-        all.push_back(copy(by + "pageable to GPU", variant, one.data(), pageable.data(), kSmall));
-        all.push_back(copy(by + "GPU to pageable", variant, pageable.data(), one.data(), kSmall));
-        all.push_back(copy(by + "within a GPU", variant, again.data(), one.data(), kSmall));
-        all.push_back(copy(by + "between GPUs", variant, two.data(), one.data(), kSmall));
-        all.push_back(copy(by + "managed to GPU", variant, one.data(), managed.data(), kSmall));
-    }
-    fail_each(all);
-}
+TEST_F(EveryCallFails, OfPlainCopies) { fail_each(plain_copies()); }
 
 // Slow copies: a failure after one is submitted waits for it.
 TEST_F(EveryCallFails, AndCopiesInFlightAreWaitedFor) {
@@ -366,59 +470,28 @@ TEST_F(EveryCallFails, OfCopiesAcrossRegistrations) {
     fail_each(all);
 }
 
-TEST_F(EveryCallFails, OfLists) {
-    constexpr std::size_t kPieces = 4;
-    constexpr std::size_t kPiece = 20 * kKiB;
-    constexpr std::size_t kStride = 32 * kKiB;
-    const auto pieces_arrived = [](std::byte* to, const std::byte* from) {
-        bool same = true;
-        for (std::size_t i = 0; i < kPieces; ++i) {
-            same = same && test::same_bytes(to + i * kStride, from + i * kStride, kPiece);
-        }
-        return same;
-    };
-    std::vector<Operation> all;
-    for (const bool in : {true, false}) {
-        std::byte* const to = in ? one.data() : pinned.data();
-        std::byte* const from = in ? pinned.data() : one.data();
-        for (const bool async : {false, true}) {
-            for (const bool blocks : {false, true}) {
-                const auto call = [=, this](waywiser_context* context) {
-                    std::array<void*, kPieces> targets{};
-                    std::array<const void*, kPieces> sources{};
-                    std::array<std::size_t, kPieces> sizes{};
-                    std::array<std::int64_t, kPieces> index{};
-                    for (std::size_t i = 0; i < kPieces; ++i) {
-                        targets[i] = to + i * kStride;
-                        sources[i] = from + i * kStride;
-                        sizes[i] = kPiece;
-                        index[i] = static_cast<std::int64_t>(i);
-                    }
-                    waywiser_transfer* transfer = nullptr;
-                    waywiser_transfer** const handle = async ? &transfer : nullptr;
-                    const waywiser_status status =
-                        blocks
-                            ? waywiser_copy_blocks(context, to, kStride, kPieces, from, kStride,
-                                                   kPieces, kPiece, index.data(), index.data(),
-                                                   kPieces, stream.handle(), handle)
-                            : waywiser_copy_batch(context, targets.data(), sources.data(),
-                                                  sizes.data(), kPieces, stream.handle(), handle);
-                    return completed(status, transfer, stream.handle(), kPieces * kPiece);
-                };
-                all.push_back({.name = std::string(blocks ? "blocks " : "batch ") +
-                                       (in ? "to " : "from ") + (async ? "later" : "now"),
-                               .call = call,
-                               .arrived = [=] { return pieces_arrived(to, from); },
-                               .clear =
-                                   [=, this] {
-                                       test::copy_bytes(from, content.data(), kPieces * kStride);
-                                       std::memset(to, 0, kPieces * kStride);
-                                   }});
-            }
-        }
-    }
-    fail_each(all);
+TEST_F(EveryCallFails, OfLists) { fail_each(lists()); }
+
+TEST_F(EveryCallFails, OfSubmittedOperations) {
+    also = "delay=0.002@1+";
+    fail_each(submitted());
 }
+
+// Copies of the legacy stream that need another one, and slow: nothing is in flight after a
+// failure.
+class EveryCallFailsOnTheLegacyStream : public EveryCallFails {
+protected:
+    EveryCallFailsOnTheLegacyStream() : EveryCallFails(gpu::Stream(0, nullptr)) {
+        caller = WAYWISER_LEGACY_STREAM_OF(0);
+        also = "delay=0.002@1+";
+    }
+};
+
+TEST_F(EveryCallFailsOnTheLegacyStream, OfPlainCopies) { fail_each(plain_copies()); }
+
+TEST_F(EveryCallFailsOnTheLegacyStream, OfLists) { fail_each(lists()); }
+
+TEST_F(EveryCallFailsOnTheLegacyStream, OfSubmittedOperations) { fail_each(submitted()); }
 
 // Lists of other kinds than that: gathered by CPUs, through staging memory of a GPU, by a kernel
 // with a table, in several groups of which one is in two registrations; and snapshots.
@@ -429,6 +502,8 @@ TEST_F(EveryCallFails, OfOtherLists) {
         std::vector<void*> to;
         std::vector<const void*> from;
         std::vector<std::size_t> sizes;
+        std::byte* lowest = nullptr;  // of the destination, and the bytes to its end
+        std::size_t span = 0;
     };
     const gpu::Registration first(pageable.data() + 8 * kMiB, 64 * kKiB, 0);
     const gpu::Registration second(pageable.data() + 8 * kMiB + 64 * kKiB, 64 * kKiB, 0);
@@ -439,7 +514,9 @@ TEST_F(EveryCallFails, OfOtherLists) {
         List list{.name = std::string(name) + (in ? " to GPU" : " to host"),
                   .to = {},
                   .from = {},
-                  .sizes = {}};
+                  .sizes = {},
+                  .lowest = in ? one.data() : host,
+                  .span = count * (bytes + (in ? 4 * kKiB : 0))};
         for (std::size_t i = 0; i < count; ++i) {
             std::byte* const gpu = one.data() + (i * 7 % count) * (bytes + 4 * kKiB);
             std::byte* const here = host + i * bytes;
@@ -479,21 +556,20 @@ TEST_F(EveryCallFails, OfOtherLists) {
                 const std::size_t count = list.sizes.size();
                 if (call == Call::wait) {
                     status = waywiser_copy_batch_and_wait(context, list.to.data(), list.from.data(),
-                                                          list.sizes.data(), count, stream.handle(),
+                                                          list.sizes.data(), count, caller,
                                                           test::kHangSeconds, nullptr, &transfer);
                     EXPECT_EQ(transfer, nullptr);
                     return status;
                 }
                 if (call == Call::snapshot) {
-                    status =
-                        waywiser_snapshot(context, list.to.data(), list.from.data(),
-                                          list.sizes.data(), count, stream.handle(), &transfer);
+                    status = waywiser_snapshot(context, list.to.data(), list.from.data(),
+                                               list.sizes.data(), count, caller, &transfer);
                 } else {
                     status = waywiser_copy_batch(context, list.to.data(), list.from.data(),
-                                                 list.sizes.data(), count, stream.handle(),
+                                                 list.sizes.data(), count, caller,
                                                  call == Call::later ? &transfer : nullptr);
                 }
-                return completed(status, transfer, stream.handle(), bytes);
+                return completed(status, transfer, caller, bytes);
             };
             constexpr std::array kNames{" now", " waits", " later", " snapshot"};
             all.push_back({.name = list.name + kNames.at(static_cast<std::size_t>(call)),
@@ -518,7 +594,9 @@ TEST_F(EveryCallFails, OfOtherLists) {
                                            content.data() + i, list.sizes[i]);
                                        std::memset(list.to[i], 0, list.sizes[i]);
                                    }
-                               }});
+                               },
+                           .to = list.lowest,
+                           .bytes = list.span});
         }
     }
     fail_each(all, of_many());
@@ -531,20 +609,19 @@ TEST_F(EveryCallFails, OfFiles) {
             const auto read = [=, this](waywiser_context* context) {
                 std::size_t moved = kSmall;
                 waywiser_transfer* transfer = nullptr;
-                const waywiser_status status =
-                    waywiser_read(context, file, 0, memory, kSmall, stream.handle(), &moved,
-                                  async ? &transfer : nullptr);
+                const waywiser_status status = waywiser_read(
+                    context, file, 0, memory, kSmall, caller, &moved, async ? &transfer : nullptr);
                 if (status == WAYWISER_OK) {
                     EXPECT_EQ(moved, kSmall);
                 }
-                return completed(status, transfer, stream.handle(), kSmall);
+                return completed(status, transfer, caller, kSmall);
             };
             const auto write = [=, this](waywiser_context* context) {
                 waywiser_transfer* transfer = nullptr;
                 const waywiser_status status =
-                    waywiser_write(context, file, 0, memory, kSmall, 0, stream.handle(), nullptr,
+                    waywiser_write(context, file, 0, memory, kSmall, 0, caller, nullptr,
                                    async ? &transfer : nullptr);
-                return completed(status, transfer, stream.handle(), kSmall);
+                return completed(status, transfer, caller, kSmall);
             };
             const auto put = [this](const std::byte* bytes) {
                 ASSERT_EQ(pwrite(file, bytes, kSmall, 0), static_cast<ssize_t>(kSmall));
@@ -557,7 +634,9 @@ TEST_F(EveryCallFails, OfFiles) {
                      [=, this] {
                          put(content.data());
                          test::fill_bytes(memory, 0, kSmall);
-                     }});
+                     },
+                 .to = memory,
+                 .bytes = kSmall});
             all.push_back({.name = async ? "write later" : "write",
                            .call = write,
                            .arrived =
@@ -604,8 +683,8 @@ TEST_F(EveryCallFails, OfCallsThatCopyNothing) {
     };
     const auto mark = [this](waywiser_context* context) {
         waywiser_transfer* transfer = nullptr;
-        const waywiser_status status = waywiser_mark(context, stream.handle(), &transfer);
-        return completed(status, transfer, stream.handle(), 0);
+        const waywiser_status status = waywiser_mark(context, caller, &transfer);
+        return completed(status, transfer, caller, 0);
     };
     const auto create = [](waywiser_context*) { return CContext({.relays = {1}}).status; };
     const auto pin = [](waywiser_context*) {

@@ -322,9 +322,9 @@ namespace {
 // A job that ends on request.
 class Held final : public Job {
 public:
-    Held() : Job(1, 1, 1) { routes_.emplace_back(); }
-    void fill(Chunk&) override { open_.wait(false); }
-    void open() {
+    Held() : Job(1, {}, CpuWork::all) { routes_.emplace_back(); }
+    void fill(const Part&, std::byte*) override { open_.wait(false); }
+    void let_go() {
         open_ = true;
         open_.notify_all();
     }
@@ -349,7 +349,7 @@ TEST_F(OnEngineHandles, AJobIsDoneOnlyWhenItHasWrittenToItsDescriptors) {
             job->notify(std::make_shared<Notification>(counters.back()->number(), 1));
         }
         engine.start(job);
-        job->open();
+        job->let_go();
         while (!job->done()) {
         }
         EXPECT_EQ(counters.back()->count(), 1U);

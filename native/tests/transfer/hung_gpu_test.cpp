@@ -261,7 +261,7 @@ TEST_F(HungGpu, AContextCanBeReleasedAndAProcessCanExit) {
         const HungWorld& world = *never_freed(new HungWorld(awake));
         fake::configure("hang=copy@1");
         static waywiser_transfer* left = nullptr;
-        waywiser_copy_and_wait(world.context, world.device, world.pageable, 2 * kHungAwakeBytes,
+        waywiser_copy_and_wait(world.context, world.pageable, world.device, 2 * kHungAwakeBytes,
                                world.stream, kHungLimit, nullptr, &left);
         return left == nullptr ? 1 : 0;
     };
@@ -324,8 +324,8 @@ TEST_F(HungGpu, KeepsStagingMemoryIfTheSystemStartsNoThread) {
             transfer::MemoryInUse);
         const auto started = copy_to_gpu(*own, world);
         own->start(started);
-        if (started->done() || own->stop() || own->stop()) return 1;
-        if (!waited->done() || !started->done()) return 2;
+        if (!waited->done() || !started->done()) return 1;
+        if (!own->stop() || own->jobs() != 0) return 2;
         EXPECT_THROW(started->rethrow(), transfer::MemoryInUse);
         own.reset();
         if (testing::Test::HasFailure()) return 4;

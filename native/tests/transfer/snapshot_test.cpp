@@ -308,21 +308,22 @@ class StalledDrain final : public Job {
 public:
     StalledDrain(std::byte* to, const std::byte* from, std::size_t bytes, std::size_t chunk,
                  gpu::Gate* gate = nullptr)
-        : Job(bytes, chunk, chunk), to_(to), from_(from), gate_(gate) {
-        routes_.push_back({.device = 0, .direction = Direction::out, .slot_bytes = chunk});
-        chunks_per_thread_ = 8;
+        : Job(bytes, {.slot = chunk, .piece = chunk, .slots = 8}, CpuWork::drains),
+          to_(to),
+          from_(from),
+          gate_(gate) {
+        routes_.push_back({.device = 0, .direction = Direction::out, .through_host = true});
     }
-    void submit(Chunk& chunk) override {
-        if (gate_ != nullptr) gate_->close(*chunk.stream);
-        gpu::copy_async(chunk.slot.data(), from_ + chunk.at, chunk.bytes, *chunk.stream);
+    void submit(const Submission& made) override {
+        if (gate_ != nullptr) gate_->close(made.stream);
+        gpu::copy_async(made.slot, from_ + made.part.at, made.part.bytes, made.stream);
     }
-    void drain(Chunk& chunk) override {
+    void drain(const Part& part, const std::byte* slot) override {
         stalled_ = true;
         stalled_.notify_all();
         may_.wait(false);
-        test::copy_bytes(to_ + chunk.at, chunk.slot.data(), chunk.bytes);
+        test::copy_bytes(to_ + part.at, slot, part.bytes);
     }
-    [[nodiscard]] bool drains() const override { return true; }
     void wait_for_stall() const { stalled_.wait(false); }
     void go_on() {
         may_ = true;

@@ -1,0 +1,151 @@
+// Moves the bytes of a job over one route: CPUs fill or drain slots, and a GPU copies them.
+//
+// Threads join a job, and each takes pieces by a counter: that takes no lock. The pieces that CPUs
+// copy are smaller than the slots, which the GPU copies. One thread at a time submits slots, in
+// order, and one asks whether the oldest submission has ended. A thread that waits for the GPU has
+// taken no piece, so that it can leave at any time, and another one goes on where it was.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "gpu/gpu.hpp"
+#include "transfer/event_pool.hpp"
+#include "transfer/route.hpp"
+#include "transfer/staging.hpp"
+#include "transfer/wait.hpp"
+
+namespace waywiser::transfer {
+
+class CopyStreams;
+class Job;
+class PoliteQueues;
+class Schedule;
+class StagingPools;
+
+// What rings use of their engine, which outlives them.
+struct RingResources {
+    StagingPools& staging;
+    const EventPool& events;
+    CopyStreams& streams;
+    PoliteQueues& queues;
+    Schedule& schedule;
+    double stay_seconds;  // for which a thread waits for the GPU before it leaves
+};
+
+// Why a thread has stopped to work on a ring or a job.
+enum class Step {
+    nothing,    // nothing is left for it
+    ends,       // all bytes have arrived, and this thread ends the job
+    awaits,     // the GPU has to copy first, or another thread has to do something
+    no_memory,  // others have all staging memory
+    yields,     // a job without any thread waits
+};
+
+// Several threads work on it at once. Has no lock. Its counters have cache lines of their own.
+class Ring {  // NOLINT(clang-analyzer-optin.performance.Padding)
+public:
+    // Of the job, which must outlive it, and its route.
+    Ring(Job& job, const Route& route, const RingResources& resources);
+    // Waits until no GPU uses its memory, if the job has never ended.
+    ~Ring();
+    Ring(const Ring&) = delete;
+    Ring& operator=(const Ring&) = delete;
+
+    // Works until it has to stop. Throws what fails.
+    Step work();
+    // Does for it what takes no time, by a thread that waits for another ring. Throws what fails.
+    void look();
+    // By the caller, before other threads learn of the job: takes the memory if there is some, and
+    // submits the first slot if no CPU has to fill it.
+    void start_early();
+    // Whether it has its memory.
+    [[nodiscard]] bool is_open() const { return is_open_.load(std::memory_order_acquire); }
+    // Number of pieces of its slots that no thread has taken.
+    [[nodiscard]] std::size_t pieces_left() const;
+    // After the last submission: what follows all of them. Nullptr: nothing was submitted.
+    [[nodiscard]] std::shared_ptr<gpu::Event> last_event() const { return last_; }
+    void drop_last_event() { last_.reset(); }
+    // No thread works on it any more: frees what it holds. `failed`: a GPU may still use it.
+    // Returns whether one does, and does not answer.
+    [[nodiscard]] Settled clear(bool failed) noexcept;
+
+private:
+    enum class Memory { ready, busy, none };
+    [[nodiscard]] Memory open();
+    [[nodiscard]] bool take_memory();
+    // From now on it takes none. False if it was closed before.
+    bool close() noexcept;
+    void use_slots(std::size_t slots);
+
+    struct Piece {
+        std::size_t slot = 0;
+        Part part;
+    };
+    enum class Take { taken, none, blocked };
+    [[nodiscard]] Take take(Piece& piece);
+    // The part of the transfer that is in the slot; only while the slot cannot be used again.
+    [[nodiscard]] Part part_of(std::size_t slot) const;
+    [[nodiscard]] std::size_t pieces_of(const Part& part) const;
+    [[nodiscard]] std::byte* place_of(std::size_t slot, std::size_t at) const;
+    [[nodiscard]] std::byte* bounce_of(std::size_t slot) const;
+    // Whether the next bytes may be put into the slot: nothing uses what was in it before.
+    [[nodiscard]] bool is_free(std::size_t slot) const;
+    // Gives the next slot a part of the transfer, unless another thread does so.
+    void open_slot();
+    void move(const Piece& piece);
+    [[nodiscard]] Step await_end();
+    // Waits a moment for the GPU; false if nothing has changed then.
+    template <class Condition>
+    [[nodiscard]] bool await(const Condition& condition);
+    [[nodiscard]] bool is_ready(std::size_t slot) const;
+    // Whether a slot can be submitted now.
+    [[nodiscard]] bool can_submit() const;
+    // Submits slots until none is ready, unless another thread does so.
+    void submit_ready();
+    // False if none is ready; `held_back`: the copy engine has enough work.
+    [[nodiscard]] bool submit_next(bool& held_back);
+    void submit(std::size_t first, std::size_t end);
+    void query_oldest();
+
+    std::size_t index(std::size_t slot) const { return slot % slots_; }
+
+    Job& job_;
+    const Route& route_;
+    const RingResources& resources_;
+    const bool has_gpu_, fills_, drains_, has_pieces_;
+    gpu::Stream* stream_ = nullptr;
+    gpu::Stream* second_ = nullptr;
+
+    // Constant when the ring is open.
+    std::size_t slots_ = 0;
+    Slot memory_, bounce_;
+    // Of each slot: its part of the transfer, and pieces that CPUs have not moved.
+    std::vector<std::atomic<std::size_t>> begins_, ends_, left_;
+    // Of each submission, of which at most one for each slot has not ended: the event after it, the
+    // number of slots up to it, and the event between two devices.
+    std::vector<std::shared_ptr<gpu::Event>> events_, handovers_;
+    std::vector<std::size_t> slots_after_;
+    std::shared_ptr<gpu::Event> last_;
+    std::atomic<std::size_t> queued_{0};      // bytes that the copy engine has
+    std::atomic<bool> taking_memory_{false};  // a thread does so
+    bool is_closed_ = false;                  // guarded by it
+    std::atomic<bool> is_open_{false};        // the ring has its memory
+    std::atomic<bool> ending_{false};         // a thread waits for the last slot
+
+    // Threads that wait look at some of these all the time. Each has a cache line of its own, so
+    // that they do not slow down who changes the others.
+    alignas(64) std::atomic<bool> opening_{false};       // a thread opens a slot
+    alignas(64) std::atomic<std::size_t> opened_{0};     // number of slots with a part
+    alignas(64) std::atomic<std::size_t> next_{0};       // piece that no CPU has taken
+    alignas(64) std::atomic<bool> submitting_{false};    // a thread submits slots
+    alignas(64) std::atomic<std::size_t> submitted_{0};  // number of slots
+    alignas(64) std::atomic<std::size_t> calls_{0};      // number of submissions
+    alignas(64) std::atomic<bool> querying_{false};      // a thread asks whether one has ended
+    alignas(64) std::atomic<std::size_t> ended_{0};      // number of submissions that have ended
+    alignas(64) std::atomic<std::size_t> arrived_{0};    // number of slots that the GPU has copied
+};
+
+}  // namespace waywiser::transfer
