@@ -29,7 +29,7 @@ endif
 	scripts/build dev product
 	.venv/bin/waywiser survey --preset quick $(SURVEY)
 
-test: build .venv/ready-test .venv/ready-browser .venv/ready-mpi .venv/ready-slurm
+test: build .venv/ready-test .venv/ready-browser .venv/ready-mpi .venv/ready-slurm .venv/ready-guest
 	@scripts/test
 
 build: $(ready) compile
@@ -70,12 +70,16 @@ $(ready): $(ready_build)
 .venv/ready-browser: $(ready)
 	@if $(PYTHON) scripts/set-up --browser; then touch $@; fi
 
-# The same holds for MPI libraries, and for Slurm where the distribution has the pinned version.
+# The same holds for MPI libraries, and for Slurm and the emulator where the distribution has the
+# pinned versions.
 .venv/ready-mpi: $(ready)
 	@if $(PYTHON) scripts/set-up --mpi; then touch $@; fi
 
 .venv/ready-slurm: $(ready) scripts/slurm.toml
 	@if $(PYTHON) scripts/set-up --slurm; then touch $@; fi
+
+.venv/ready-guest: $(ready) scripts/guest.toml
+	@if $(PYTHON) scripts/set-up --guest; then touch $@; fi
 
 .venv/ready-release: $(ready) scripts/release.toml
 	@if $(PYTHON) scripts/set-up --release; then touch $@; fi

@@ -114,7 +114,8 @@ def _with_dependencies(apt_get: list[str], packages: list[str], where: Path) -> 
     """What apt would install; those asked for are unpacked even where the system has them."""
     simulated = _run([*apt_get, "-s", "--no-install-recommends", "install", *packages], where)
     installed = [line.split()[1] for line in simulated.splitlines() if line.startswith("Inst ")]
-    return list(dict.fromkeys([*packages, *installed]))
+    named = {package.partition("=")[0] for package in packages}
+    return list(dict.fromkeys([*packages, *(name for name in installed if name not in named)]))
 
 
 def _run(command: list[str], where: Path) -> str:

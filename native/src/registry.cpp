@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "host/pages.hpp"
 #include "unsupported_reasons.hpp"
 #include "waywiser/executor.hpp"
 #include "waywiser/memory.hpp"
@@ -134,6 +135,8 @@ Registry<Executor>& Registry<Executor>::instance() {
     static Registry registry;
     return registry;
 }
+
+std::size_t MemoryKind::granule() const { return host::page_bytes(); }
 
 std::optional<std::string> MemoryKind::unsupported_reason(const Memory&, const Machine&) const {
     return std::nullopt;

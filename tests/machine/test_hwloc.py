@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from waywiser.machine.assemble import machine_from
+from waywiser.machine.capture import Capture
 from waywiser.machine.hwloc import TopologyError, parse_bitmap, read_xml
 
 PU = '<object type="PU" os_index="0" cpuset="0x1"/>'
@@ -78,3 +80,56 @@ def test_what_is_no_topology_is_an_error_in_one_line(text: str, why: str) -> Non
         read_xml(text, where="file.xml")
     assert "\n" not in str(caught.value)
     assert "file.xml" in str(caught.value)
+
+
+def amd_topology(gpus: int, *, numbered: bool, device: str = "0380 [1002:7408]") -> str:
+    """A machine with one GPU on each of some nodes, the first with the highest PCI address."""
+    nodes = []
+    for n in range(gpus):
+        peers = " ".join(f"rsmi{other}" for other in range(gpus) if other != n)
+        tool = (
+            f'<object type="OSDev" gp_index="{50 + n}" name="rsmi{n}" subtype="RSMI">'
+            '<info name="GPUModel" value="AMD Instinct MI250X"/>'
+            f'<info name="AMDUUID" value="a{n}"/>'
+            f'<info name="RSMIVRAMSize" value="67092480"/><info name="XGMIPeers" value="{peers} "/>'
+            "</object>"
+        )
+        bus = f"0000:{0xE0 - 16 * n:02x}:00.0"
+        nodes.append(
+            f'<object type="Group" cpuset="{1 << n:#x}" nodeset="{1 << n:#x}">'
+            f'<object type="NUMANode" os_index="{n}" cpuset="{1 << n:#x}" nodeset="{1 << n:#x}"/>'
+            f'<object type="PU" os_index="{n}" cpuset="{1 << n:#x}" nodeset="{1 << n:#x}"/>'
+            f'<object type="Bridge" bridge_type="0-1" depth="0"><object type="PCIDev" '
+            f'pci_busid="{bus}" pci_type="{device} [1002:0b0c] 00" pci_link_speed="31.5">'
+            f"{tool if numbered else ''}</object></object></object>"
+        )
+    machine = f'<object type="Machine" os_index="0" cpuset="0xff" nodeset="0xff">{"".join(nodes)}'
+    return f'<topology version="2.0">{machine}</object></topology>'
+
+
+@pytest.mark.parametrize("gpus", [1, 4])
+def test_amd_gpus_of_a_topology_file_have_the_numbers_of_their_tools(gpus: int) -> None:
+    found = machine_from(Capture(amd_topology(gpus, numbered=True)))
+    assert [gpu.numa for gpu in found.gpus] == list(range(gpus)) and not found.gpu_reason
+    first = found.gpus[0]
+    assert (first.name, first.uuid, first.pci) == ("AMD Instinct MI250X", "a0", "0000:e0:00.0")
+    assert first.memory_bytes == 67092480 * 1024 and first.pcie.gb_per_s_now == 31.5
+    assert first.peers == tuple(range(1, gpus)) and first.nvlinks == ()
+    assert any("xGMI" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("device", ["0380 [1002:740f]", "1200 [1002:74a1]", "0300 [1002:66af]"])
+def test_amd_gpus_that_no_tool_numbered_are_in_the_order_of_their_addresses(device: str) -> None:
+    found = machine_from(Capture(amd_topology(3, numbered=False, device=device)))
+    assert [gpu.numa for gpu in found.gpus] == [2, 1, 0]
+    assert {gpu.name for gpu in found.gpus} == {f"AMD GPU {device.split()[1]}"}
+
+
+def test_amd_gpus_beside_those_of_nvidia_are_counted() -> None:
+    text = amd_topology(2, numbered=True)
+    nvidia = '<object type="PCIDev" pci_busid="0000:01:00.0" pci_type="0302 [10de:2330] [0:0] a1"/>'
+    found = machine_from(
+        Capture(text.replace('<object type="Group"', f'{nvidia}<object type="Group"', 1))
+    )
+    assert [gpu.pci for gpu in found.gpus] == ["0000:01:00.0"]
+    assert any("2 AMD GPUs" in note for note in found.notes)

@@ -19,6 +19,7 @@
 #include <optional>
 #include <sstream>
 
+#include "node_memory.hpp"
 #include "parallel.hpp"
 
 namespace waywiser::host {
@@ -26,16 +27,16 @@ namespace {
 
 constexpr std::size_t kMostSamples = 512;  // enough to see one percent, few enough to be fast
 constexpr int kMostNodes = 1024;
-constexpr int kBindPolicy = 2;  // MPOL_BIND of the kernel's mempolicy.h
+constexpr int kPreferPolicy = 1;  // MPOL_PREFERRED of the kernel's mempolicy.h
+constexpr int kBindPolicy = 2;    // MPOL_BIND
 
-std::string bind_to(std::byte* data, std::size_t bytes, int node) {
+std::string bind_to(std::byte* data, std::size_t bytes, int node, int policy) {
     if (node < 0 || node >= kMostNodes) return "node " + std::to_string(node) + " is out of range";
     constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
     std::array<unsigned long, kMostNodes / kBits> mask{};
     const auto bit = static_cast<std::size_t>(node);
     mask[bit / kBits] |= 1UL << (bit % kBits);
-    if (syscall(SYS_mbind, data, bytes, kBindPolicy, mask.data(), kMostNodes + 1, 0) == 0)
-        return {};
+    if (syscall(SYS_mbind, data, bytes, policy, mask.data(), kMostNodes + 1, 0) == 0) return {};
     return std::string("mbind: ") + std::strerror(errno);
 }
 
@@ -164,6 +165,12 @@ Placement placement_of(const std::byte* data, std::size_t bytes, int node) {
 
 Pages::Pages(std::size_t bytes, const NumaNode& node, PageSize size, Placing placing)
     : bytes_(bytes) {
+    int policy = kBindPolicy;
+    if (placing == Placing::looked_at) {
+        require_free_on_node(node.index, bytes);
+    } else if (const auto free = free_on_node(node.index); free && bytes > *free) {
+        policy = kPreferPolicy;  // the rest of the machine may have space
+    }
     if (bytes > std::numeric_limits<std::size_t>::max() - 3 * kHugePage) throw std::bad_alloc();
     const std::size_t aligned =
         (std::max<std::size_t>(bytes, 1) + kHugePage - 1) & ~(kHugePage - 1);
@@ -176,7 +183,7 @@ Pages::Pages(std::size_t bytes, const NumaNode& node, PageSize size, Placing pla
         (reinterpret_cast<std::uintptr_t>(mapping) + kHugePage - 1) & ~(kHugePage - 1);
     data_ = reinterpret_cast<std::byte*>(start);
     madvise(data_, aligned, size == PageSize::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-    const std::string binding_error = bind_to(data_, aligned, node.index);
+    const std::string binding_error = bind_to(data_, aligned, node.index, policy);
     touch(data_, bytes_, node.cpus);
     if (placing == Placing::trusted) return;
     placement_ = placement_of(data_, bytes_, node.index);

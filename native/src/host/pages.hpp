@@ -17,13 +17,15 @@ inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 std::size_t page_bytes();  // of a base page
 
 enum class PageSize { standard, huge };
-// Whether to query the kernel for the placement, which takes milliseconds in large processes.
+// Whether to query the kernel for the placement, which takes milliseconds in large processes. What
+// is trusted may be on another node if its own is full.
 enum class Placing { looked_at, trusted };
 
 // Mapped pages, bound to a node, and first touched by a thread on that node.
 class Pages {
 public:
-    // Throws std::bad_alloc if the address space or the memory of the process is exhausted.
+    // Throws std::bad_alloc if the address space or the memory of the process is exhausted,
+    // NodeFull if pages that are looked at do not fit on the node.
     Pages(std::size_t bytes, const NumaNode& node, PageSize size,
           Placing placing = Placing::looked_at);
     ~Pages();

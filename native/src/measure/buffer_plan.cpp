@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "host/pages.hpp"
 #include "measure/executor_of.hpp"
 
 namespace waywiser::measure {
@@ -15,7 +16,6 @@ constexpr std::size_t kMostSlices = 64;
 constexpr std::size_t kSlicedBytes = std::size_t{16} << 20;
 constexpr std::size_t kSlicedBuffer = std::size_t{256} << 20;
 constexpr std::size_t kSlicedBuffers = std::size_t{1} << 30;  // of all buffers of a workload
-constexpr std::size_t kPage = 4096;
 
 std::size_t aligned(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
@@ -41,8 +41,8 @@ PlannedTransfer planned_transfer(const Transfer& transfer, const Machine& machin
         planned.source.extent = planned.exchange->source_bytes;
         planned.destination.extent = planned.exchange->destination_bytes;
     }
-    const std::size_t granule =
-        std::max({kPage, kind_of(path.source).granule(), kind_of(path.destination).granule()});
+    const std::size_t granule = std::max(
+        {host::page_bytes(), kind_of(path.source).granule(), kind_of(path.destination).granule()});
     planned.stride = aligned(std::max(planned.source.extent, planned.destination.extent), granule);
     return planned;
 }
@@ -59,7 +59,7 @@ std::size_t slices_for(const Request& request, const std::vector<PlannedTransfer
         together += memories * (planned.in_place ? planned.stride : 2 * planned.stride);
     }
     if (together == 0) return 1;
-    return std::clamp<std::size_t>(std::min({kSlicedBytes / aligned(payload, kPage),
+    return std::clamp<std::size_t>(std::min({kSlicedBytes / aligned(payload, host::page_bytes()),
                                              kSlicedBuffer / stride, kSlicedBuffers / together}),
                                    1, kMostSlices);
 }

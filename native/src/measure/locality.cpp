@@ -10,6 +10,7 @@
 #include "host/affinity.hpp"
 #include "host/cache.hpp"
 #include "host/clock.hpp"
+#include "host/pages.hpp"
 #include "measure/interval.hpp"
 #include "waywiser/memory.hpp"
 
@@ -19,7 +20,6 @@ namespace {
 constexpr std::size_t kCopyBytes = 8;
 constexpr std::size_t kCopies = 9;  // per round and GPU; odd, so that the median is one of them
 constexpr std::size_t kRounds = 3;  // for a buffer of a series
-constexpr std::size_t kPageBytes = 4096;  // pieces of a block start at pages
 
 // A chase within one window stays within the second-level TLB, so that a load measures memory
 // latency and not a page-table walk.
@@ -30,8 +30,9 @@ constexpr std::uint64_t kSeed = 1;  // of the order; a constant makes it repeata
 
 double median(std::vector<double> values) { return median_interval(std::move(values)).median; }
 
+// Pieces of a block start at pages.
 std::size_t piece(std::size_t bytes, std::size_t n, std::size_t pieces) {
-    return bytes / pieces * n / kPageBytes * kPageBytes;
+    return bytes / pieces * n / host::page_bytes() * host::page_bytes();
 }
 
 // Windows of a block, each with its cells linked into one cycle in random order.
@@ -42,7 +43,7 @@ public:
           window_(std::min(bytes, kWindow)),
           count_(std::max<std::size_t>(windows, 1)) {
         count_ = std::clamp<std::size_t>(bytes / window_, 1, count_);
-        stride_ = bytes / count_ / kPageBytes * kPageBytes;
+        stride_ = piece(bytes, 1, count_);
         for (std::size_t n = 0; n < count_; ++n) link(at(n));
     }
 
@@ -82,7 +83,7 @@ private:
     // Reads a line of each page that contains no cell and is not prefetched with one.
     void touch_pages(const std::byte* window) {
         unsigned sum = 0;
-        for (std::size_t offset = kApart / 2; offset < window_; offset += kPageBytes) {
+        for (std::size_t offset = kApart / 2; offset < window_; offset += host::page_bytes()) {
             sum += std::to_integer<unsigned>(window[offset]);
         }
         touched_ = sum;

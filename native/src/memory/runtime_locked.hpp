@@ -8,6 +8,7 @@
 
 #include "gpu/gpu.hpp"
 #include "host/affinity.hpp"
+#include "host/node_memory.hpp"
 #include "host/pages.hpp"
 #include "waywiser/memory.hpp"
 
@@ -26,6 +27,7 @@ public:
     [[nodiscard]] static std::unique_ptr<RuntimeLocked> on(const NumaNode& node, std::size_t bytes,
                                                            gpu::HostUse use,
                                                            const Machine& machine) {
+        host::require_free_on_node(node.index, bytes);
         const host::RunOn allocating(
             node.cpus);  // the kernel takes pages of the calling thread's node
         return std::make_unique<RuntimeLocked>(bytes, use, node.index, machine.gpus.front().index);

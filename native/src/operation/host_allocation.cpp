@@ -1,7 +1,6 @@
 // The cost of allocating host memory: the call alone, and including its pages.
 #include <malloc.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/pages.hpp"
 #include "operation/byte_choices.hpp"
 #include "operation/timed.hpp"
 
@@ -20,8 +20,8 @@ constexpr std::size_t kHeldBytes = std::size_t{64}
 constexpr std::size_t kMostHeldBlocks = 1024;
 
 void touch(void* data, std::size_t bytes) {
-    static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    for (std::size_t at = 0; at < bytes; at += page) static_cast<volatile char*>(data)[at] = 1;
+    for (std::size_t at = 0; at < bytes; at += host::page_bytes())
+        static_cast<volatile char*>(data)[at] = 1;
 }
 
 struct AllocationMethod {

@@ -105,6 +105,11 @@ def _numa_nodes(
                 package=_package_of(node, packages),
             )
         )
+    placed = {cpu for node in found for cpu in node.cpus}
+    left = tuple(sorted(set(system.affinity) - placed))
+    if left and objects[0].type == "NUMANode":
+        which = f"CPUs {format_list(left)}"
+        notes.append(f"{which} are not used: they have no NUMA node whose memory may be used")
     return tuple(found)
 
 
@@ -141,6 +146,8 @@ def _no_host_place(
     """
     if index in gpu_nodes or node.attributes.get("subtype") == "GPUMemory":
         return "it is a GPU's memory"
+    if not node.cpus and index in (system.cpu_nodes or ()):
+        return "this process may use none of its CPUs"
     if not node.cpus or (system.cpu_nodes and index not in system.cpu_nodes) or node.cpus in seen:
         return "it has no CPUs of its own"
     if system.memory_nodes and index not in system.memory_nodes:

@@ -314,7 +314,7 @@ def footprint(workload: Workload, catalogue: Catalogue) -> Footprint:
     each transfer takes its own."""
     sizes: dict[str, int] = {}
     copies: dict[str, int] = {}
-    places: dict[str, set[str]] = {}
+    places: dict[str, Counter[str]] = {}
     at: Counter[str] = Counter()
     staging = 0
     gpus = {place.index for place in workload.places if place.kind == "gpu"}
@@ -328,13 +328,13 @@ def footprint(workload: Workload, catalogue: Catalogue) -> Footprint:
             sizes[buffer] = max(extent, sizes.get(buffer, 0))
             local = catalogue.buffer_places(memory)
             gpus |= {place.index for place in local if place.kind == "gpu"}
-            places.setdefault(buffer, set()).update(map(str, local))
+            places[buffer] = places.get(buffer, Counter()) | Counter(map(str, local))
             copies[buffer] = len(local)
         needs = catalogue.requirements(transfer)
         staging += needs.staging_bytes
         at.update({f"gpu:{index}": size for index, size in needs.device_bytes.items()})
         gpus |= needs.gpus
     for buffer, size in sizes.items():
-        at.update(dict.fromkeys(places[buffer], size))
+        at.update({place: size * number for place, number in places[buffer].items()})
     total = sum(size * copies[buffer] for buffer, size in sizes.items())
     return Footprint(total + staging, at, staging, frozenset(gpus))

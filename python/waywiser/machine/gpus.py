@@ -16,6 +16,7 @@ from waywiser.machine.no_gpu import why_all_hidden, why_no_gpu
 from waywiser.machine.nvlink import links_from_c2c, links_from_distances, links_from_lanes
 from waywiser.machine.system_files import format_list
 from waywiser.machine.visible import Visible, visible_devices
+from waywiser.words.number_format import count
 
 _OF_PART = ("name", "memory_bytes", "memory_free_bytes")
 _ALIKE = {*Gpu.__struct_fields__} & {*GpuFacts.__struct_fields__} - {"uuid", "processes", "peers"}
@@ -23,6 +24,12 @@ _ALIKE = {*Gpu.__struct_fields__} & {*GpuFacts.__struct_fields__} - {"uuid", "pr
 
 _NVIDIA_DISPLAY = re.compile(r"^030[02] \[10de:")
 """PCI class of display and 3-D controllers, and NVIDIA's vendor number."""
+
+_AMD = re.compile(r"^(030[02]|0380|1200) \[1002:")
+"""PCI class of display and 3-D controllers and of processing accelerators, and AMD's number."""
+
+_BY_AMD_TOOLS = re.compile(r"rsmi(\d{1,4})")
+"""hwloc's name for a GPU by the number that AMD's tools and HIP give it."""
 
 
 def gpus_of_nvml(
@@ -136,12 +143,31 @@ def _pcie(gpu: GpuFacts, facts: PciFacts | None) -> PcieLink:
 
 def gpu_objects(tree: HwlocTree) -> list[HwlocObject]:
     """NVIDIA's display devices in the tree, in the order of their PCI addresses."""
+    return _devices(tree, _NVIDIA_DISPLAY)
+
+
+def _devices(tree: HwlocTree, of_type: re.Pattern[str]) -> list[HwlocObject]:
     found = [
         item
         for item in tree.machine.below("PCIDev")
-        if _NVIDIA_DISPLAY.match(item.attributes.get("pci_type", ""))
+        if of_type.match(item.attributes.get("pci_type", ""))
     ]
     return sorted(found, key=lambda item: item.attributes.get("pci_busid", ""))
+
+
+def _amd_objects(tree: HwlocTree) -> list[HwlocObject]:
+    """AMD's GPUs, as AMD's tools number them; if hwloc did not ask these, by PCI address."""
+    found = _devices(tree, _AMD)
+    numbers = {id(item): number for item in found if (number := _amd_number(item)) >= 0}
+    if numbers:  # the others are no compute devices, such as the graphics of a CPU
+        found = sorted((e for e in found if id(e) in numbers), key=lambda e: numbers[id(e)])
+    return found
+
+
+def _amd_number(item: HwlocObject) -> int:
+    """-1 if no tool of AMD numbered it."""
+    names = (_BY_AMD_TOOLS.fullmatch(part.attributes.get("name", "")) for part in item.walk())
+    return next((int(name[1]) for name in names if name), -1)
 
 
 def local_node(device: HwlocObject | None, hosts: frozenset[int]) -> int:
@@ -157,10 +183,16 @@ def local_node(device: HwlocObject | None, hosts: frozenset[int]) -> int:
 def gpus_of_tree(
     tree: HwlocTree, hosts: frozenset[int], notes: list[str]
 ) -> tuple[tuple[Gpu, ...], str]:
-    """The GPUs that a bare topology file shows; peers are those with NVLink between them."""
+    """The GPUs that a bare topology file shows: NVIDIA's, else AMD's; peers are those with a link
+    of their own between them."""
     objects = gpu_objects(tree)
+    amd = _amd_objects(tree)
+    if not objects and amd:
+        return _of_amd(amd, hosts, notes), ""
+    if amd:
+        notes.append(f"{count(len(amd), 'AMD GPU')} beside those of NVIDIA have no number here")
     if not objects:
-        return (), "the topology file shows no NVIDIA GPU (capture with 'waywiser topology')"
+        return (), "the topology file shows no GPU (capture with 'waywiser topology')"
     index_of = {
         f"{part.type}:{part.number('gp_index')}": index
         for index, item in enumerate(objects)
@@ -179,6 +211,24 @@ def gpus_of_tree(
     )
     notes += faults
     return _without_wrong_pcie(gpus, objects, version, notes), ""
+
+
+def _of_amd(
+    objects: Sequence[HwlocObject], hosts: frozenset[int], notes: list[str]
+) -> tuple[Gpu, ...]:
+    """AMD's GPUs; hwloc names those with xGMI between them."""
+    numbers = [_amd_number(item) for item in objects]
+    gpus = []
+    for index, item in enumerate(objects):
+        named = _BY_AMD_TOOLS.findall(_infos(item).get("XGMIPeers", ""))
+        linked = {int(number) for number in named} & {*numbers} - {-1, numbers[index]}
+        peers = tuple(sorted(map(numbers.index, linked)))
+        gpus.append(_gpu_of_object(index, item, hosts, (), peers))
+    notes.append(
+        "from a topology file alone: generations and widths of links, clocks and the rates of xGMI "
+        "are not known, and peer access is known over xGMI only"
+    )
+    return tuple(gpus)
 
 
 def _without_wrong_pcie(
@@ -231,13 +281,14 @@ def _gpu_of_object(
     peers: tuple[int, ...],
 ) -> Gpu:
     infos = _infos(item)
-    kib = infos.get("CUDAGlobalMemorySize", "")
+    kib = infos.get("CUDAGlobalMemorySize") or infos.get("RSMIVRAMSize", "")
     kind = item.attributes["pci_type"].split("]")[0] + "]"
-    name = infos.get("GPUModel") or infos.get("PCIDevice") or f"NVIDIA GPU {kind.split()[-1]}"
+    maker = "AMD" if _AMD.match(kind) else "NVIDIA"
+    name = infos.get("GPUModel") or infos.get("PCIDevice") or f"{maker} GPU {kind.split()[-1]}"
     on_module = Gpu(index, "", name, "").on_module
     return Gpu(
         index=index,
-        uuid=infos.get("NVIDIAUUID", ""),
+        uuid=infos.get("NVIDIAUUID") or infos.get("AMDUUID", ""),
         name=name,
         pci=item.attributes.get("pci_busid", ""),
         numa=local_node(item, hosts),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from waywiser.machine.machine import EMULATED
 from waywiser.machine.system_files import SystemFiles
 
 _PRODUCTS = (
@@ -19,6 +22,9 @@ _PRODUCTS = (
     ("kvm", "KVM"),
     ("qemu", "QEMU/KVM"),
 )
+_EMULATED_CPU = re.compile(r"model name\s*: QEMU TCG |CPU implementer\s*: 0x00$")
+"""QEMU names its own processors so; the number on Arm is that of no manufacturer."""
+
 _DMI = "/sys/class/dmi/id"
 
 
@@ -39,6 +45,8 @@ def hypervisor(files: SystemFiles) -> str:
     firmware = " ".join(
         files.text(f"{_DMI}/{name}") or "" for name in ("sys_vendor", "product_name", "bios_vendor")
     )
+    if any(_EMULATED_CPU.match(line) for line in cpu):
+        return EMULATED
     if flags:
         is_virtual = any("hypervisor" in each for each in flags)
         return (_named(firmware) or "unknown hypervisor") if is_virtual else ""

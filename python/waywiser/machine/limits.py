@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from waywiser.machine.system_files import SystemFiles
 
@@ -78,11 +79,39 @@ def available_bytes(files: SystemFiles = _SYSTEM) -> int | None:
     return min((left for _, left in _memory_limits(files)), default=None)
 
 
-def killed_for_memory(files: SystemFiles = _SYSTEM) -> int:
-    """How many processes of this control group the kernel has killed for want of memory."""
-    paths = (f"{folder}/{name}" for folder in cgroup_folders(files, "memory") for name in _EVENTS)
-    counts = (_counter(files, path, "oom_kill") for path in paths)
-    return next((count for count in counts if count is not None), 0)
+class MemoryKills(NamedTuple):
+    """Counts of what the kernel's out-of-memory killer did by now."""
+
+    in_group: int = 0
+    """Processes of this control group that it killed."""
+    at_limit: int = 0
+    """Times that a control group reached its limit."""
+    on_machine: int = 0
+    """Processes of the whole machine that it killed."""
+
+    def why(self, files: SystemFiles = _SYSTEM, *, of_group: bool = False) -> str:
+        """Why the kernel has killed a process since then; empty if it has killed none.
+        ``of_group``: kills of other control groups do not count."""
+        now = killed_for_memory(files)
+        grown = now.in_group > self.in_group
+        if grown and now.at_limit > self.at_limit:
+            return "the control group's memory limit was reached"
+        if grown or (not of_group and now.on_machine > self.on_machine):
+            return (
+                "the memory of the machine, or of a NUMA node that buffers are bound to, was full"
+            )
+        return ""
+
+
+def killed_for_memory(files: SystemFiles = _SYSTEM) -> MemoryKills:
+    """What the kernel has killed for want of memory, as the control groups and the system count."""
+    paths = [f"{folder}/{name}" for folder in cgroup_folders(files, "memory") for name in _EVENTS]
+    kills = [n for path in paths if (n := _counter(files, path, "oom_kill")) is not None]
+    reached = [n for path in paths if (n := _counter(files, path, "oom")) is not None]
+    in_group = kills[0] if kills else 0
+    # Version 1 counts no reached limits: there, a kill in the group counts as one.
+    at_limit = sum(reached) if reached else in_group
+    return MemoryKills(in_group, at_limit, _counter(files, "/proc/vmstat", "oom_kill") or 0)
 
 
 def _memory_limits(files: SystemFiles) -> Iterator[tuple[int, int]]:

@@ -11,6 +11,9 @@ from waywiser.machine.traits import Traits
 from waywiser.words import Value, WaywiserError
 from waywiser.words.number_format import count
 
+EMULATED = "QEMU TCG"
+"""The hypervisor of a machine whose processor is a program."""
+
 UNKNOWN_CPU = "unknown processor"
 """The model of a CPU that no file names."""
 
@@ -33,6 +36,8 @@ class NumaNode(Value, frozen=True):
     of any, so that the first n are on n cores if there are so many."""
     memory_bytes: int
     package: int
+    memory_free_bytes: int | None = None
+    """Bytes that buffers could take when the machine was looked at; None if unknown."""
 
 
 class Package(Value, frozen=True):
@@ -264,6 +269,13 @@ class Machine(Value, frozen=True):
         return next((rank for rank in self.ranks if rank.index == index), None)
 
     @property
+    def untimed(self) -> str:
+        """What a machine is whose times mean nothing: simulated, or emulated; empty for others."""
+        if self.simulated:
+            return f"simulated {self.simulated}"
+        return f"emulated by {EMULATED}: its times mean nothing" if self.virtual == EMULATED else ""
+
+    @property
     def lost_gpus(self) -> tuple[UnusableGpu, ...]:
         """GPUs that are given to this process and do not answer."""
         return tuple(gpu for gpu in self.unusable_gpus if gpu.state == "lost")
@@ -289,11 +301,12 @@ class SimulatedMachineError(WaywiserError):
     """A simulated machine where only a real one makes sense."""
 
 
-def require_real(machine: Machine, where: str) -> None:
-    """Raises `SimulatedMachineError` for a simulated machine; ``where`` is its profile."""
-    if machine.simulated:
+def require_real(machine: Machine, where: str, *, timed: bool = False) -> None:
+    """Raises `SimulatedMachineError` for a simulated machine, and if its times are needed
+    (``timed``) for an emulated one; ``where`` is its profile."""
+    if machine.simulated or (timed and machine.untimed):
         raise SimulatedMachineError(
-            f"its machine is simulated {machine.simulated}",
+            f"its machine is {machine.untimed}",
             where=where,
             remedy="name the profile of a real machine",
         )
@@ -312,8 +325,8 @@ def is_nameless(machine: Machine) -> bool:
 def machine_line(machine: Machine, *, host: bool = True, reason: bool = True) -> str:
     """``host: 2 × Intel …, 2 NUMA nodes; 8 × NVIDIA H200; driver 580.159``.
 
-    A simulated machine says so. ``host`` says whether the name of the host is in it, ``reason``
-    whether a machine without GPUs states why it has none. What is unknown is not in it.
+    A simulated or emulated machine says so. ``host`` says whether the name of the host is in it,
+    ``reason`` whether a machine without GPUs states why it has none. What is unknown is not in it.
     """
     packages = [package.model for package in machine.packages] or [machine.cpu_model]
     processors = _counted(name for name in packages if not name.startswith("unknown"))
@@ -328,7 +341,7 @@ def machine_line(machine: Machine, *, host: bool = True, reason: bool = True) ->
         f"driver {machine.driver}" if machine.driver else "",
         f"NCCL {machine.nccl}" if machine.nccl else "",
         f"{count(len(machine.ranks), 'rank')} of {machine.messages}" if machine.ranks else "",
-        f"simulated {machine.simulated}" if machine.simulated else "",
+        machine.untimed,
     )
     line = "; ".join(filter(None, parts))
     return f"{machine.hostname}: {line}" if host and machine.hostname else line

@@ -97,6 +97,12 @@ def measurement(transfer: Transfer) -> dict[str, str]:
     }
 
 
+def task_settings(transfer: Transfer) -> dict[str, str]:
+    """The settings that say what was measured, in which test of a benchmark: two transfers that
+    differ in these alone are made by one method."""
+    return {name: value for name, value in transfer.parameters.items() if name in OF_TASK}
+
+
 def kind_alone(memory: Memory) -> Memory:
     """The memory without the settings by which results of parallel programs say where it is, and
     not what it is."""

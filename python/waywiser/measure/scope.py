@@ -117,14 +117,19 @@ def require_answers(machine: Machine, selection: MachineSelection) -> None:
 
 
 def live_machine() -> Machine:
-    """This machine as it is now, with the traits of what the native library can measure. If the
-    library only pretends to GPUs, with these, and with what the management library reports of the
-    same ones."""
+    """This machine as it is now, with the traits of what the native library can measure, and the
+    free memory of its NUMA nodes. If the library only pretends to GPUs, with these, and with what
+    the management library reports of the same ones."""
     from waywiser.machine.assemble import machine_from
     from waywiser.machine.capture import capture_live
 
     library = native.load()
-    machine = msgspec.structs.replace(machine_from(capture_live()), traits=registered_traits())
+    machine = machine_from(capture_live())
+    nodes = tuple(
+        msgspec.structs.replace(node, memory_free_bytes=library.free_on_node(node.index))
+        for node in machine.numa
+    )
+    machine = msgspec.structs.replace(machine, numa=nodes, traits=registered_traits())
     if library.backend != "fake":
         return machine
     known = {gpu.uuid: gpu for gpu in machine.gpus}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 from curves_of_plans import curves
 from machines import machine
@@ -172,6 +173,23 @@ def test_sizes_that_do_not_fit_are_cut_with_the_reason() -> None:
     assert cut[f"{H2D} of 256 MiB, 512 MiB, 1 GiB"] == (
         "256 MiB needs 512 MiB of buffers, --memory allows 256 MiB"
     )
+
+
+@pytest.mark.parametrize(("free", "largest"), [(None, 2**28), (2**26, 2**25), (2**26 - 1, 2**25)])
+def test_a_node_with_little_free_memory_limits_the_sizes(free: int | None, largest: int) -> None:
+    """A copy within the node has two buffers there."""
+    found = machine(nodes=2)
+    second = msgspec.structs.replace(found.numa[1], memory_free_bytes=free)
+    found = msgspec.structs.replace(found, numa=(found.numa[0], second))
+    plan = make_plan(found, Request(only=("h2h cpu",), sizes="16MiB,32MiB,256MiB"))
+    sizes = curves(plan)
+    assert max(sizes["pageable@numa:0 -> pageable@numa:0 by cpu"]) == 2**28
+    assert max(sizes["pageable@numa:1 -> pageable@numa:1 by cpu"]) == (
+        2**24 if free == 2**26 - 1 else largest
+    )
+    reasons = [each.reason for each in plan.unsupported_paths if "256 MiB" in each.path]
+    assert bool(reasons) == (free is not None)
+    assert all("on numa:1, 6" in reason and "MiB is free" in reason for reason in reasons)
 
 
 def test_a_gpu_with_little_free_memory_limits_the_sizes() -> None:

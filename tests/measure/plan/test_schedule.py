@@ -18,7 +18,7 @@ from waywiser.measure.plan.preset import Request
 from waywiser.measure.plan.rounds import coverage_rounds
 from waywiser.measure.plan.schedule import Schedule, is_for_time
 from waywiser.words import Path, Transfer
-from waywiser.words.records import Failure, Order, Samples, Visit
+from waywiser.words.records import KILLED, Failure, Order, Samples, Visit
 
 pytestmark = pytest.mark.usefixtures("scripted")
 
@@ -65,6 +65,40 @@ def run(
         visits.append(visit(order, seconds(order)))
         schedule.record(visits[-1])
     return orders, visits, skipped
+
+
+def test_a_size_for_which_the_kernel_killed_a_worker_is_not_tried_again() -> None:
+    of = plan(0, only=("h2h",), sizes="1MiB,16MiB,64MiB", preset="full")
+    killing = {of.points[0].curve.text, of.points[-1].curve.text}
+    tried: list[tuple[str, int]] = []
+    skipped: list[Visit] = []
+    schedule = Schedule(of, on_skip=skipped.append)
+    for order in schedule:
+        measured = visit(order, growing(order))
+        if order.workload.curve in killing and order.workload.bytes >= 16 * MIB:
+            tried.append((order.workload.curve, order.workload.bytes))
+            failure = Failure("out-of-memory", f"{KILLED} the worker: a node was full")
+            measured = msgspec.structs.replace(measured, samples=Samples(), failure=failure)
+        schedule.record(measured)
+    # The larger size may come first; nothing is tried twice.
+    assert len(tried) == len(set(tried)) <= 2 * len(killing)
+    reasons = [each.failure.reason for each in skipped if each.failure]
+    again = [reason for reason in reasons if reason.startswith("not tried again")]
+    assert again and all(KILLED in reason and "MiB" in reason for reason in again)
+    assert all(each.workload.curve in killing for each in skipped)
+
+
+def test_after_a_resume_a_size_that_cost_its_worker_is_not_tried_again() -> None:
+    of = plan(0, only=("h2h",), sizes="16MiB,64MiB")
+    first = next(iter(Schedule(of)))
+    failure = Failure("out-of-memory", f"{KILLED} the worker: a node was full")
+    before = msgspec.structs.replace(visit(first, 1.0), samples=Samples(), failure=failure)
+    orders, _, _ = run(of, growing, finished=[before])
+    again = {
+        order.workload.bytes for order in orders if order.workload.curve == first.workload.curve
+    }
+    assert all(size < first.workload.bytes for size in again)
+    assert {order.workload.curve for order in orders} - {first.workload.curve}
 
 
 def sizes(orders: list[Order]) -> list[int]:

@@ -19,6 +19,10 @@ class NotSupported(RuntimeError):
     pass
 
 
+class NodeFull(MemoryError):
+    pass
+
+
 class WrongBytes(RuntimeError):
     pass
 
@@ -38,6 +42,7 @@ class NcclError(RuntimeError):
 LIBRARY = SimpleNamespace(
     GpuError=GpuError,
     NotSupported=NotSupported,
+    NodeFull=NodeFull,
     WrongBytes=WrongBytes,
     OtherRankFailed=OtherRankFailed,
     MessengerError=MessengerError,
@@ -62,6 +67,7 @@ def gpu_error(kind: str) -> GpuError:
         (OtherRankFailed("rank:1"), OTHER_MEMBER, "rank:1 failed", False),
         (MessengerError("lost"), "crash", "messages between ranks: lost", True),
         (NcclError("ncclSend: lost"), "gpu", "ncclSend: lost", True),
+        (NodeFull("numa:3 is full"), "out-of-memory", "numa:3 is full", False),
         (MemoryError(), "out-of-memory", "host memory: none left", True),
         (KeyError("span"), "crash", "KeyError: 'span'", True),
         (OrderFailed("not-supported", "as it is"), "not-supported", "as it is", False),

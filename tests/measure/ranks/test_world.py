@@ -4,6 +4,7 @@ library has as many launches as losses, the last of which measures all cases."""
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -224,9 +225,9 @@ def test_a_kill_at_any_boundary_costs_what_it_did_and_one_launch_measures_all_th
     assert len(launches) == len(BOUNDARIES)
     for visit in visits[:4]:
         assert visit.failure is not None and visit.failure.kind == "crash"
-        # MPICH then kills the others, which a busy machine may see at the same time.
+        # MPICH then kills the others, any of which a busy machine may see first.
         reason = visit.failure.reason
-        assert reason.startswith(("rank 0 ended, while ", "rank 1 ended, while ")), reason
+        assert re.match(r"rank [0-3] ended, while ", reason), reason
         assert "\n" not in visit.failure.reason
     require_right(visits[4:-3])
     wrong, large, after = visits[-3:]

@@ -393,6 +393,11 @@ class Points(Basis):
                 has = "may be used there" if file.scratch else "is what the file has"
                 held = f"{format_bytes(file.bytes)} {has}"
                 return f"{_needs(size, there)} of file:{file.name}, {held}"
+        for node in self.machine.numa:
+            there = needed.at.get(f"numa:{node.index}", 0)
+            if node.memory_free_bytes is not None and there > node.memory_free_bytes:
+                free = format_bytes(node.memory_free_bytes >> 20 << 20)
+                return f"{_needs(size, there)} on numa:{node.index}, {free} is free"
         for gpu in self.machine.gpus:
             there = needed.at.get(f"gpu:{gpu.index}", 0)
             if gpu.memory_free_bytes and there > gpu.memory_free_bytes:

@@ -36,7 +36,7 @@ from waywiser.measure.plan.points import PlannedPoint, Priority, ProcessKind
 from waywiser.measure.plan.rounds import coverage_rounds
 from waywiser.measure.survey_options import DEADLINE
 from waywiser.words import format_bytes
-from waywiser.words.records import Failure, Order, Process, Rule, Visit
+from waywiser.words.records import KILLED, Failure, Order, Process, Rule, Visit
 
 EQUAL = "equal to"
 """How a reason begins where another curve of the class was measured instead."""
@@ -94,6 +94,8 @@ class Schedule:
         self._different: dict[tuple[str, int], bool] = {}
         """Whether a curve of a class differs from its first, in each block."""
         self._blocks: dict[str, set[int]] = {identity: set() for identity in self._points}
+        self._killing: dict[str, int] = {}
+        """The smallest size of a curve at which the kernel, out of memory, killed a worker."""
         self._process: Process | None = None
         self._visit_seconds = 0.0
         self._spent = 0.0
@@ -117,6 +119,10 @@ class Schedule:
     def record(self, visit: Visit) -> None:
         """Takes note of what a visit found."""
         self._findings.add(visit)
+        point = self._points.get(visit.workload.identity)
+        if point and visit.failure and visit.failure.reason.startswith(KILLED):
+            known = self._killing.get(point.curve.text, point.size)
+            self._killing[point.curve.text] = min(point.size, known)
         self._visit_seconds = visit.elapsed_seconds
 
     def shorten(self, seconds: float) -> None:
@@ -366,6 +372,9 @@ class Schedule:
         return certain or now <= self._deadline - self._reserved
 
     def _reason_to_skip(self, point: PlannedPoint, block: int) -> str:
+        killing = self._killing.get(point.curve.text)
+        if killing is not None and point.size >= killing:
+            return f"not tried again: {KILLED} the worker at {format_bytes(killing)}"
         if point.conditional and (reason := self._equal(point, block)):
             return reason
         extra = point.priority > Priority.REPRESENTATIVE and not self._of(point)

@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from waywiser.measure.probe.protocol import (
     Abort,
@@ -31,6 +32,9 @@ _PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
 
 _READ_BYTES = 1 << 16
 
+_FIRST_TO_KILL = 1000
+"""The highest score: the kernel kills such a process first."""
+
 
 def die_with(parent: int) -> None:
     """Asks the kernel to kill this process when its parent dies; ends at once if it has.
@@ -44,6 +48,13 @@ def die_with(parent: int) -> None:
     # The signal is for a death from now on; one that came earlier shows in the parent's id.
     if os.getppid() != parent:
         end_now()
+
+
+def end_first_without_memory() -> None:
+    """Has the kernel kill this process before any other if memory is exhausted: that costs one
+    workload, and no program of others."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(f"{_FIRST_TO_KILL}\n")
 
 
 def end_now() -> None:

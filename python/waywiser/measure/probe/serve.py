@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 from waywiser.machine.met_limit import met_limit
-from waywiser.measure.probe.lifeline import Inbox, die_with, end_now
+from waywiser.measure.probe.lifeline import Inbox, die_with, end_first_without_memory, end_now
 from waywiser.measure.probe.protocol import (
     LOCATED,
     Abort,
@@ -171,6 +171,7 @@ def serve(
     """Talks to the supervisor until it says stop. Never returns when the supervisor is gone.
     ``waiting`` as in `converse`."""
     die_with(arguments.parent)
+    end_first_without_memory()
     for descriptor in (arguments.read_fd, arguments.write_fd):
         os.set_inheritable(descriptor, False)  # what a driver starts must not hold them open
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle

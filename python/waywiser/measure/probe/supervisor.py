@@ -24,7 +24,7 @@ from waywiser.measure.probe.team import Team, Workers
 from waywiser.measure.probe.watch import gpus_of
 from waywiser.measure.probe.worker_process import LimitReached, ProbeError
 from waywiser.words import Transfer, Value, Workload
-from waywiser.words.records import LIMIT, Locality, Order, Process, Visit, WhoCopies
+from waywiser.words.records import KILLED, LIMIT, Locality, Order, Process, Visit, WhoCopies
 
 
 class Progress(Value, frozen=True):
@@ -104,6 +104,8 @@ class Supervisor:
         self._team = team or Workers(self._options.command, self._options.size)
         self._on_locality = on_locality
         self._located: set[Process] = set()
+        self._killing: set[str] = set()
+        """Memories whose location the kernel, out of memory, has killed a worker for."""
         self._group: WorkerGroup | None = None
         self._process: Process | None = None
         self._next_number = self._options.first_worker
@@ -183,11 +185,13 @@ class Supervisor:
             return reason
         self._located.add(process)
         for memory in self._options.located:
-            if self._group.usable:
+            if self._group.usable and str(memory) not in self._killing:
                 found = self._group.locate(
                     memory, self._options.located_cpus, self._options.locating_seconds
                 )
                 reason = found.failure.reason if found.failure else reason
+                if found.failure and found.failure.reason.startswith(KILLED):
+                    self._killing.add(str(memory))
                 if self._on_locality:
                     self._on_locality(found)
         return reason

@@ -77,6 +77,8 @@ def order_failed(error: Exception, library: ModuleType) -> OrderFailed:
         why = library.gpu_unavailable_reason() if kind == "unavailable" else ""
         reason = f"{why} ({message})" if why else str(message)
         return OrderFailed(_GPU_KINDS[kind], reason, fatal=kind != "other")
+    if isinstance(error, library.NodeFull):  # nothing was allocated
+        return OrderFailed("out-of-memory", str(error))
     if isinstance(error, MemoryError):
         return OrderFailed("out-of-memory", f"host memory: {str(error) or 'none left'}", fatal=True)
     if limit := met_limit(error):

@@ -16,6 +16,7 @@ from waywiser.measure.probe.environment import worker_environment
 from waywiser.words import WaywiserError
 from waywiser.words.closeable import Closeable
 from waywiser.words.crash_text import BETWEEN_LINES, crash_lines, names_signal
+from waywiser.words.records import KILLED
 
 _KEPT_BYTES = 65536
 _SHOWN_LINES = 4
@@ -109,9 +110,8 @@ class WorkerProcess(Closeable):
         if status >= 0:
             return "crash", f"the worker ended with status {status}"
         name = signal_name(-status)
-        if name == "SIGKILL" and limits.killed_for_memory() > self._killed_before:
-            reason = "the kernel killed the worker: the control group's memory limit was reached"
-            return "out-of-memory", reason
+        if name == "SIGKILL" and (why := self._killed_before.why()):
+            return "out-of-memory", f"{KILLED} the worker: {why}"
         return "crash", f"the worker was killed by {name}"
 
     def kill(self) -> None:

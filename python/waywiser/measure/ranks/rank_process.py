@@ -10,6 +10,7 @@ from waywiser.machine import limits
 from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.rank_end import RankEnd
 from waywiser.words.closeable import Closeable
+from waywiser.words.records import KILLED
 
 
 class RankProcess(Closeable):
@@ -40,9 +41,9 @@ class RankProcess(Closeable):
 
     def ending(self) -> tuple[str, str]:
         """The kind of failure that its end amounts to, and how it ended."""
-        if limits.killed_for_memory() > self._killed_before:
-            reason = "the kernel killed a rank: the control group's memory limit was reached"
-            return "out-of-memory", reason
+        # How the process ended is the launcher's to know: a kill elsewhere may be another's.
+        if why := self._killed_before.why(of_group=True):
+            return "out-of-memory", f"{KILLED} a rank: {why}"
         return "crash", self._launch.ending(self._rank)
 
     @property

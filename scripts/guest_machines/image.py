@@ -1,0 +1,192 @@
+"""The disk that all emulated machines start from: the interpreter, the built tree at its own path,
+and a first program. It is made again when a file of it has changed."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FETCHED = ROOT / ".deps" / "guest"
+FOLDER = ROOT / "build" / "guest"
+
+PARTS = (
+    ".venv/bin/python",
+    ".venv/bin/python3",
+    ".venv/bin/waywiser",
+    ".venv/pyvenv.cfg",
+    "build/dev/waywiser_fake",
+    "pyproject.toml",
+    "python",
+    "scripts/guest_machines",
+    "tests/guest",
+)
+"""What of the source tree is in the image, beside the packages that a user installs."""
+
+LEFT_OUT = re.compile(
+    r"/(test|tests|idlelib|lib2to3|tkinter|ensurepip|turtledemo|config-3[^/]*|site-packages"
+    r"|[^/]*\.a)(/|$)"
+)
+
+APPLETS = "awk cat chmod echo grep hostname ln mkdir mount poweroff ps sed sh sleep sync tar"
+
+_KIB = 1024
+_SLACK_KIB = 64 * _KIB
+_INODES = 40_000
+
+
+class ImageError(Exception):
+    """The image cannot be made; the text is one line."""
+
+
+def image() -> Path:
+    """The image of this tree as it is now. Raises `ImageError`."""
+    tool = shutil.which("mke2fs", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if tool is None:
+        raise ImageError("there is no mke2fs here: install e2fsprogs")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with _alone():
+        files = dict(sorted(_files()))
+        made = FOLDER / f"{_state(files)}.ext4"
+        if not made.exists():
+            for old in FOLDER.glob("*.ext4"):
+                old.unlink()
+            _make(made, files, tool)
+    return made
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Until it ends no other process makes an image."""
+    lock = os.open(FOLDER / "lock", os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _files() -> Iterator[tuple[str, Path]]:
+    """Paths in the machine and the files that they are."""
+    base = Path(sys.base_prefix)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    interpreter = Path(sys.executable).resolve()
+    sources = [interpreter, base / "lib" / version, *(ROOT / part for part in PARTS)]
+    sources += _installed(ROOT / ".venv" / "lib" / version / "site-packages")
+    found: set[Path] = set()
+    for source in sources:
+        for file in _below(source):
+            found.add(file)
+            yield str(file), file
+    for library in _libraries(found):
+        yield str(library), library.resolve()
+    yield "/bin/busybox", FETCHED / "machine" / "bin" / "busybox"
+    yield "/init", Path(__file__).with_name("init")
+
+
+def _below(source: Path) -> Iterator[Path]:
+    if not source.is_dir():
+        while source.is_symlink():
+            yield source
+            source = Path(os.path.normpath(source.parent / os.readlink(source)))
+        if source.exists():
+            yield source
+        return
+    for folder, folders, names in os.walk(source):
+        folders[:] = [
+            n for n in folders if not LEFT_OUT.search(f"{folder}/{n}/"[len(str(source)) :])
+        ]
+        for name in names:
+            file = Path(folder, name)
+            if not LEFT_OUT.search(str(file)[len(str(source)) :]):
+                yield file
+
+
+def _installed(site: Path) -> Iterator[Path]:
+    """What the packages of scripts/locks/run.txt installed, and the link to this tree."""
+    yield from site.glob("waywiser.pth")
+    text = (ROOT / "scripts" / "locks" / "run.txt").read_text()
+    names = {_plain(name) for name in re.findall(r"^([\w.-]+)==", text, re.MULTILINE)}
+    for record in site.glob("*.dist-info/RECORD"):
+        if _plain(record.parent.name.partition("-")[0]) in names:
+            rows = (line.partition(",")[0] for line in record.read_text().splitlines())
+            yield from (site / row for row in rows if row and not row.startswith(".."))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _libraries(files: set[Path]) -> set[Path]:
+    """Shared libraries of the system that programs and modules of the files load."""
+    loading = [f for f in files if ".so" in f.name or (os.access(f, os.X_OK) and _is_elf(f))]
+    known: set[Path] = set()
+    for start in range(0, len(loading), 200):
+        answer = subprocess.run(
+            ["ldd", *loading[start : start + 200]], capture_output=True, text=True, check=False
+        )
+        paths = re.findall(r"(?:=> |^\s+)(/\S+) \(", answer.stdout, re.MULTILINE)
+        known |= {Path(os.path.normpath(path)) for path in paths}
+    return known - files
+
+
+def _is_elf(file: Path) -> bool:
+    with suppress(OSError), file.open("rb") as opened:
+        return opened.read(4) == b"\x7fELF"
+    return False
+
+
+def _state(files: dict[str, Path]) -> str:
+    digest = hashlib.sha256(f"{APPLETS} {_INODES}".encode())
+    for path, file in files.items():
+        at = file.lstat()
+        digest.update(f"{path} {at.st_mtime_ns} {at.st_size}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _make(made: Path, files: dict[str, Path], tool: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="root-", dir=FOLDER) as name:
+        root = Path(name)
+        for folder in ("bin", "dev", "etc", "proc", "root", "run", "sys", "task", "tmp", "var/tmp"):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        for applet in APPLETS.split():
+            (root / "bin" / applet).symlink_to("busybox")
+        (root / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+        total = 0
+        for path, file in files.items():
+            total += _place(file, root / path.lstrip("/"))
+        size = (total * 5 // 4 + _SLACK_KIB * _KIB) // _KIB
+        half_made = made.with_suffix(".part")
+        half_made.unlink(missing_ok=True)
+        options = ["-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-N", str(_INODES)]
+        answer = subprocess.run(
+            [tool, *options, "-E", "root_owner=0:0", "-d", root, half_made, f"{size}k"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if answer.returncode != 0:
+            raise ImageError(f"mke2fs failed: {' '.join(answer.stderr.split())}")
+        half_made.rename(made)
+
+
+def _place(file: Path, at: Path) -> int:
+    """Puts the file there, by a link if it is on the same file system; returns its size."""
+    at.parent.mkdir(parents=True, exist_ok=True)
+    if file.is_symlink():
+        at.symlink_to(os.readlink(file))
+        return 0
+    try:
+        os.link(file, at)
+    except OSError:
+        shutil.copy2(file, at)
+    return file.stat().st_size

@@ -1,0 +1,277 @@
+"""Runs in an emulated machine: looks at where pages and threads are, and leaves what it found.
+
+    python inside.py PART...
+
+Each part is a function here. ``$OUT/facts.json`` has what each returned, or its error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from waywiser.machine import native
+from waywiser.machine.catalogue import list_memories
+from waywiser.machine.machine import Machine
+from waywiser.machine.native_words import native_machine, native_memory, native_transfer
+from waywiser.measure.scope import live_machine
+from waywiser.words import Memory, Place, Transfer
+from waywiser.words import Path as WayPath
+
+OUT = Path(os.environ["OUT"])
+MIB = 2**20
+BYTES = 6 * MIB
+PLANTED = Path("/task/planted.so")
+"""Calls of the system that plant a fault, which ``$PLANTED`` names."""
+
+
+def pages_by_node(*, bound: bool = False) -> Counter[int]:
+    """Bytes of this process by node, as the kernel counts them; ``bound``: only of memory that the
+    process has bound to a node."""
+    found: Counter[int] = Counter()
+    for line in Path("/proc/self/numa_maps").read_text().splitlines():
+        words = line.split()
+        kib = next((int(w.partition("=")[2]) for w in words if w.startswith("kernelpages")), 4)
+        if "file=" not in line and not (bound and words[1] == "default"):
+            for word in words:
+                node, equals, count = word.partition("=")
+                if equals and node[:1] == "N" and node[1:].isdigit():
+                    found[int(node[1:])] += int(count) * kib * 1024
+    return found
+
+
+def grown(before: Counter[int], *, bound: bool = False) -> dict[str, float]:
+    """MiB by node that came since then, changes of less than a quarter left out."""
+    now = pages_by_node(bound=bound)
+    by_node = {node: (now[node] - before[node]) / MIB for node in now | before}
+    return {str(node): round(mib, 2) for node, mib in by_node.items() if abs(mib) >= 0.25}
+
+
+def kills() -> int:
+    lines = Path("/proc/vmstat").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+
+
+def memories(machine: Machine) -> Iterator[Memory]:
+    """Kinds of memory that are bound to a node, at every node, with each choice of each of their
+    parameters. What the runtime of the GPU allocates, which the fake one does by malloc, is not."""
+    for kind in list_memories():
+        if kind.name not in ("pageable", "pinned"):
+            continue
+        variants = [{}, *({p.name: c} for p in kind.parameters for c in p.choices)]
+        for node in machine.numa:
+            known = (v for v in variants if v.get("from") != "host-alloc")
+            yield from (Memory(kind.name, Place("numa", node.index), v) for v in known)
+
+
+def places() -> list[dict[str, Any]]:
+    """Where the pages of each kind of memory are."""
+    machine, library = live_machine(), native.load()
+    there = native_machine(machine)
+    found = []
+    for memory in memories(machine):
+        before = pages_by_node(bound=True)
+        entry: dict[str, Any] = {"memory": str(memory), "node": memory.place.index}
+        try:
+            buffer = library.PlacedMemory(native_memory(memory), BYTES, there)
+            entry["grown"] = grown(before, bound=True)
+            del buffer
+        except (RuntimeError, MemoryError) as error:
+            entry["error"] = str(error)
+        found.append(entry)
+    return found
+
+
+def visits() -> list[dict[str, Any]]:
+    """Where buffers and threads are while copies between nodes are measured."""
+    machine, library = live_machine(), native.load()
+    there = native_machine(machine)
+    rule = library.StopRule(minimum_seconds=0.2, hard_seconds=0.4, soft_seconds=0.3)
+    nodes = [node.index for node in machine.numa]
+    found = []
+    for source, destination in ((nodes[0], nodes[-1]), (nodes[-1], nodes[-1])):
+        for side in ("pull", "push")[: 1 + (source != destination)]:
+            ends = (Memory("pageable", Place("numa", n)) for n in (source, destination))
+            cpus = min(len(node.cpus) for node in machine.numa)
+            settings = {"threads": str(min(cpus, 2))} | (
+                {"side": side} if source != destination else {}
+            )
+            transfer = Transfer(WayPath(*ends, "cpu"), 2 * MIB, settings)
+            before = pages_by_node(bound=True)
+            session = library.Session(there, memory_bytes=256 * MIB)
+            with affinities() as seen:
+                result = session.measure([native_transfer(transfer)], rule=rule)
+            found.append(
+                {
+                    "transfer": str(transfer),
+                    "nodes": sorted({source, destination}),
+                    "runs_on": source if side == "push" else destination,
+                    "buffers": result["buffers"],
+                    "grown": grown(before, bound=True),
+                    "threads": sorted(seen),
+                }
+            )
+            del session
+    return found
+
+
+@contextmanager
+def affinities() -> Iterator[set[str]]:
+    """The lists of CPUs of the threads that start meanwhile."""
+    seen: set[str] = set()
+    done = threading.Event()
+    known = set(os.listdir("/proc/self/task"))
+
+    def watch() -> None:
+        own = str(threading.get_native_id())
+        while not done.wait(0.02):
+            for task in set(os.listdir("/proc/self/task")) - known - {own}:
+                try:
+                    status = Path(f"/proc/self/task/{task}/status").read_text()
+                except OSError:
+                    continue
+                seen.add(status.partition("Cpus_allowed_list:")[2].split()[0])
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield seen
+    finally:
+        done.set()
+        watcher.join()
+
+
+def full_node() -> dict[str, Any]:
+    """What becomes of buffers on a node that is full, and after it is empty again."""
+    import numpy as np
+
+    from waywiser import transfer
+
+    machine, library = live_machine(), native.load()
+    node = machine.numa[-1].index
+    free = (library.free_on_node(node) or 0) // MIB
+    found: dict[str, Any] = {"node": node, "free_before": free, "kills_before": kills()}
+    with transfer.Context() as context:
+        fills = Path("/tmp/fill")
+        fills.mkdir(exist_ok=True)
+        options = f"mpol=bind:{node},size=4g"
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", fills], check=True)
+        with (fills / "file").open("wb") as file:
+            for _ in range(max(free - 8, 0)):
+                file.write(b"\1" * MIB)
+        found["free_full"] = (library.free_on_node(node) or 0) // MIB
+        memory = Memory("pageable", Place("numa", node))
+        try:
+            library.PlacedMemory(native_memory(memory), 64 * MIB, native_machine(machine))
+        except Exception as error:
+            found["error"] = f"{type(error).__name__}: {error}"
+        found["staged_full"] = _staged(transfer, context, np, node)
+        (fills / "file").unlink()
+        found["staged_after"] = _staged(transfer, context, np, node)
+    found["kills_after"] = kills()
+    return found
+
+
+def _staged(transfer: Any, context: Any, np: Any, node: int) -> dict[str, Any]:
+    before = pages_by_node(bound=True)
+    array = transfer.pinned_empty(64 * MIB, np.uint8, numa=node)
+    source = np.arange(array.size, dtype=np.uint8)
+    context.copy(array, source)
+    by_node = grown(before, bound=True)
+    return {"grown": by_node, "equal": bool((array == source).all())}
+
+
+class _OnGpu:
+    """Bytes on the fake GPU, as a GPU library of Python would have them."""
+
+    def __init__(self, nbytes: int) -> None:
+        from waywiser_fake import _testing
+
+        self.buffer = _testing.DeviceBuffer(0, nbytes)
+        data = (self.buffer.address, False)
+        shape = {"shape": (nbytes,), "typestr": "|u1", "strides": None, "stream": None}
+        self.__cuda_array_interface__ = {**shape, "data": data, "version": 3}
+
+
+def gpu_near() -> dict[str, Any]:
+    """Where staging memory and threads are for copies to a GPU beside node 1."""
+    import numpy as np
+
+    from waywiser import transfer
+
+    found: dict[str, Any] = {"machine": transfer.machine()}
+    source = np.ones(32 * MIB, np.uint8)
+    target = _OnGpu(source.size)
+    for name, options in (("near", {}), ("node 0", {"numa_nodes": [0]})):
+        before = pages_by_node(bound=True)
+        with affinities() as seen, transfer.Context(threads=2, **options) as context:
+            context.copy(target, source)
+            found[name] = {"grown": grown(before, bound=True)}
+        found[name]["threads"] = sorted(seen)
+    found["equal"] = target.buffer.read() == source.tobytes()
+    return found
+
+
+def planted() -> dict[str, Any]:
+    """What `places` and `visits` find with a fault in a call of the system."""
+    found = {}
+    for fault, part in (("wrong node", "places"), ("wrong socket", "visits")):
+        folder = OUT / fault.replace(" ", "-")
+        folder.mkdir()
+        environment = {**os.environ, "OUT": str(folder), "PLANTED": fault}
+        environment["LD_PRELOAD"] = str(PLANTED)
+        subprocess.run([sys.executable, __file__, part], env=environment, check=True)
+        found[fault] = json.loads((folder / "facts.json").read_text())[part]
+    return found
+
+
+def verbs() -> dict[str, Any]:
+    """What the command line says of the machine."""
+    found = {}
+    for name, words in (
+        ("topology", ["topology", "--json"]),
+        ("doctor", ["doctor", "--json"]),
+    ):
+        answer = _waywiser(*words)
+        found[name] = {"code": answer.returncode, "out": answer.stdout, "err": answer.stderr}
+    return found
+
+
+def survey() -> dict[str, Any]:
+    """A survey of host memory, whose profile it leaves."""
+    words = ["survey", "--preset", "quick", "--gpus", "none", "--deadline", "6"]
+    words += ["--only", "pageable by cpu", "--sizes", os.environ.get("SIZES", "64KiB,1MiB")]
+    before = kills()
+    answer = _waywiser(*words, "-o", str(OUT / "survey.wwp"))
+    return {"code": answer.returncode, "out": answer.stdout, "err": answer.stderr[-2000:],
+            "kills": kills() - before}  # fmt: skip
+
+
+def _waywiser(*words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "WAYWISER_NATIVE": "waywiser._native", "COLUMNS": "200"}
+    command = [sys.executable, "-c", "from waywiser.cli import main; main()", *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def main() -> None:
+    parts: dict[str, Callable[[], Any]] = {name: globals()[name] for name in sys.argv[1:]}
+    found: dict[str, Any] = {}
+    for name, part in parts.items():
+        try:
+            found[name] = part()
+        except Exception:
+            found[name] = {"failed": traceback.format_exc()}
+        (OUT / "facts.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

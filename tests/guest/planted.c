@@ -1,0 +1,36 @@
+// Calls of the system with a fault, for LD_PRELOAD: $PLANTED says which.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+static int planted(const char* fault) {
+    const char* const named = getenv("PLANTED");
+    return named != NULL && strcmp(named, fault) == 0;
+}
+
+// Binds memory to node 0, whichever node was named.
+long syscall(long number, ...) {
+    static long (*real)(long, ...);
+    if (real == NULL) real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    va_list list;
+    va_start(list, number);
+    long a[6];
+    for (int i = 0; i < 6; ++i) a[i] = va_arg(list, long);
+    va_end(list);
+    if (number == SYS_mbind && planted("wrong node")) *(unsigned long*)a[3] = 1;
+    return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+// Puts threads that belong to CPUs from 2 on onto CPU 0.
+int sched_setaffinity(pid_t process, size_t bytes, const cpu_set_t* cpus) {
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    const int moved = planted("wrong socket") && !CPU_ISSET(0, cpus) && !CPU_ISSET(1, cpus);
+    const size_t used = moved ? sizeof first : bytes;
+    return syscall(SYS_sched_setaffinity, process, used, moved ? &first : cpus) < 0 ? -1 : 0;
+}

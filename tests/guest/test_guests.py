@@ -1,0 +1,218 @@
+"""Machines that are not here, emulated: where pages and threads are in them is real, times mean
+nothing. Each machine is started once, two side by side, and tests look at what it found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guest_machines.image import ImageError, image
+from guest_machines.run import ScriptResult, run_script, unavailable
+from guest_machines.table import GUESTS
+from tree import FAKE_FOLDER, ROOT
+from waywiser.machine.system_files import parse_list
+from waywiser.profile import Profile
+
+pytestmark = [pytest.mark.guest, pytest.mark.slow]
+
+PARTS = {
+    "two-sockets": "places visits full_node gpu_near planted verbs",
+    "four-nodes": "places visits verbs",
+    "memory-only": "places verbs survey",
+    "small-node": "survey verbs",
+    "cpuset": "verbs",
+}
+SIZES = {"small-node": "1MiB,64MiB,128MiB"}
+SIDE_BY_SIDE = 2
+SECONDS = 500.0
+"""A machine that takes longer has hung: alone each takes half a minute."""
+
+Facts = dict[str, Any]
+
+
+class Guests:
+    """What each machine found, when it has ended."""
+
+    def __init__(self, ran: dict[str, Future[ScriptResult]]) -> None:
+        self._ran = ran
+
+    def outcome(self, name: str) -> ScriptResult:
+        outcome = self._ran[name].result()
+        assert outcome.exit_code == 0, outcome.output
+        return outcome
+
+    def facts(self, name: str, part: str) -> Any:
+        found = json.loads(self.outcome(name).files["facts.json"])[part]
+        assert "failed" not in found, found["failed"]
+        return found
+
+
+@pytest.fixture(scope="module")
+def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guests]:
+    if why := unavailable():
+        pytest.skip(why)
+    if not list(FAKE_FOLDER.glob("waywiser_fake/_native.*.so")):
+        pytest.skip(f"the native library over the fake GPU is not built in {FAKE_FOLDER}")
+    try:
+        disk = image()
+    except ImageError as error:
+        pytest.skip(str(error))
+    planted = tmp_path_factory.mktemp("planted") / "planted.so"
+    source = Path(__file__).with_name("planted.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", planted, source, "-ldl"], check=True)
+    files = {"planted.so": planted.read_bytes()}
+
+    def run(name: str) -> ScriptResult:
+        script = f"""
+export PYTHONPATH={ROOT}/python:{FAKE_FOLDER} SIZES={SIZES.get(name, "64KiB")}
+export WAYWISER_FAKE=devices=1
+export WAYWISER_NATIVE=waywiser_fake._native WAYWISER_TRANSFER_NATIVE=waywiser_fake._transfer
+{ROOT}/.venv/bin/python {ROOT}/tests/guest/inside.py {PARTS[name]}
+"""
+        return run_script(GUESTS[name], disk, script, files=files, seconds=SECONDS)
+
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        yield Guests({name: pool.submit(run, name) for name in PARTS})
+
+
+def misplaced(places: list[Facts]) -> list[str]:
+    """Memories whose 6 MiB of pages are not all on their node."""
+    return [each["memory"] for each in places if each["grown"] != {str(each["node"]): 6.0}]
+
+
+def elsewhere(visits: list[Facts], cpus: dict[int, tuple[int, ...]]) -> list[str]:
+    """Transfers with a thread that was bound to CPUs of another node than the one that it runs on.
+    Threads that are not bound to less than the process are not of the transfer."""
+    every = {cpu for of_node in cpus.values() for cpu in of_node}
+    return [
+        visit["transfer"]
+        for visit in visits
+        for threads in [[set(parse_list(each)) for each in visit["threads"]]]
+        if not (bound := [each for each in threads if each < every])
+        or any(not each <= set(cpus[visit["runs_on"]]) for each in bound)
+    ]
+
+
+def topology_of(guests: Guests, name: str) -> Facts:
+    found: Facts = json.loads(guests.facts(name, "verbs")["topology"]["out"])["machine"]
+    return found
+
+
+def cpus_of(guests: Guests, name: str) -> dict[int, tuple[int, ...]]:
+    topology = topology_of(guests, name)
+    return {node["index"]: tuple(node["cpus"]) for node in topology["numa"]}
+
+
+@pytest.mark.parametrize("name", ["two-sockets", "four-nodes", "memory-only"])
+def test_every_kind_of_memory_is_where_its_place_says(guests: Guests, name: str) -> None:
+    places = guests.facts(name, "places")
+    nodes = {each["node"] for each in places}
+    assert nodes == set(cpus_of(guests, name))
+    for node in nodes:
+        kinds = {each["memory"].partition("@")[0] for each in places if each["node"] == node}
+        assert {"pageable", "pinned", "pageable[pages=huge]", "pinned[pages=huge]"} <= kinds
+    assert not [each for each in places if "error" in each]
+    assert misplaced(places) == []
+
+
+@pytest.mark.parametrize("name", ["two-sockets", "four-nodes"])
+def test_buffers_and_threads_of_a_visit_are_where_its_settings_say(
+    guests: Guests, name: str
+) -> None:
+    """With automatic balancing, which is on in these machines."""
+    visits = guests.facts(name, "visits")
+    assert {visit["runs_on"] for visit in visits} >= {0, max(cpus_of(guests, name))}
+    for visit in visits:
+        assert {buffer["state"] for buffer in visit["buffers"]} == {"verified"}, visit
+        assert set(visit["grown"]) == set(map(str, visit["nodes"])), visit
+    assert elsewhere(visits, cpus_of(guests, name)) == []
+
+
+def test_a_buffer_that_is_bound_to_another_node_is_found(guests: Guests) -> None:
+    places = guests.facts("two-sockets", "planted")["wrong node"]
+    assert set(misplaced(places)) == {e["memory"] for e in places if e["node"] == 1} != set()
+
+
+def test_a_thread_on_another_socket_is_found(guests: Guests) -> None:
+    visits = guests.facts("two-sockets", "planted")["wrong socket"]
+    found = elsewhere(visits, cpus_of(guests, "two-sockets"))
+    assert {visit["transfer"] for visit in visits if visit["runs_on"] == 1} == set(found)
+
+
+def test_what_does_not_fit_on_a_full_node_fails_with_its_free_memory(guests: Guests) -> None:
+    found = guests.facts("two-sockets", "full_node")
+    assert found["error"].startswith(f"NodeFull: 64 MiB do not fit on numa:{found['node']}, where ")
+    assert f"where {found['free_full']} MiB are free" in found["error"]
+    assert found["kills_after"] == found["kills_before"]
+
+
+def test_pinned_memory_outlives_a_full_node(guests: Guests) -> None:
+    """It is on another node meanwhile, and on its own afterwards."""
+    found = guests.facts("two-sockets", "full_node")
+    assert found["staged_full"]["equal"] and found["staged_after"]["equal"]
+    node = str(found["node"])
+    assert found["staged_full"]["grown"].get(node, 0) < 64.0
+    assert found["staged_after"]["grown"] == {node: 64.0}
+
+
+def test_a_copy_to_a_gpu_is_staged_near_it(guests: Guests) -> None:
+    found = guests.facts("two-sockets", "gpu_near")
+    assert [gpu["numa"] for gpu in found["machine"]["gpus"]] == [1]
+    assert found["equal"]
+    for name, node in (("near", "1"), ("node 0", "0")):
+        assert set(found[name]["grown"]) == {node}, found[name]
+        bound = [each for each in found[name]["threads"] if each != "0-3"]
+        assert set(bound) <= {"0-1", "2-3"}, "a copying thread runs on one socket"
+    assert "2-3" not in found["node 0"]["threads"]
+
+
+def test_a_survey_on_a_small_node_costs_no_process(guests: Guests, tmp_path: Path) -> None:
+    found = guests.facts("small-node", "survey")
+    assert (found["code"], found["kills"]) == (0, 0), found["err"]
+    with _profile(guests.outcome("small-node"), tmp_path) as profile:
+        node = next(node for node in profile.machine.numa if node.index == 1)
+        assert node.memory_free_bytes is not None and node.memory_free_bytes < 128 * 2**20
+        reasons = [each.reason for each in profile.unsupported_paths]
+        assert any("on numa:1" in reason and "is free" in reason for reason in reasons)
+        measured = [visit for visit in profile.visits() if visit.failure is None]
+        assert any("numa:0" in visit.workload.curve for visit in measured)
+
+
+def test_a_node_without_cpus_is_no_place_of_the_host(guests: Guests, tmp_path: Path) -> None:
+    topology = topology_of(guests, "memory-only")
+    notes = " ".join(topology["notes"])
+    # The kernel numbers nodes with CPUs first.
+    assert [node["index"] for node in topology["numa"]] == [0]
+    assert "numa:2 is skipped: it has no CPUs of its own" in notes
+    assert "CPUs 2-3 are not used: they have no NUMA node whose memory may be used" in notes
+    assert guests.facts("memory-only", "survey")["code"] == 0
+    with _profile(guests.outcome("memory-only"), tmp_path) as profile:
+        assert {visit.workload.curve.count("numa:0") > 0 for visit in profile.visits()} == {True}
+
+
+def test_a_control_group_decides_which_nodes_are_places(guests: Guests) -> None:
+    """It allows the CPUs of node 0 and the memory of node 1."""
+    topology = topology_of(guests, "cpuset")
+    notes = " ".join(topology["notes"])
+    assert topology["numa"] == []
+    assert "numa:1 is skipped: this process may use none of its CPUs" in notes
+    assert "CPUs 0-1 are not used: they have no NUMA node whose memory may be used" in notes
+
+
+@pytest.mark.parametrize("name", sorted(PARTS))
+def test_an_emulated_machine_says_so(guests: Guests, name: str) -> None:
+    assert topology_of(guests, name)["virtual"] == "QEMU TCG"
+    doctor = guests.facts(name, "verbs")["doctor"]["out"]
+    assert "emulated by QEMU TCG: its times mean nothing" in doctor
+
+
+def _profile(outcome: ScriptResult, folder: Path) -> Profile:
+    file = folder / "survey.wwp"
+    file.write_bytes(outcome.files["survey.wwp"])
+    return Profile.open(file)
