@@ -1,15 +1,18 @@
 """Plants faults in simulated clusters and counts what the verdict finds.
 
     python benchmarks/cluster_verdicts.py -o FOLDER [--nodes 64,256] [--seeds 1000] [--jobs 16]
-                                          [--first-seed 0]
-                                          [--noise 0.015] [--network NAME] [--case KIND:AMOUNT]
+                                          [--first-seed 0] [--rails 1,4]
+                                          [--noise 0.015,0.03] [--network NAME] [--case KIND:AMOUNT]
+    python benchmarks/cluster_verdicts.py -o FOLDER --sample 1000 --nodes 32,64 ...
     python benchmarks/cluster_verdicts.py -o FOLDER --table
 
 Each cluster is one line of ``FOLDER/clusters.csv``; a run goes on after those that are there,
 so it may be stopped at any time. All networks and cases have the same number of seeds at any time,
-within one block. ``--table`` prints, by network, number of nodes and case, in how many clusters
-all that was planted is found as what it is, and in how many something innocent is accused, with
-the upper 95 % bounds of Clopper and Pearson. Nothing is measured: times are drawn.
+within one block; ``--sample`` draws so many clusters instead, of all combinations in turn.
+``--table`` prints, by network, number of nodes and case, in how many clusters
+all that was planted is found as what it is, in how many of the others the verdict says that it may
+be missed, and in how many something innocent is accused, with the upper 95 % bounds of Clopper and
+Pearson. Nothing is measured: times are drawn.
 """
 
 from __future__ import annotations
@@ -17,11 +20,13 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import random
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,9 +39,14 @@ from analysis.cluster.planted_faults import NETWORKS, outcome, plant, simulated 
 from analysis.cluster.simulated_clusters import survey  # noqa: E402
 
 CASES = (
-    *("healthy:0", "node:0.05", "node:0.1", "node:0.2", "nodes:0.05", "nodes:0.2"),
-    *("switch:0.2", "pair:0.2"),
+    *("healthy:0", "all:0.5", "node:0.1", "nodes:0.05", "rail:0.1", "sending:0.1", "rails:0.1"),
+    *("switch:0.1", "crossing:0.1", "pair:0.1", "pair:0.5", "hang:0", "flaky:0", "broken:0"),
 )
+WITH_RAILS = ("rail", "rails")
+"""Faults that several rails can have."""
+ALL = "all"
+"""Lines of all cases, and of all networks."""
+
 BLOCK = 10
 """Seeds of a case before the next case has as many."""
 
@@ -48,6 +58,7 @@ class Task(NamedTuple):
     nodes: int
     case: str
     noise: float
+    rails: int
     seeds: tuple[int, ...]
 
 
@@ -64,6 +75,15 @@ class Row(NamedTuple):
     rounds: int
     tests: int
     cpu_seconds: float
+    rails: int = 1
+    stated: int = 1
+    """Whether it is right, or the verdict says that it may be missed."""
+    share: float = 0.0
+    """The share of the pairs that was tested; 0 in files of rules that did not state it."""
+
+
+OLD_FIELDS = 10
+"""Columns of files before rails were drawn."""
 
 
 def main() -> int:
@@ -72,7 +92,9 @@ def main() -> int:
     parser.add_argument("--nodes", default="64,256,1024")
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--noise", type=float, default=0.015)
+    parser.add_argument("--noise", default="0.015")
+    parser.add_argument("--rails", default="1")
+    parser.add_argument("--sample", type=int, default=0, help="clusters, of all combinations")
     parser.add_argument("--network", action="append", default=[], help="by name; all by default")
     parser.add_argument("--case", action="append", default=[], help="node:0.05; all by default")
     parser.add_argument("--jobs", type=int, default=1)
@@ -83,29 +105,47 @@ def main() -> int:
     if not options.table:
         networks = options.network or [each.name for each in NETWORKS]
         sizes = [int(each) for each in options.nodes.split(",")]
-        done = {row[:5] for row in read(path)}
-        seeds = range(options.first_seed, options.first_seed + options.seeds)
-        tasks = planned(networks, sizes, options.case or CASES, options.noise, seeds, done)
+        noises = [float(each) for each in options.noise.split(",")]
+        rails = [int(each) for each in options.rails.split(",")]
+        kinds = [
+            Task(network, nodes, case, noise, number, ())
+            for noise, number, nodes, case, network in product(
+                noises, rails, sizes, options.case or CASES, networks
+            )
+            if number > 1 or case.partition(":")[0] not in WITH_RAILS
+        ]
+        done = {(*row[:5], row.rails) for row in read(path)}
+        first = options.first_seed
+        if options.sample:
+            tasks = sampled(kinds, options.sample, first, done)
+        else:
+            tasks = planned(kinds, range(first, first + options.seeds), done)
         run(tasks, options.jobs, path)
     print("\n".join(table(read(path))))
     return 0
 
 
-def planned(networks, sizes, cases, noise: float, seeds: range, done: set) -> list[Task]:
+def planned(kinds: list[Task], seeds: range, done: set) -> list[Task]:
     """Returns the blocks that are not done: of all cases in turn."""
     tasks = []
     for first in seeds[::BLOCK]:
-        for nodes in sizes:
-            for network in networks:
-                for case in cases:
-                    block = tuple(
-                        seed
-                        for seed in range(first, min(first + BLOCK, seeds.stop))
-                        if (network, nodes, case, noise, seed) not in done
-                    )
-                    if block:
-                        tasks.append(Task(network, nodes, case, noise, block))
+        for kind in kinds:
+            block = tuple(
+                seed
+                for seed in range(first, min(first + BLOCK, seeds.stop))
+                if (*kind[:4], seed, kind.rails) not in done
+            )
+            if block:
+                tasks.append(kind._replace(seeds=block))
     return tasks
+
+
+def sampled(kinds: list[Task], count: int, first: int, done: set) -> list[Task]:
+    """Returns so many clusters, each of another combination until all had one; no two have the same
+    seed."""
+    order = random.Random(first).sample(kinds, len(kinds))
+    drawn = [order[n % len(order)]._replace(seeds=(first + n,)) for n in range(count)]
+    return [each for each in drawn if (*each[:4], each.seeds[0], each.rails) not in done]
 
 
 def run(tasks: list[Task], jobs: int, path: Path) -> None:
@@ -128,17 +168,17 @@ def rows_of(task: Task) -> list[Row]:
     rows = []
     for seed in task.seeds:
         start = time.process_time()
-        cluster = simulated(network, task.nodes, seed, task.noise)
+        cluster = simulated(network, task.nodes, seed, task.noise, task.rails)
         plan = cluster.plan(
             groups=network.knows_groups, uplink_pairs=network.uplink_pairs, seed=seed
         )
-        expected = plant(cluster, plan, kind, float(amount))
-        cluster.tests = 0
+        expected = plant(cluster, kind, float(amount))
         done = survey(cluster, plan)
-        result = outcome(done.verdict, expected)
+        result = outcome(done.verdict, expected, float(amount))
         found = (int(result.right), int(result.innocent), len(done.rounds), cluster.tests)
         used = round(time.process_time() - start, 3)
-        rows.append(Row(*task[:4], seed, *found, used))
+        share = round(done.verdict.coverage.share, 5)
+        rows.append(Row(*task[:4], seed, *found, used, task.rails, int(result.stated), share))
     return rows
 
 
@@ -147,9 +187,15 @@ def read(path: Path) -> list[Row]:
     if not path.exists():
         return []
     with path.open(newline="") as file:
-        rows = [each for each in csv.reader(file) if len(each) == len(Row._fields)]
+        lines = list(csv.reader(file))
+    fields = (OLD_FIELDS, len(Row._fields))
+    rows = [each for each in lines[1:] if len(each) in fields]
     return [
-        Row(r[0], int(r[1]), r[2], float(r[3]), *map(int, r[4:9]), float(r[9])) for r in rows[1:]
+        Row(
+            *(r[0], int(r[1]), r[2], float(r[3]), *map(int, r[4:9]), float(r[9])),
+            *(int(r[10]), int(r[11]), float(r[12])) if len(r) > OLD_FIELDS else (),
+        )
+        for r in rows
     ]
 
 
@@ -160,29 +206,36 @@ def upper(count: int, of: int) -> float:
 
 def table(rows: list[Row]) -> Iterator[str]:
     """Yields the lines of a table in Markdown."""
-    groups: dict[tuple[str, int, str, float], list[Row]] = defaultdict(list)
+    groups: dict[tuple[str, int, str, float, int], list[Row]] = defaultdict(list)
     for row in rows:
-        groups[row[:4]].append(row)
+        for key in (row[:4], (row.network, row.nodes, ALL, row.noise), (ALL, row.nodes, ALL, 0.0)):
+            groups[*key, row.rails if key[2] != ALL else 0].append(row)
     order = {name: n for n, name in enumerate([each.name for each in NETWORKS])}
     places = {case: n for n, case in enumerate(CASES)}
     yield (
-        "| network | nodes | planted | noise | clusters | not all found (bound) | innocent accused "
-        "(bound) | rounds | tests of a node | CPU s |"
+        "| network | nodes | rails | planted | noise | clusters | not found (bound) | of these not "
+        "stated | innocent accused (bound) | rounds | tests of a node | pairs tested | CPU s |"
     )
-    yield "|---|--:|---|--:|--:|--:|--:|--:|--:|--:|"
-    for key in sorted(groups, key=lambda k: (k[1], order[k[0]], places.get(k[2], 99), k[3])):
+    yield "|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+
+    def place(key: tuple[str, int, str, float, int]) -> tuple[float, ...]:
+        return (key[1], order.get(key[0], 99), places.get(key[2], 98 + (key[2] == ALL)), *key[3:])
+
+    for key in sorted(groups, key=place):
         mine = groups[key]
         count = len(mine)
         total = Counter()
         for row in mine:
             total.update({name: getattr(row, name) for name in Row._fields[5:]})
         missed, innocent = count - total["right"], total["innocent"]
+        silent = count - total["stated"]
+        noise = f"{key[3]:.1%}" if key[3] else ""
         yield (
-            f"| {key[0]} | {key[1]} | {key[2]} | {key[3]:.1%} | {count} "
-            f"| {missed / count:.1%} ({upper(missed, count):.1%}) "
-            f"| {innocent / count:.1%} ({upper(innocent, count):.1%}) "
+            f"| {key[0]} | {key[1]} | {key[4] or ''} | {key[2]} | {noise} "
+            f"| {count} | {missed} ({upper(missed, count):.1%}) | {silent} "
+            f"({upper(silent, count):.1%}) | {innocent} ({upper(innocent, count):.1%}) "
             f"| {total['rounds'] / count:.0f} | {2 * total['tests'] / count / key[1]:.1f} "
-            f"| {total['cpu_seconds'] / count:.2f} |"
+            f"| {total['share'] / count:.1%} | {total['cpu_seconds'] / count:.2f} |"
         )
 
 

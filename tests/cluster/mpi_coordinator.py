@@ -137,6 +137,8 @@ def main() -> int:
             transport.run(each, request.size, request.seconds, finished.append)
     except MpiError as found:
         error = str(found)
+    finally:
+        transport.close()
     ended = MpiFinished(tuple(finished), killed, error)
     print(msgspec.json.encode(ended).decode())
     return 0

@@ -103,8 +103,9 @@ def test_nodes_that_have_left_or_have_no_rail_are_not_launched_on(library: MpiLi
 
 def test_a_node_where_a_process_survives_is_stuck(library: MpiLibrary) -> None:
     agents = AnsweringAgents(nodes_of())
-    for name in ("n1", "n2", "n3", "n4"):
+    names = ("n1", "n2", "n3", "n4")
+    for name in names:
         agents.answers[name, KillLaunch] = KillResult(1, (77,) if name == "n3" else ())
-    MpiNodes(agents, library).end_launch("the secret", TESTS)
+    MpiNodes(agents, library).end_launch("the secret", names)
     (mark,) = agents.marks
     assert mark[:2] == ("n3", "stuck") and mark[2].endswith("process 77")

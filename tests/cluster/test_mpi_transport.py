@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -72,8 +73,10 @@ Make = Callable[..., MpiTransport]
 
 
 @pytest.fixture
-def transport(places: None, tmp_path: Path) -> Make:
-    """Makes a transport whose nodes are processes of this machine. n3 may have another bridge."""
+def transport(places: None, tmp_path: Path) -> Iterator[Make]:
+    """Makes a transport whose nodes are processes of this machine, and closes it in the end. n3 may
+    have another bridge."""
+    made = ExitStack()
 
     def make(
         mpi: str, agents: AnsweringAgents, bridge: str = "", memory: MessageMemory = "host"
@@ -83,7 +86,7 @@ def transport(places: None, tmp_path: Path) -> Make:
         library = find_library(mpicc_of(mpi))
         own = "--oversubscribe --bind-to none" if mpi == "openmpi" else ""
         command = f"{sys.executable} {script} {{hostfile}} {{command}}"
-        return MpiTransport(
+        transport = MpiTransport(
             agents,
             library,
             address="127.0.0.1",
@@ -91,8 +94,10 @@ def transport(places: None, tmp_path: Path) -> Make:
             start_seconds=PATIENCE_SECONDS,
             memory=memory,
         )
+        return made.enter_context(closing(transport))
 
-    return make
+    with made:
+        yield make
 
 
 def agents_of(rails: tuple[Rail, ...] = HOST_RAILS) -> AnsweringAgents:
@@ -257,3 +262,43 @@ def test_a_launcher_that_starts_nothing_is_an_error_and_no_failure_of_nodes(
     with pytest.raises(MpiError, match=r"status 3 .*no queue"):
         transport.run(pairs(*NAMES), SIZE, PATIENCE_SECONDS, found.append)
     assert found == []
+
+
+@pytest.mark.slow
+def test_rounds_of_pairs_share_a_launch(transport: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if a node rests in each round. Suspects are tested by other ranks."""
+    several = transport("mpich", agents_of(HOST_RAILS[:1]))
+    worlds: list[MpiWorld] = []
+    start = MpiWorld.start
+    monkeypatch.setattr(MpiWorld, "start", lambda world: worlds.append(world) or start(world))
+    for names in (("n1", "n2"), ("n2", "n3"), ("n3", "n1"), ("n2", "n1")):
+        assert run(several, pairs(*names))["-".join(names)].failed is None
+    assert [len(world.ranks) for world in worlds] == [2, 3]
+    assert run(several, [PlannedTest("alone", 9, ("n1", "n2"))])["n1-n2"].failed is None
+    assert len(worlds) == 3
+    assert run(several, pairs("n1", "n3"))["n1-n3"].failed is None
+    several.close()
+    assert all(world.launch.launcher.poll() == 0 for world in worlds), "they ended by themselves"
+
+
+@pytest.mark.slow
+def test_ranks_that_were_lost_between_rounds_cost_no_test(transport: Make) -> None:
+    between = transport("mpich", agents_of(HOST_RAILS[:1]))
+    assert run(between, pairs("n1", "n2", "n3", "n4"))["n1-n2"].failed is None
+    world = between._world
+    assert world is not None
+    os.kill(launcher_of(world.launch), signal.SIGKILL)
+    found = run(between, pairs("n1", "n3", "n2", "n4"))
+    assert [test.failed for test in found.values()] == [None, None]
+    assert between._world is not world
+    between.close()
+
+
+def test_nodes_with_other_numbers_of_rails_share_a_launch(places: None) -> None:
+    """Each has as many ranks as a pair of it can need."""
+    sizes = zip(NAMES, (1, 2, 4, 8), strict=True)
+    agents = AnsweringAgents([ClusterNode(n, rails=tuple(map(Rail, range(k)))) for n, k in sizes])
+    transport = MpiTransport(agents, find_library(mpicc_of("mpich")), address="127.0.0.1")
+    transport._nodes = {node.name: node for node in agents.nodes()}
+    assert transport._groups(pairs(*NAMES)) == [{"n1": 1, "n2": 2, "n3": 4, "n4": 4}]
+    assert transport._groups([PlannedTest("collective", 4, NAMES)]) == [dict.fromkeys(NAMES, 1)]

@@ -76,6 +76,7 @@ def test_costs_are_measured_set_up_included() -> None:
 def test_pairs_end_first_if_time_is_short() -> None:
     costs = RoundCosts("mpi", 4, {"pairs": [2.0], "alone": [3.0], "collective": [5.0]})
     assert has_time("pairs", costs, 16.0) and not has_time("pairs", costs, 15.9)
+    assert has_time("cover", costs, 16.5) and not has_time("cover", costs, 16.4)
     assert has_time("alone", costs, 3.0) and not has_time("alone", costs, 2.9)
     assert has_time("collective", costs, 5.0) and not has_time("collective", costs, 4.9)
 

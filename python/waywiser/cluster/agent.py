@@ -1,6 +1,6 @@
 """The agent of a node: it joins the coordinator, and does what that asks for.
 
-Each request is handled by a thread of its own, and no thread ends before the process does: what a
+Each request is handled by a thread of its own, and no thread ends before the agent does: what a
 thread has started ends with that thread (`waywiser.measure.probe.lifeline.die_with`). When the run
 has ended, or the coordinator is gone or stopped, so is all that the agent has started.
 """
@@ -139,6 +139,7 @@ class Agent:
         ending = threading.Thread(target=self._on_end, name="end", daemon=True)
         ending.start()
         ending.join(END_SECONDS)
+        self._threads.end()
 
 
 def run_as_process(agent: Agent, seconds: float) -> None:
@@ -156,14 +157,15 @@ def _unknown(request: object) -> Answer:
 
 
 class _Threads:
-    """Threads that do one thing after another, and never end."""
+    """Threads that handle one request after another, until `end`."""
 
     def __init__(self) -> None:
-        self._idle: list[queue.SimpleQueue[Callable[[], None]]] = []
+        self._idle: list[_Queue] = []
+        self._ended = False
         self._lock = threading.Lock()
 
     def run(self, function: Callable[[], None]) -> None:
-        """Lets an idle thread do it, or a new one."""
+        """Lets an idle thread call the function, or a new one."""
         with self._lock:
             work = self._idle.pop() if self._idle else None
         if work is None:
@@ -171,8 +173,20 @@ class _Threads:
             threading.Thread(target=self._loop, args=(work,), name="request", daemon=True).start()
         work.put(function)
 
-    def _loop(self, work: queue.SimpleQueue[Callable[[], None]]) -> None:
-        while True:
-            work.get()()
+    def end(self) -> None:
+        """Ends each thread once it is idle. Does not wait."""
+        with self._lock:
+            self._ended = True
+            for work in self._idle:
+                work.put(None)
+
+    def _loop(self, work: _Queue) -> None:
+        while function := work.get():
+            function()
             with self._lock:
+                if self._ended:
+                    return
                 self._idle.append(work)
+
+
+_Queue = queue.SimpleQueue[Callable[[], None] | None]

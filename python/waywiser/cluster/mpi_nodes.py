@@ -81,10 +81,8 @@ class MpiNodes:
                 return FailedTest(Failure("not-supported", f"{name} has no rail"), name)
         return None
 
-    def end_launch(self, secret: str, tests: Sequence[PlannedTest]) -> None:
-        """Ends what is left of a launch on the nodes of tests. A node where something survives is
-        stuck."""
-        names = [name for test in tests for name in test.nodes]
+    def end_launch(self, secret: str, names: Sequence[str]) -> None:
+        """Ends what is left of a launch on its nodes. One where something survives is stuck."""
         requests = dict.fromkeys(names, KillLaunch(secret, _KILL_SECONDS))
         replies = self._agents.ask(requests, _KILL_SECONDS + _ANSWER_SECONDS)
         for name, reply in replies.items():

@@ -58,28 +58,29 @@ class MpiRound:
             if not again:
                 late, others = _divided(batch, self._late)
                 if late and others:
-                    self._again(late)
-                    self._again(others)
+                    self.again(late)
+                    self.again(others)
                     return {}
         blamed, others = _divided(batch, nodes)
         if blamed:
-            self._again(others)
+            self.again(others)
             return {test: min(set(nodes).intersection(test.nodes)) for test in blamed}
         if len(batch) == 1:
             return {batch[0]: ""}
         half = len(batch) // 2
-        self._again(batch[:half])
-        self._again(batch[half:])
+        self.again(batch[:half])
+        self.again(batch[half:])
         return {}
 
     def lost(self, unfinished: Sequence[PlannedTest]) -> list[PlannedTest]:
         """Launches tests again that another one ended. Returns those that were ended too often."""
         self._losses.update(unfinished)
         over = [test for test in unfinished if self._losses[test] >= _MOST_LOSSES]
-        self._again([test for test in unfinished if test not in over])
+        self.again([test for test in unfinished if test not in over])
         return over
 
-    def _again(self, batch: Sequence[PlannedTest]) -> None:
+    def again(self, batch: Sequence[PlannedTest]) -> None:
+        """Launches tests again that did not fail by themselves."""
         if batch:
             self._batches.append(list(batch))
 

@@ -42,7 +42,7 @@ def run_test(
     """Measures the parts one after the other, in ``seconds`` together. ``watch`` is called before
     each, and returns what reads the counters of its sender, if they are to be read."""
     began = time.monotonic()
-    numbers = [rank for name in test.nodes for rank in world.ranks[name]]
+    numbers = world.ranks_of(test.nodes)
     times: list[RailTime] = []
     with closing(world.part(numbers, number)) as group:
         for part in parts:

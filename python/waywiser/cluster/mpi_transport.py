@@ -1,4 +1,4 @@
-"""Tests between nodes by MPI: one launch by the site's launcher for each round."""
+"""Tests between nodes by MPI, whose ranks the site's launcher starts for several rounds at once."""
 
 from __future__ import annotations
 
@@ -46,13 +46,25 @@ from waywiser.words.records import Failure
 _TRIAL_SECONDS = 20.0
 """Seconds for a test that tries a kind of memory."""
 
+_MOST_ROUNDS = 16
+"""Rounds of pairs by the ranks of one launch. A launch takes longer than a round; but where the
+memory of a process lies is chance, and few processes would make their node look slow."""
+
+_MOST_RANKS = 1024
+"""Ranks of a launch for several rounds: each has the places of all others, and so many of them are
+100 MB that are sent."""
+
+_SWEEPS = ("hangs", "pairs", "cover")
+"""Phases in which each node is tested with others, round by round. In the others each round has a
+launch of its own, since what is suspect shows again by another process."""
+
 _CLOSE_SECONDS = 4.0
 """Seconds for a launch to end when the transport is closed."""
 
 
 class MpiTransport:
-    """A `waywiser.cluster.transport.Transport`. The launch of a round ends with the first loss; its
-    unfinished tests are launched again without the nodes to blame."""
+    """A `waywiser.cluster.transport.Transport`. A launch ends with the first loss; its unfinished
+    tests are launched again without the nodes to blame."""
 
     name = "mpi"
 
@@ -84,6 +96,13 @@ class MpiTransport:
         self._launches: list[tuple[int, float]] = []
         """The ranks of each launch that got ready, and the seconds that it took."""
         self._world: MpiWorld | None = None
+        """The ranks that were started last, until they are ended."""
+        self._rounds = 0
+        """Those that its ranks have made."""
+        self._names: Sequence[str] = ()
+        """Its nodes."""
+        self._others: set[str] = set()
+        """Nodes that are launched too, for rounds that follow."""
         self._is_closed = False
         self._is_idle = threading.Event()
         """No launch is being started, is running or is being ended."""
@@ -122,17 +141,19 @@ class MpiTransport:
         has_started = bool(self._launches)
         todo = MpiRound(tests, is_proven=has_started)
         report = MpiReports(self.name, size, on_finished, is_open=has_started)
-        while not self._is_closed and (batch := todo.next()):
-            unable = {test: failed for test in batch if (failed := self._unable(test))}
-            for test, failed in unable.items():
-                report(test, failed=failed)
-            if able := [test for test in batch if test not in unable]:
-                self._is_idle.clear()
-                try:
-                    self._launch(able, todo, report, seconds)
-                finally:
-                    self._world = None
-                    self._is_idle.set()
+        self._is_idle.clear()
+        try:
+            while not self._is_closed and (batch := todo.next()):
+                unable = {test: failed for test in batch if (failed := self._unable(test))}
+                for test, failed in unable.items():
+                    report(test, failed=failed)
+                if able := [test for test in batch if test not in unable]:
+                    self._run_batch(able, todo, report, seconds)
+        except BaseException:
+            self._end_world()
+            raise
+        finally:
+            self._is_idle.set()
         if not self._is_closed:
             report.end()
 
@@ -142,9 +163,10 @@ class MpiTransport:
         was_closed, self._is_closed = self._is_closed, True
         if was_closed:
             return
-        if (world := self._world) is not None:
+        if (world := self._world) is not None and not self._is_idle.is_set():
             world.hang_up()
-        self._is_idle.wait(_CLOSE_SECONDS)
+        if self._is_idle.wait(_CLOSE_SECONDS):
+            self._end_world()
 
     def _unable(self, test: PlannedTest) -> FailedTest | None:
         """Why a test cannot be launched."""
@@ -156,35 +178,106 @@ class MpiTransport:
             return FailedTest(Failure("not-supported", error.what))
         return None
 
-    def _launch(
+    def _run_batch(
         self, batch: Sequence[PlannedTest], todo: MpiRound, report: MpiReports, seconds: float
     ) -> None:
+        """Runs the tests by the ranks that there are, or launches others. These are ended if they
+        are not well, or if no other round is to use them."""
+        try:
+            if self._serves(batch):
+                report.setup_seconds = 0.0
+            elif not self._launch(batch, todo, report):
+                return
+            world = self._world
+            assert world is not None
+            self._rounds += 1
+            lost = self._measure(world, batch, report, seconds)
+            self._blame(world, lost, todo, report)
+        finally:
+            if not self._serves(batch):
+                self._end_world()
+
+    def _serves(self, batch: Sequence[PlannedTest]) -> bool:
+        """Whether the ranks that there are can run such a round."""
+        world = self._world
+        return (
+            world is not None
+            and not self._is_closed
+            and world.is_well
+            and world.size == self._size
+            and self._rounds < _MOST_ROUNDS
+            and all(test.phase in _SWEEPS and world.can_test(test.nodes) for test in batch)
+        )
+
+    def _launch(self, batch: Sequence[PlannedTest], todo: MpiRound, report: MpiReports) -> bool:
+        """Whether the ranks of the tests, and of others that follow, are ready."""
+        self._end_world()
         began = time.monotonic()
-        ranks = sum(len(test.nodes) * self._rails(test) for test in batch)
+        groups = self._groups(batch)
+        names = [name for group in groups for name in group]
+        ranks = sum(sum(group.values()) for group in groups)
         limit = start_limit(self._start_seconds, ranks, self._launches)
         self._world = world = self._make_world(
-            batch, self._nodes, self._able.machines, size=self._size, seconds=limit
+            groups, self._nodes, self._able.machines, size=self._size, seconds=limit
         )
+        self._rounds = 0
+        self._names = names
         try:
             if self._is_closed:  # before it could be hung up
-                return
+                self._world = None
+                return False
             world.start()
         except WorldNotStarted as error:
-            self._able.end_launch(error.secret, batch)
-            if not self._is_closed:
+            self._world = None
+            self._able.end_launch(error.secret, names)
+            if self._is_closed:
+                return False
+            if self._others.isdisjoint(names):
                 self._report_unstarted(error, batch, todo, report)
-            return
+            else:  # of which one may be the reason
+                todo.again(batch)
+            self._others.clear()
+            return False
+        except BaseException:
+            self._world = None
+            raise
         report.setup_seconds = time.monotonic() - began
         self._launches.append((ranks, report.setup_seconds))
         todo.started()
         report.open()
-        try:
-            with world:
-                lost = self._measure(world, batch, report, seconds)
-                self._blame(world, lost, todo, report)
-        finally:
-            if not world.is_well:
-                self._able.end_launch(world.launch.secret, batch)
+        return True
+
+    def _groups(self, batch: Sequence[PlannedTest]) -> list[dict[str, int]]:
+        """The nodes to launch, with the ranks of each: those of a sweep together with those of the
+        last launch that have no test now, if they are not too many."""
+        own = [self._rails(test.nodes) for test in batch]
+        if any(test.phase not in _SWEEPS for test in batch):
+            return own
+        names = {name for nodes in own for name in nodes}
+        self._others -= names
+        self._others &= {node.name for node in self._agents.nodes() if node.state == "joined"}
+        together = sorted(names) + sorted(self._others)
+        most = sorted(len(self._nodes[name].rails) for name in together)[-2]
+        rails = {name: min(len(self._nodes[name].rails), most) for name in together}
+        if sum(rails.values()) > _MOST_RANKS:
+            self._others.clear()
+            return own
+        return [rails]
+
+    def _rails(self, names: Sequence[str]) -> dict[str, int]:
+        return dict.fromkeys(names, rails_of([self._nodes[name] for name in names]))
+
+    def _end_world(self) -> None:
+        """Ends the ranks that there are, and what is left of them on nodes."""
+        world, self._world = self._world, None
+        if world is None:
+            return
+        world.close()
+        if world.is_well:
+            self._others = set(self._names)
+        else:
+            self._others.clear()
+            self._able.end_launch(world.launch.secret, self._names)
 
     def _report_unstarted(
         self,
@@ -262,9 +355,6 @@ class MpiTransport:
         if test.phase not in WATCHED or not part.sender:
             return None
         return WatchedSender(self._agents, self._nodes[part.sender], part)
-
-    def _rails(self, test: PlannedTest) -> int:
-        return rails_of([self._nodes[name] for name in test.nodes])
 
     def _parts(self, test: PlannedTest) -> tuple[TestPart, ...]:
         nodes = [self._nodes[name] for name in test.nodes]

@@ -22,7 +22,7 @@ from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.ranks.rank_end import RankEnd
 from waywiser.measure.ranks.world import PartOfRanks, RankTeam
 from waywiser.words.closeable import Closeable
-from waywiser.words.cluster import ClusterNode, FailedTest, PlannedTest
+from waywiser.words.cluster import ClusterNode, FailedTest
 from waywiser.words.number_format import count
 from waywiser.words.records import Failure, Process
 
@@ -47,13 +47,13 @@ class WorldNotStarted(Exception):
 
 
 class MpiWorld(Closeable):
-    """The ranks of tests that run at the same time: one for each rail of each node. No node is in
-    two of the tests. They run from `start` on, and end when it is closed."""
+    """The ranks of one launch: one for each rail of each node. They run from `start` on, and end
+    when it is closed."""
 
     def __init__(
         self,
         library: MpiLibrary,
-        tests: Sequence[PlannedTest],
+        groups: Sequence[Mapping[str, int]],
         nodes: Mapping[str, ClusterNode],
         machines: Mapping[str, Machine],
         *,
@@ -62,24 +62,22 @@ class MpiWorld(Closeable):
         template: str = "",
         seconds: float = 60.0,
     ) -> None:
-        """``size`` is that of the messages, in bytes. ``seconds`` is the time for ranks to connect,
-        and again that for MPI to start."""
-        self._size = size
+        """Nodes of each of the ``groups``, with so many ranks, are tested with each other; no node
+        is in two of them. ``size`` is that of the messages, in bytes. ``seconds`` is the time for
+        ranks to connect, and again that for MPI to start."""
+        self.size = size
         self._seconds = seconds
         self._is_hung_up = False
         self._resources = ExitStack()
         self._nodes, self._machines = nodes, machines
-        self._tests = {name: test for test in tests for name in test.nodes}
-        self._rails = {
-            name: rails_of([nodes[each] for each in test.nodes])
-            for name, test in self._tests.items()
-        }
-        self._names = _names([nodes[name] for name in self._tests])
+        self._groups = {name: group for group in groups for name in group}
+        self._rails = {name: group[name] for name, group in self._groups.items()}
+        self._names = _names([nodes[name] for name in self._groups])
         self._hosts = LaunchHosts.of(address, list(self._rails.items()))
         self._team = RankTeam(
             library, self._hosts.ranks, template, self._hosts, seconds, lambda: self._is_hung_up
         )
-        self.ranks: dict[str, list[int]] = {name: [] for name in self._tests}
+        self.ranks: dict[str, list[int]] = {name: [] for name in self._groups}
         """The numbers of the ranks of each node, by rail."""
         self._node_of: list[str] = []
         self.is_well = False
@@ -95,6 +93,17 @@ class MpiWorld(Closeable):
             self._get_ready()
             self.is_well = not self._is_hung_up
             self._resources = stack.pop_all()
+
+    def can_test(self, nodes: Sequence[str]) -> bool:
+        """Whether it has the ranks of a test of these nodes with each other."""
+        group = self._groups.get(nodes[0], {})
+        rails = rails_of([self._nodes[name] for name in nodes])
+        return all(group.get(name, 0) >= rails for name in nodes)
+
+    def ranks_of(self, nodes: Sequence[str]) -> list[int]:
+        """The numbers of the ranks of a test of these nodes, node by node and rail by rail."""
+        rails = rails_of([self._nodes[name] for name in nodes])
+        return [rank for name in nodes for rank in self.ranks[name][:rails]]
 
     @property
     def launch(self) -> Launch:
@@ -214,20 +223,20 @@ class MpiWorld(Closeable):
         return Hello(
             self._machine_of(rank),
             Process(),
-            most_memory(self._size),
+            most_memory(self.size),
             options.watchdog_seconds,
             rank,
             self._hosts.ranks,
         )
 
     def _machine_of(self, rank: int) -> Machine:
-        """The machine of a rank's node, with the ranks of its test. Those of other nodes are at the
-        places of its own, rail by rail: a rank uses no memory of another."""
+        """The machine of a rank's node, with the ranks of its group. Those of other nodes are at
+        the places of its own, rail by rail: a rank uses no memory of another."""
         node = self.node_of(rank)
         own = placed_rails(self._machines[node], self._nodes[node].rails[: self._rails[node]])
         placed = [
-            replace(own[rail], index=number)
-            for name in self._tests[node].nodes
+            replace(own[min(rail, len(own) - 1)], index=number)
+            for name in self._groups[node]
             for rail, number in enumerate(self.ranks[name])
         ]
         return replace(self._machines[node], ranks=tuple(placed))

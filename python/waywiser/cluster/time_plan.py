@@ -154,9 +154,10 @@ def time_plan(rounds: Sequence[Round], costs: RoundCosts, check_seconds: float =
 
 
 def has_time(phase: Phase, costs: RoundCosts, left: float) -> bool:
-    """Whether a round of the phase fits into the time that is left. Rounds of pairs end first:
-    suspects again, and the good nodes together, say more than another round."""
-    kept = costs.kept_free() if phase == "pairs" else 0.0
+    """Whether a round of the phase fits into the time that is left. Rounds of pairs, and those that
+    cover all pairs, end first: suspects again, and the good nodes together, say more than another
+    round."""
+    kept = costs.kept_free() if phase in ("pairs", "cover") else 0.0
     return costs.of(phase) + kept <= left
 
 

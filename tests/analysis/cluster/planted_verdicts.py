@@ -12,6 +12,7 @@ from waywiser.analysis.cluster.verdict_values import (
     NodeGroup,
     NodeStanding,
     NodeVerdict,
+    PairCoverage,
     PairTime,
     RailRate,
 )
@@ -73,11 +74,15 @@ def planted(
     *findings: ClusterFinding,
     complete: bool = True,
     smallest: float = 1.04,
+    share: float = 1.0,
 ) -> ClusterVerdict:
-    """A verdict with findings at their nodes, and two groups, two rails, some pairs."""
+    """A verdict with findings at their nodes, and two groups, two rails, some pairs, of which a
+    share was tested."""
     at = {name: [each for each in findings if name in each.nodes] for name in _names(found)}
     names = _names(found)
     half = len(names) // 2
+    good = sum(each.verdict == "ok" for each in found)
+    pairs = good * (good - 1) // 2
     return ClusterVerdict(
         nodes=tuple(
             NodeVerdict(n.node, n.verdict, n.reason, tuple(at[n.node]), n.tests) for n in found
@@ -95,6 +100,7 @@ def planted(
             DetectableRail(0, "sending", smallest),
             DetectableRail(0, "receiving", smallest),
         ),
+        coverage=PairCoverage(good, pairs, round(share * pairs), 1.09),
         usual_seconds={0: 0.001},
         bytes=45_000_000,
         complete=complete,

@@ -16,6 +16,7 @@ from waywiser.words.cluster import (
     ClusterPlan,
     FailedTest,
     FinishedTest,
+    Interface,
     PlannedTest,
     Rail,
     RailTime,
@@ -25,6 +26,8 @@ from waywiser.words.records import Failure
 BYTES = 1 << 26
 SECONDS = 0.003
 BOTH = (0, 1)
+SHARE = 0.9
+"""What tests reach of the rate of their interfaces."""
 
 
 @dataclass
@@ -48,6 +51,8 @@ class SimulatedCluster:
     shuffled: bool = False
     """Whether names say nothing about switches."""
     rails: int = 1
+    shows_interfaces: bool = False
+    """Whether the rates of the interfaces are known."""
     slow: dict[tuple[int, int, int], float] = field(default_factory=dict)
     """Slowness by node, rail (-1: all), and sending (0) or receiving (1)."""
     slow_pairs: dict[tuple[int, int], float] = field(default_factory=dict)
@@ -77,7 +82,10 @@ class SimulatedCluster:
 
     @property
     def members(self) -> list[ClusterNode]:
-        rails = tuple(Rail(n) for n in range(self.rails))
+        rate = BYTES / SECONDS / SHARE if self.shows_interfaces else 0.0
+        rails = tuple(
+            Rail(n, interface=Interface(f"eth{n}", "ethernet", rate)) for n in range(self.rails)
+        )
         return [ClusterNode(name, rails=rails) for name in self.names]
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import get_args
 
 import pytest
@@ -23,6 +24,7 @@ from waywiser.analysis.cluster.verdict_values import (
     ClusterFinding,
     ClusterVerdict,
     FindingKind,
+    NodeStanding,
     NodeVerdict,
 )
 
@@ -33,7 +35,9 @@ def test_every_kind_of_finding_has_a_remedy_and_a_severity() -> None:
 
 def test_the_answer_names_what_is_slow() -> None:
     found = planted(nodes(8, {"n03": "slow"}), SLOW, COUNTED)
-    assert answer(found) == SLOW.text
+    covered = "all 21 pairs of the other 7 nodes were tested"
+    covered += ", and no pair is slow by 9.0 % or more or fails"
+    assert answer(found) == f"{SLOW.text}; {covered}"
     assert severity_of(found) == "error"
     assert has_finding(found)
     assert counts_text(found) == "1 slow, 7 ok of 8 nodes"
@@ -41,24 +45,28 @@ def test_the_answer_names_what_is_slow() -> None:
 
 def test_the_answer_names_nodes_without_findings() -> None:
     found = planted(nodes(8, {"n01": "not reached", "n02": "not reached", "n04": "stuck"}))
-    assert answer(found) == "n04 is stuck; n[01-02] are not reached"
+    assert answer(found).startswith("n04 is stuck; n[01-02] are not reached; all 10 pairs of the ")
     assert severity_of(found) == "error"
 
 
 def test_the_answer_is_short_whatever_was_found() -> None:
     found = planted(nodes(32, {"n06": "excluded"}), CRASH, SLOW, GROUP)
-    assert answer(found).endswith("fast among themselves; and 1 more finding")
+    assert "fast among themselves; and 1 more finding; all 465 pairs of" in answer(found)
 
 
 def test_the_answer_quotes_the_begin_of_a_long_failure() -> None:
     found = planted(nodes(8, {"n05": "failed"}), replace(CRASH, text=f"n05 fails: {'x' * 5000}"))
-    assert answer(found).startswith("n05 fails: xxx") and answer(found).endswith("x…")
-    assert len(answer(found)) < 200
+    assert answer(found).startswith("n05 fails: xxx") and "x…; all 21 pairs" in answer(found)
+    assert len(answer(found)) < 300
 
 
 def test_a_healthy_cluster_is_said_to_be() -> None:
     found = planted(nodes(8), COUNTED)
-    assert answer(found) == "no node, pair or group is slow, and none hangs"
+    assert answer(found) == (
+        "none of 8 tested nodes hangs or is slow by 4.0 % or more; crossing between 2 groups is "
+        "not slow; all 28 pairs of 8 nodes were tested, "
+        "and no pair is slow by 9.0 % or more or fails"
+    )
     assert (severity_of(found), has_finding(found)) == ("info", False)
     assert detectable_text(found).endswith("with 95 % probability: 4.0 %")
 
@@ -66,7 +74,7 @@ def test_a_healthy_cluster_is_said_to_be() -> None:
 @pytest.mark.parametrize(
     ("found", "says"),
     [
-        (planted(nodes(8), complete=False), "until now no node"),
+        (planted(nodes(8), complete=False), "until now none of 8 tested nodes"),
         (planted(nodes(2, {"n00": "pair", "n01": "pair"})), "n00 and n01 pass; with two nodes"),
         (planted(nodes(8, {"n01": "not decided"})), "not decided: n01 may be slow"),
         (ClusterVerdict(nodes=()), "nothing is known"),
@@ -82,7 +90,7 @@ def test_what_is_open_is_neither_healthy_nor_a_finding(found: ClusterVerdict, sa
 def test_two_nodes_that_are_slow_blame_neither() -> None:
     slow = ClusterFinding("slow pair", ("n00", "n01"), "n00 and n01 are slow to one another")
     found = planted(nodes(2, {"n00": "pair", "n01": "pair"}), slow)
-    assert answer(found) == slow.text
+    assert answer(found) == f"{slow.text}; no pair was tested"
     assert has_finding(found)
 
 
@@ -104,6 +112,60 @@ def test_two_nodes_that_are_slow_blame_neither() -> None:
 )
 def test_what_was_measured_has_ratio_interval_and_tests(finding: ClusterFinding, text: str) -> None:
     assert measured_text(finding) == text
+
+
+@pytest.mark.parametrize("share", [0.9999, 0.31, 0.007, 0.0004])
+def test_pairs_that_were_not_tested_are_never_said_to_be_fast(share: float) -> None:
+    found = planted(nodes(512), share=share)
+    said = answer(found)
+    tested = found.coverage.tested
+    assert f"({tested:,} of 130,816); a single slow pair would have been missed with " in said
+    assert "no pair" not in said and "all " not in said
+    shown, missed = (float(each) for each in re.findall(r"([\d.]+) %(?: of|$)", said))
+    assert 0 < shown < 100 and 0 < missed < 100
+    assert shown + missed == pytest.approx(100)
+
+
+@pytest.mark.parametrize("smallest", [0.0, 1.2, 2.47])
+def test_what_would_hide_a_slow_node_is_not_fine(smallest: float) -> None:
+    found = planted(nodes(4), smallest=smallest)
+    assert answer(found).startswith("not decided: ")
+    assert "none" not in answer(found) and "no pair" not in answer(found)
+    assert severity_of(found) == "warning"
+    assert not has_finding(found)
+    assert (f"{100 * (smallest - 1):.1f} %" in answer(found)) == (smallest > 0)
+
+
+STANDINGS = get_args(NodeStanding)
+
+
+@pytest.mark.parametrize("complete", [True, False])
+@pytest.mark.parametrize("share", [1.0, 0.4, 0.0])
+@pytest.mark.parametrize("smallest", [1.04, 1.3, 0.0])
+def test_every_verdict_says_which_pairs_were_tested(
+    complete: bool, share: float, smallest: float
+) -> None:
+    """Each kind of finding and each standing is tried, alone and beside others."""
+    findings = [
+        ClusterFinding(kind, ("n01", "n02"), f"{kind} of n01 and n02", tests=3)
+        for kind in get_args(FindingKind)
+    ]
+    chosen = [(), *((each,) for each in findings), tuple(findings)]
+    for own in chosen:
+        for standing in STANDINGS:
+            members = nodes(9, {"n00": standing, "n01": standing})
+            found = planted(members, *own, complete=complete, smallest=smallest, share=share)
+            said = answer(found)
+            pairs, tested = found.coverage.pairs, found.coverage.tested
+            if not tested:
+                assert "no pair" in said and "was tested" in said
+            elif tested < pairs:
+                assert f"({tested} of {pairs}); a single slow pair would have been missed" in said
+            else:
+                assert f"all {pairs} pairs of " in said
+            may_claim = complete and share == 1 and smallest == 1.04
+            assert ("pair is slow by" in said) <= may_claim
+            assert not complete or smallest == 1.04 or "none of" not in said
 
 
 def test_too_few_tests_find_no_slowness() -> None:

@@ -70,7 +70,7 @@ def test_scattered_times_of_few_nodes_accuse_nobody(
 
 def test_shared_uplinks_of_unknown_groups_accuse_nobody() -> None:
     (network,) = [each for each in NETWORKS if each.name == "2:1"]
-    cluster = simulated(network, 96, 1)
+    cluster = simulated(network, 48, 1)
     plan = cluster.plan(seed=1)
-    expected = plant(cluster, plan, "nodes", 0.2)
+    expected = plant(cluster, "nodes", 0.2)
     assert not outcome(survey(cluster, plan).verdict, expected).innocent

@@ -8,14 +8,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from waywiser.analysis.cluster.confirmed import (
-    BESIDE_OTHERS,
-    PAIR_REPEATS,
     among_tested,
     confirmed_nodes,
     open_groups,
-    open_pairs,
     open_suspects,
-    pair_attempts,
     possible_members,
     shared_sets,
     suspects_to_test,
@@ -24,11 +20,18 @@ from waywiser.analysis.cluster.controls import (
     control_rounds,
     good_nodes,
     lacks_controls,
-    outstanding_pairs,
 )
 from waywiser.analysis.cluster.groups import DISTANCE
+from waywiser.analysis.cluster.known_pairs import known_pairs
+from waywiser.analysis.cluster.pair_outcomes import (
+    BESIDE_OTHERS,
+    PAIR_REPEATS,
+    open_pairs,
+    pair_attempts,
+)
 from waywiser.analysis.cluster.round_results import RoundResults
 from waywiser.analysis.cluster.schedule import UNLIMITED, Pair, matchings, next_tests, round_robin
+from waywiser.analysis.cluster.slow_crossings import open_crossings
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.words.cluster import Phase
 
@@ -49,10 +52,11 @@ CONTROLS = 4
 def alone_pairs(state: ClusterState, number: int) -> list[Pair]:
     """Returns the pairs of the next round that tests suspects again: each with a node of the faster
     half, of its own group if there is one, and with no other pair on its up-links. Suspects are
-    tested side by side, and so are groups, beside controls. If groups are not given, any pair may
-    use an up-link: few are tested at once. Empty if no suspect is open."""
+    tested side by side, and so are groups and links between them, beside controls. If groups are
+    not given, any pair may use an up-link: few are tested at once. Empty if no suspect is open."""
     suspects, groups = open_suspects(state), open_groups(state)
-    if not suspects and not groups:
+    crossings = open_crossings(state)
+    if not suspects and not groups and not crossings:
         return []
     rounds = state.rounds
     rng = np.random.default_rng([state.plan.seed, 4, number])
@@ -67,6 +71,8 @@ def alone_pairs(state: ClusterState, number: int) -> list[Pair]:
     slow = set(np.flatnonzero(rounds.group_levels.stands_out.any(axis=(1, 2))).tolist())
     for group in groups:
         draw.across(group, slow)
+    for n in rng.permutation(len(crossings)).tolist():
+        draw.between(*crossings[n])
     if draw.pairs or lacks_controls(state, "alone"):
         draw.controls()
     return draw.pairs
@@ -89,7 +95,7 @@ class _Draw:
         self._free = dict.fromkeys(good)
         self._used_uplinks: set[int] = set()
         self._met: Counter[Pair] = Counter()
-        self._slow_pairs = set(outstanding_pairs(state).tolist())
+        self._slow_pairs = set(known_pairs(state).outstanding.tolist())
         self._most_controls = CONTROLS if few_at_once(rounds) == UNLIMITED else 1
         self.pairs: list[Pair] = []
         tests = state.all_tests.of(phase)
@@ -131,6 +137,15 @@ class _Draw:
         other = next((n for n in others if self._may(group, n)), None)
         if other is not None:
             self.take(mine, other)
+
+    def between(self, group: int, other: int) -> None:
+        """Takes a node of each of two groups, if no pair is on their up-links."""
+        if {group, other} & self._used_uplinks:
+            return
+        mine = next((n for n in self._free if self._group_of[n] == group), None)
+        theirs = next((n for n in self._free if self._group_of[n] == other), None)
+        if mine is not None and theirs is not None:
+            self.take(mine, theirs)
 
     def _choices(self, node: int) -> list[int]:
         group = self._group_of[node]

@@ -15,10 +15,11 @@ from waywiser.analysis.cluster.controls import (
     lacks_controls,
     least_limit,
     may_be_slow,
-    pair_confirm_limit,
 )
+from waywiser.analysis.cluster.known_pairs import known_pairs
 from waywiser.analysis.cluster.levels import THRESHOLD, below_interval
 from waywiser.analysis.cluster.pair_tests import Bools, Floats, Ints, NodeRows, PairTests, node_rows
+from waywiser.analysis.cluster.round_results import UNKNOWN_CROSSING
 from waywiser.analysis.cluster.schedule import Pair
 from waywiser.analysis.cluster.state import ClusterState
 
@@ -35,15 +36,17 @@ CLEAR = 2.0
 """Tests alone that are this many times the limit above the usual time confirm at once: then not
 noise and the slowness of a usual node together exceed the limit."""
 
+MOST_OF_NODES = 0.25
+
+FAST_SCALES = 6.0
+"""A node that is slower than this many times the noise of a test is by chance nearly never half as
+slow to another."""
+
+LEAST_FAST, LEAST_FAST_SHARE = 2, 0.1
+"""The least number and share of others to which a node is fast that is not slow to everyone."""
+
 LEAST_TIMES = 3
 MOST_GROUP_ROUNDS = 100
-BESIDE_OTHERS = 2
-"""The first tests of a pair that stands out are beside others, as in the rounds."""
-
-PAIR_REPEATS, PAIR_FAST = 5, 1
-"""Then it is tested alone, and so many of the tests may be fast."""
-
-FAILED_PAIR_REPEATS = 2
 
 
 def _outcome(rows: NodeRows, state: ClusterState, tried: Ints) -> tuple[Bools, Bools]:
@@ -100,6 +103,17 @@ def _is_above_usual(rows: NodeRows) -> Bools:
     return np.asarray(rows.count(rows.y <= 0) <= below_interval(times))
 
 
+@lru_cache(maxsize=1)
+def is_unblamed(state: ClusterState) -> Bools:
+    """Returns the nodes that may be tested, and of which no suspicion is open or confirmed: neither
+    of the node nor of what it shares with others."""
+    open_, slow, _ = _suspects(state)
+    unblamed = ~(open_ | slow).any(axis=(1, 2)) & state.testable
+    for members in [*shared_sets(state), *members_of_slow_groups(state)]:
+        unblamed[members] = False
+    return np.asarray(unblamed)
+
+
 def open_suspects(state: ClusterState) -> list[int]:
     """Returns the nodes that stand out, and need more tests alone or more controls."""
     return _testable(state, _suspects(state)[0])
@@ -117,6 +131,24 @@ def _testable(state: ClusterState, where: Bools) -> list[int]:
 def confirmed(state: ClusterState) -> Bools:
     """Returns where a node is slow, alone too: node, rail, sending or receiving."""
     return _suspects(state)[1]
+
+
+def has_fast_partners(state: ClusterState) -> Bools:
+    """Returns where confirmed nodes are fast to some others, though they are so slow alone that
+    noise does not explain it: these may be below one switch that the run does not know."""
+    slow = confirmed(state)
+    found = np.zeros_like(slow)
+    if not state.rounds.may_cross_unseen or not slow.any():
+        return found
+    level = node_rows(beside_controls(state, "alone")[0], len(state.names)).quantile(0.5)
+    pairs = known_pairs(state)
+    low, high = np.divmod(pairs.keys, len(state.names))
+    for n, rail, way in np.argwhere(slow & (level > FAST_SCALES * state.rounds.noise[:, None])):
+        of_pairs = [pairs.best[low == n, rail, way], pairs.best[high == n, rail, 1 - way]]
+        beside = np.concatenate(of_pairs)
+        fast = int(np.sum(beside < level[n, rail, way] / 2))
+        found[n, rail, way] = fast >= max(LEAST_FAST, LEAST_FAST_SHARE * len(beside))
+    return found
 
 
 def confirmed_nodes(state: ClusterState) -> dict[Channel, list[int]]:
@@ -167,7 +199,8 @@ def slow_groups(state: ClusterState) -> dict[int, list[Channel]]:
     }
 
 
-def _members_of_slow_groups(state: ClusterState) -> list[list[int]]:
+def members_of_slow_groups(state: ClusterState) -> list[list[int]]:
+    """Returns the nodes of each group that is slow to other groups."""
     switch_of = state.rounds.switch_of
     return [np.flatnonzero(switch_of == group).tolist() for group in slow_groups(state)]
 
@@ -196,11 +229,14 @@ def shared_of_channel(state: ClusterState) -> dict[Channel, list[list[int]]]:
     themselves: most pairs of a set that were tested are fast. Few tests of a pair may all be late a
     little: it is fast too if it is nearer to the usual time than to that by which both nodes are
     slow."""
+    confirmed_of = confirmed_nodes(state)
+    if max(map(len, confirmed_of.values()), default=0) < LEAST_MEMBERS:
+        return {}
     ratios = _among_ratios(state)
     limit = np.maximum(THRESHOLD, state.rounds.noise)
     level = state.rounds.levels.level
     result: dict[Channel, list[list[int]]] = {}
-    for (rail, way), nodes in confirmed_nodes(state).items():
+    for (rail, way), nodes in confirmed_of.items():
         inside = set(nodes)
         edges = {
             pair: bool(np.all(y[rail] < max(limit[rail], level[list(pair), rail, way].min() / 2)))
@@ -251,6 +287,22 @@ def _with_others(
     return sorted({*members, *more})
 
 
+def is_a_crossing(state: ClusterState, members: Sequence[int], channel: Channel) -> bool:
+    """Returns whether members of a set may be slow only because their tests cross a switch that the
+    run does not know."""
+    level = state.rounds.levels.level[list(members), channel[0], channel[1]]
+    limit = THRESHOLD + UNKNOWN_CROSSING
+    return state.rounds.may_cross_unseen and float(np.median(level)) <= limit
+
+
+def may_be_one_of_two(state: ClusterState, members: Sequence[int]) -> bool:
+    """Returns whether a set is so large a part of nodes of unknown groups that the others may share
+    something slow as well: of two groups neither can be blamed."""
+    rounds = state.rounds
+    is_large = len(members) > MOST_OF_NODES * int(rounds.tested.sum())
+    return rounds.may_cross_unseen and not rounds.has_groups and is_large
+
+
 def shared_sets(state: ClusterState) -> list[list[int]]:
     """Returns the sets of all rails and directions, each once."""
     sets = {tuple(each) for sets in shared_of_channel(state).values() for each in sets}
@@ -272,89 +324,3 @@ def possible_members(state: ClusterState, members: Sequence[int]) -> list[int]:
         and (state.rounds.is_suspect[n] or worst[n] > THRESHOLD / 2)
     ]
     return others[: len(members)]
-
-
-def _pair_candidates(state: ClusterState) -> dict[Pair, Bools]:
-    """Returns pairs that stand out, of nodes that are no suspects or whose suspicion the tests
-    alone refuted: rail, direction from the lower index first. The fastest of several tests
-    counts. Pairs of a member and another node are explained by what the members share."""
-    tests = state.rounds.pair_tests
-    open_, slow_nodes, _ = _suspects(state)
-    usual = ~(open_ | slow_nodes).any(axis=(1, 2)) & state.testable
-    y = np.where((tests.a < tests.b)[:, None, None], tests.y, tests.y[:, :, ::-1])
-    over = y - state.rounds.base[None, :, None] > state.rounds.pair_limit[None, :, None]
-    low, high = np.minimum(tests.a, tests.b), np.maximum(tests.a, tests.b)
-    open_to_blame = over.any(axis=(1, 2)) & usual[low] & usual[high]
-    for members in [*shared_sets(state), *_members_of_slow_groups(state)]:
-        open_to_blame &= np.isin(low, members) == np.isin(high, members)
-    found: dict[Pair, Bools] = {}
-    for n in np.flatnonzero(open_to_blame).tolist():
-        same = (low == low[n]) & (high == high[n])
-        slow = np.all(over[same] | np.isnan(y[same]), axis=0) & over[n]
-        if slow.any():
-            found[int(low[n]), int(high[n])] = slow
-    return found
-
-
-def _pair_rows(state: ClusterState) -> dict[Pair, list[Floats]]:
-    tests, _ = beside_controls(state, "pair")
-    rows: dict[Pair, list[Floats]] = {}
-    for n, (a, b) in enumerate(zip(tests.a.tolist(), tests.b.tolist(), strict=True)):
-        y = tests.y[n] if a < b else tests.y[n][:, ::-1]
-        rows.setdefault((min(a, b), max(a, b)), []).append(y)
-    return rows
-
-
-def pair_attempts(state: ClusterState) -> Counter[Pair]:
-    """Counts the repeated tests of pairs, failed ones included."""
-    return Counter(state.attempts.of("pair").pairs)
-
-
-@lru_cache(maxsize=1)
-def _pair_outcomes(state: ClusterState) -> tuple[list[Pair], dict[Pair, Bools]]:
-    """Returns the pairs that need more tests, and those that are slow: in each of the first tests,
-    which are side by side, and in all but one of the tests alone."""
-    rows, tried = _pair_rows(state), pair_attempts(state)
-    limit = pair_confirm_limit(state)[None, :, None]
-    few = lacks_controls(state, "pair")
-    open_, slow = [], {}
-    for pair, stands_out in sorted(_pair_candidates(state).items()):
-        y = np.array(rows.get(pair, np.empty((0, *stands_out.shape))))
-        fast = y < limit
-        remaining = stands_out & ~fast[:BESIDE_OTHERS].any(axis=0)
-        remaining &= np.sum(fast[BESIDE_OTHERS:], axis=0) <= PAIR_FAST
-        if remaining.any():
-            if tried[pair] < BESIDE_OTHERS + PAIR_REPEATS or few:
-                open_.append(pair)
-            elif len(y) >= BESIDE_OTHERS + LEAST_TIMES:
-                slow[pair] = remaining
-    return open_, slow
-
-
-def slow_pairs(state: ClusterState) -> dict[Pair, Bools]:
-    """Returns the pairs that are slow while their nodes are not: rail, direction from the lower
-    index first."""
-    return _pair_outcomes(state)[1]
-
-
-def failed_pairs(state: ClusterState) -> list[Pair]:
-    """Returns pairs that failed each time, while none of the two nodes can be blamed."""
-    passed = set(_pair_rows(state))
-    return sorted(
-        pair
-        for pair in state.losses.of_pair
-        if pair not in passed and (pair_attempts(state)[pair] or len(state.members) == 2)
-    )
-
-
-def open_pairs(state: ClusterState) -> list[Pair]:
-    """Returns the pairs to test again: those that stand out, and those that failed."""
-    tried, passed = pair_attempts(state), set(_pair_rows(state))
-    failed = [
-        pair
-        for pair in sorted(state.losses.of_pair)
-        if pair not in passed
-        and tried[pair] < FAILED_PAIR_REPEATS
-        and state.testable[list(pair)].all()
-    ]
-    return [*failed, *_pair_outcomes(state)[0]]

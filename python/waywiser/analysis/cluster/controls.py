@@ -10,11 +10,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from waywiser.analysis.cluster.known_pairs import known_pairs
 from waywiser.analysis.cluster.levels import THRESHOLD, quantile
 from waywiser.analysis.cluster.pair_tests import (
     Bools,
     Floats,
-    Ints,
     PairTests,
     node_rows,
 )
@@ -71,25 +71,8 @@ def is_control(state: ClusterState, tests: PairTests) -> Bools:
     between = (ga == gb) | ~(slow[ga] | slow[gb])
     kept = usual[tests.a] & usual[tests.b] & between
     if kept.any():
-        kept &= ~np.isin(_keys(state, tests), outstanding_pairs(state))
+        kept &= ~np.isin(tests.keys(len(state.names)), known_pairs(state).outstanding)
     return np.asarray(kept)
-
-
-def _keys(state: ClusterState, tests: PairTests) -> Ints:
-    low, high = np.minimum(tests.a, tests.b), np.maximum(tests.a, tests.b)
-    return low * len(state.names) + high
-
-
-@lru_cache(maxsize=1)
-def outstanding_pairs(state: ClusterState) -> Ints:
-    """Returns the pairs whose every test in the rounds stands out: the lower index, times the
-    number of nodes, plus the higher index."""
-    rounds = state.rounds
-    tests = rounds.pair_tests
-    over = tests.y - rounds.base[None, :, None] > rounds.pair_limit[None, :, None]
-    is_over: Bools = np.asarray(over.any(axis=(1, 2)))
-    keys = _keys(state, tests)
-    return np.setdiff1d(keys[is_over], keys[~is_over])
 
 
 def control_rounds(state: ClusterState, phase: str) -> tuple[int, int, int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from waywiser.analysis.cluster.groups import LEAST_NODES
 from waywiser.analysis.cluster.levels import (
     SCALES,
     THRESHOLD,
@@ -26,7 +27,6 @@ from waywiser.analysis.cluster.ragged_rows import rows_of
 LEAST_GROUPS = 3
 """With two groups, neither can be blamed."""
 
-LEAST_NODES = 2
 LEAST_TESTS = 4
 
 
@@ -40,13 +40,14 @@ class GroupLevels:
     """The first of the groups that each is one with."""
 
 
-def group_levels(tests: PairTests, group_of: Ints) -> GroupLevels:
-    """Returns the levels of groups from the residuals of tests across groups.
+def group_levels(tests: PairTests, group_of: Ints, crossing: float = 0.0) -> GroupLevels:
+    """Returns the levels of groups from the residuals of tests across groups. ``crossing`` is what
+    another switch may cost, where groups were found: some of them may be one switch.
 
     Each pair of groups counts once, however many tests it has: all pairs of a slow group are slow,
     and of the others only those with it. What a node is slow by inside its group is its own.
     """
-    tests = _without_slow_nodes(tests, group_of)
+    tests = without_slow_nodes(tests, group_of)
     joined = _joined(tests, group_of)
     group_of = joined[group_of]
     crosses = tests.where(group_of[tests.a] != group_of[tests.b])
@@ -64,11 +65,12 @@ def group_levels(tests: PairTests, group_of: Ints) -> GroupLevels:
     noise = one_sided_scale(crosses.y, axis=(0, 2))[None, :, None]
     error = 1.36 * noise / np.sqrt(np.maximum(tested, 1))[:, None, None]
     scale = np.maximum(one_sided_scale(level[usable], axis=0), error)
-    out: Bools = np.asarray((level > np.maximum(THRESHOLD, SCALES * scale)) & usable[:, None, None])
+    limit = np.maximum(THRESHOLD, SCALES * scale) + crossing
+    out: Bools = np.asarray((level > limit) & usable[:, None, None])
     return GroupLevels(level[joined], out[joined], joined)
 
 
-def _without_slow_nodes(tests: PairTests, group_of: Ints) -> PairTests:
+def without_slow_nodes(tests: PairTests, group_of: Ints) -> PairTests:
     """Returns the tests without that by which the slower of two nodes is slow inside its group."""
     inside = tests.where(group_of[tests.a] == group_of[tests.b])
     level = lower_levels(inside, len(group_of))

@@ -22,6 +22,9 @@ SURE = 4.0
 LEAST_ACROSS = 3
 """Fewer tests across a cut show nothing."""
 
+LEAST_NODES = 2
+"""One node is no group: what it is slower by, it is slower by to everyone."""
+
 DISTANCE = 4
 """Nodes are tested with those up to so many places before and after them, by which cuts between
 groups are seen, if nodes of one switch have names that follow one another."""
@@ -59,7 +62,7 @@ def discovered_groups(tests: PairTests, nodes: int) -> Ints:
     cuts = _separate([(int(cut), float(step[cut])) for cut in np.flatnonzero(is_cut)])
     low, high = np.minimum(near.a, near.b), np.maximum(near.a, near.b)
     beside: Floats = np.asarray(value - usual)
-    return _numbered([_placed(cut, size, low, high, beside) for cut, size in cuts], nodes)
+    return _numbered(sorted(_placed(cut, size, low, high, beside) for cut, size in cuts), nodes)
 
 
 def _placed(cut: int, step: float, low: Ints, high: Ints, value: Floats) -> int:
@@ -116,6 +119,9 @@ def _separate(cuts: list[tuple[int, float]]) -> list[tuple[int, float]]:
 
 def _numbered(cuts: Sequence[int], nodes: int) -> Ints:
     group_of = np.zeros(nodes, dtype=np.int64)
+    begin = 0
     for cut in cuts:
-        group_of[cut:] += 1
+        if min(cut - begin, nodes - cut) >= LEAST_NODES:
+            group_of[cut:] += 1
+            begin = cut
     return group_of

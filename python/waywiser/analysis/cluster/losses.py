@@ -12,6 +12,10 @@ MOST_FAILURES = 2
 """A node with so many failures that are its fault is tested no more: each may cost a time-out."""
 
 
+FLAKY_PARTNERS, FLAKY_FACTOR = 3, 4.0
+"""A node that fails with so many partners, and so many times as often as tests without it, is at
+fault, although most of its tests pass."""
+
 NO_FAULT = ("skipped", "interrupted")
 """Kinds of failure that say nothing about a node: there was no time, or the run ended."""
 
@@ -38,8 +42,9 @@ def find_losses(
     the number of each node, ``passed`` how many tests each passed.
 
     A failure that names its node is that node's fault. Else it is the fault of a node that failed
-    with several partners, one of which passed with another, and more often than it passed; the one
-    with most failures first, so that its partners are not blamed with it."""
+    with several partners, one of which passed with another, and more often than it passed, or much
+    more often than others fail; the one with most failures first, so that its partners are not
+    blamed with it."""
     blamed: dict[int, list[FinishedTest]] = defaultdict(list)
     open_: Open = []
     for test in failed:
@@ -85,9 +90,18 @@ def _most_failed(open_: Open, passed: Sequence[int]) -> tuple[int] | None:
         n
         for n in partners
         if len(partners[n]) > 1
-        and failures[n] > passed[n]
+        and (failures[n] > passed[n] or _is_flaky(n, len(partners[n]), failures, passed))
         and any(passed[other] for other in partners[n])
     ]
     if not guilty:
         return None
     return (max(guilty, key=lambda n: (len(partners[n]), failures[n] - passed[n], -n)),)
+
+
+def _is_flaky(node: int, partners: int, failures: Mapping[int, int], passed: Sequence[int]) -> bool:
+    """Whether a node fails with so many partners, and so much more often than tests without it,
+    that neither chance nor single pairs explain it."""
+    own = failures[node]
+    failed, all_passed = sum(failures.values()) / 2 - own, sum(passed) / 2 - passed[node]
+    share = (failed + 0.5) / (failed + all_passed + 1)
+    return partners >= FLAKY_PARTNERS and own > FLAKY_FACTOR * share * (own + passed[node])

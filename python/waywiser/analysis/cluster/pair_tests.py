@@ -16,7 +16,7 @@ Bools = NDArray[np.bool_]
 SENDING, RECEIVING = 0, 1
 """The last index of what belongs to a node; the first direction of a test goes from ``a``."""
 
-PHASES = ("hangs", "pairs", "alone", "among", "pair", "collective")
+PHASES = ("hangs", "pairs", "alone", "among", "cover", "pair", "collective")
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,16 @@ class PairTests:
         """Returns the nodes of each test, the lower index first."""
         low, high = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
         return list(zip(low.tolist(), high.tolist(), strict=True))
+
+    def keys(self, nodes: int) -> Ints:
+        """Returns the pair of each test: the lower index, times the number of nodes, plus the
+        higher index."""
+        return np.minimum(self.a, self.b) * nodes + np.maximum(self.a, self.b)
+
+    @property
+    def from_lower(self) -> Floats:
+        """Returns the times with the direction from the lower index first."""
+        return np.where((self.a > self.b)[:, None, None], self.y[:, :, ::-1], self.y)
 
     @property
     def has_times(self) -> Bools:

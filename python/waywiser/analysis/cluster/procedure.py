@@ -8,6 +8,7 @@ from operator import is_
 
 from waywiser.analysis.cluster.alone import alone_pairs, among_pairs, pair_pairs
 from waywiser.analysis.cluster.collectives import next_collectives
+from waywiser.analysis.cluster.cover_rounds import cover_pairs
 from waywiser.analysis.cluster.rounds_of_pairs import hang_pairs, next_pairs
 from waywiser.analysis.cluster.schedule import Pair
 from waywiser.analysis.cluster.state import ClusterState
@@ -28,6 +29,7 @@ STEPS: tuple[tuple[Phase, Callable[[ClusterState, int], list[Pair]]], ...] = (
     ("pairs", next_pairs),
     ("alone", alone_pairs),
     ("among", among_pairs),
+    ("cover", cover_pairs),
     ("pair", pair_pairs),
 )
 
@@ -42,10 +44,9 @@ def next_round(
     tests, and nodes that have a finished test of it are skipped. To test nodes again that failed,
     call this without their failed tests.
     """
-    last = max((each.test.round for each in finished), default=-1)
+    last, before, latest = _divided(finished)
     if last >= 0:
-        before = [each for each in finished if each.test.round < last]
-        done = Counter(n for each in finished if each.test.round == last for n in each.test.nodes)
+        done = {name for each in latest for name in each.test.nodes}
         unfinished = _planned(nodes, plan, before, last)
         # What was lost or blamed since is tested no more.
         now = ClusterState(nodes, plan, finished)
@@ -57,6 +58,30 @@ def next_round(
         if unfinished and tests:
             return Round(unfinished.phase, last, tests)
     return _planned(nodes, plan, finished, last + 1)
+
+
+class _LastCount:
+    """The tests of each round, as they were counted last: the next call adds those of a round."""
+
+    known: tuple[list[FinishedTest], Counter[int]] = ([], Counter())
+
+
+def _divided(
+    finished: Sequence[FinishedTest],
+) -> tuple[int, Sequence[FinishedTest], Sequence[FinishedTest]]:
+    """Returns the last round, -1 for none, the tests before it, and its own."""
+    seen, counts = _LastCount.known
+    if len(finished) < len(seen) or not all(map(is_, finished, seen)):
+        seen, counts = [], Counter()
+    counts.update(each.test.round for each in finished[len(seen) :])
+    _LastCount.known = list(finished), counts
+    last = max(counts, default=-1)
+    begin = len(finished) - counts[last]
+    latest = finished[begin:]
+    if all(each.test.round == last for each in latest):
+        return last, finished[:begin], latest
+    before = [each for each in finished if each.test.round < last]
+    return last, before, [each for each in finished if each.test.round == last]
 
 
 class _LastPlan:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
-from waywiser.analysis.cluster.pair_tests import node_rows
+from waywiser.analysis.cluster.levels import THRESHOLD
+from waywiser.analysis.cluster.pair_tests import Floats, PairTests, node_rows
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.verdict_values import ClusterFinding, RailRate
 from waywiser.words.host_list import compress_hosts
@@ -17,17 +19,30 @@ LEAST_SHARE = 0.7
 LEAST_CROSSED = 0.7
 """A smaller share of the bytes that crossed the interface means that they took another path."""
 
+EVERY = "every node"
+
+LEAST_TESTS = 3
+"""Tests of a node that show its rate: something else may have disturbed fewer."""
+
+LEAST_ALONE = 6
+"""Tests alone that show what rounds add."""
+
 BEST = 0.25
 """The quantile of the times of a rail that counts: other nodes and noise make tests slower."""
 
 
+@lru_cache(maxsize=1)
 def rail_rates(state: ClusterState) -> tuple[RailRate, ...]:
-    """Returns the rate of each rail that was tested: the better of its directions."""
-    tests = state.rounds.undisturbed
+    """Returns the rate of each rail that was tested: the better of its directions, in the rounds or
+    alone. If tests of a round slow each other down, rates are those of tests alone, and other rails
+    have none."""
     size = _message_bytes(state)
-    if not len(tests) or size <= 0:
+    together = state.rounds.undisturbed
+    if not len(together) or size <= 0:
         return ()
-    times = node_rows(tests, len(state.names)).quantile(BEST)
+    times = _best_times(state, state.all_tests.of("alone"))
+    if not _share_links(state):
+        times = np.fmin(times, _best_times(state, together))
     result = []
     for n, node in enumerate(state.nodes):
         for rail in node.rails:
@@ -40,6 +55,31 @@ def rail_rates(state: ClusterState) -> tuple[RailRate, ...]:
             share = rate / limit if limit > 0 else 0.0
             result.append(RailRate(node.name, rail.index, name, rate, limit, share))
     return tuple(result)
+
+
+def _best_times(state: ClusterState, tests: PairTests) -> Floats:
+    """Returns node, rail, sending or receiving: NaN for fewer than `LEAST_TESTS`."""
+    rows = node_rows(tests, len(state.names))
+    few = rows.lengths[:, None, None] < LEAST_TESTS
+    return np.asarray(np.where(few, np.nan, rows.quantile(BEST)))
+
+
+@lru_cache(maxsize=1)
+def _share_links(state: ClusterState) -> bool:
+    """Returns whether the tests of a round share links: nodes that are not suspects are faster
+    alone than in rounds, in most tests."""
+    alone, usual = state.all_tests.of("alone"), ~state.rounds.is_suspect
+    alone = alone.where(usual[alone.a] & usual[alone.b])
+    together = state.rounds.undisturbed
+    if len(alone) < LEAST_ALONE or not len(together):
+        return False
+    return float(np.nanmedian(together.y) - np.nanmedian(alone.y)) > THRESHOLD
+
+
+def _tested_alone(state: ClusterState) -> set[str]:
+    """Returns the nodes whose tests alone show a rate: no other test shares a link with these."""
+    counts = state.all_tests.of("alone").count_of_nodes(len(state.names))
+    return {state.names[n] for n in np.flatnonzero(counts >= LEAST_TESTS)}
 
 
 def _message_bytes(state: ClusterState) -> int:
@@ -55,13 +95,18 @@ def interface_findings(state: ClusterState) -> Iterator[ClusterFinding]:
 def _below_rate(state: ClusterState) -> Iterator[ClusterFinding]:
     """One finding for a rail: that of all nodes if all are below, else those that are."""
     rates = [each for each in rail_rates(state) if each.interface_bytes_per_second > 0]
+    alone = _tested_alone(state)
+    of_tested = " that was tested alone" if _share_links(state) else ""
     for rail in sorted({each.rail for each in rates}):
         of_rail = [each for each in rates if each.rail == rail]
         below = [each for each in of_rail if each.share < LEAST_SHARE]
+        if len(below) < len(of_rail) and state.rounds.may_cross_unseen:
+            below = [each for each in below if each.node in alone]
         if not below:
             continue
         share = float(np.median([each.share for each in below]))
         who = _who([each.node for each in below], len(of_rail))
+        who += of_tested if who == EVERY else ""
         interfaces = sorted({each.interface for each in below})
         name = interfaces[0] if len(interfaces) == 1 else ""
         text = (
@@ -123,4 +168,4 @@ def _not_over_interface(state: ClusterState) -> Iterator[ClusterFinding]:
 def _who(nodes: Sequence[str], known: int) -> str:
     if len(nodes) == 1:
         return nodes[0]
-    return "every node" if len(nodes) == known else compress_hosts(nodes)
+    return EVERY if len(nodes) == known else compress_hosts(nodes)

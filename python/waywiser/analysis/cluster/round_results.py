@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from waywiser.analysis.cluster.crossing_levels import CrossingLevels, crossing_levels
 from waywiser.analysis.cluster.group_levels import GroupLevels, group_levels, without_groups
 from waywiser.analysis.cluster.groups import DISTANCE, discovered_groups, given_groups
 from waywiser.analysis.cluster.levels import (
@@ -128,7 +129,8 @@ class RoundResults:
 
     @cached_property
     def group_levels(self) -> GroupLevels:
-        return group_levels(self.plain_residuals, self.group_of)
+        crossing = UNKNOWN_CROSSING if self.may_cross_unseen else 0.0
+        return group_levels(self.plain_residuals, self.group_of, crossing)
 
     @cached_property
     def switch_of(self) -> Ints:
@@ -136,9 +138,24 @@ class RoundResults:
         return np.asarray(self.group_levels.joined[self.group_of])
 
     @cached_property
+    def crossing_levels(self) -> CrossingLevels:
+        """What tests between each two groups cost."""
+        return crossing_levels(
+            self.undisturbed, self.plain_residuals, self.switch_of, self.group_levels
+        )
+
+    def _without_crossings(self, tests: PairTests) -> PairTests:
+        """Returns tests without what slow links between two groups explain."""
+        levels, of = self.crossing_levels, self.switch_of
+        if not levels.stands_out.any():
+            return tests
+        return tests.replaced(tests.y - levels.excess(of[tests.a], of[tests.b]))
+
+    @cached_property
     def pair_tests(self) -> PairTests:
-        """The residuals of the rounds, without what slow groups explain."""
-        return without_groups(self.plain_residuals, self.group_of, self.group_levels)
+        """The residuals of the rounds, without what slow groups and slow links explain."""
+        tests = without_groups(self.plain_residuals, self.group_of, self.group_levels)
+        return self._without_crossings(tests)
 
     @cached_property
     def levels(self) -> NodeLevels:
@@ -247,4 +264,5 @@ class RoundResults:
         beside = tests.replaced(tests.y - usual[:, :, None])
         if with_groups:
             return beside
-        return without_groups(beside, self.group_of, self.group_levels)
+        beside = without_groups(beside, self.group_of, self.group_levels)
+        return self._without_crossings(beside)

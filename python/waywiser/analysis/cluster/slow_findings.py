@@ -6,16 +6,21 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from waywiser.analysis.cluster.confirmed import (
     Channel,
     confirmed,
+    has_fast_partners,
+    is_a_crossing,
+    may_be_one_of_two,
     shared_of_channel,
     slow_groups,
 )
 from waywiser.analysis.cluster.controls import beside_controls, confirm_limit
 from waywiser.analysis.cluster.finding_parts import (
     channel_text,
+    group_name,
     interval,
     merged,
     span_text,
@@ -27,17 +32,37 @@ from waywiser.analysis.cluster.slow_pair_findings import pair_findings
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.verdict_values import ClusterFinding, NodeGroup
 from waywiser.curves.texts import percent
+from waywiser.words.host_list import compress_hosts
 from waywiser.words.number_format import count
+
+CROSSED = 1.25
+"""A node that is slower than this many times what crossing costs, as logarithms, is slow itself."""
 
 
 def slow_findings(state: ClusterState) -> list[ClusterFinding]:
     """Returns groups first, then nodes, then pairs."""
-    return [
-        *_group_findings(state),
-        *_shared_findings(state),
-        *_node_findings(state),
-        *pair_findings(state),
-    ]
+    groups = list(_group_findings(state))
+    others = [*_shared_findings(state), *_node_findings(state), *pair_findings(state)]
+    return groups + (_without_crossed(others) if state.rounds.may_cross_unseen else others)
+
+
+def _without_crossed(findings: list[ClusterFinding]) -> list[ClusterFinding]:
+    """Returns the findings without nodes and sets of nodes that are not slower than crossing
+    between groups that the run does not know: the crossing names them instead."""
+    crossings = [each for each in findings if each.kind == "slow crossing"]
+    if not crossings:
+        return findings
+    limit = max(each.ratio for each in crossings) ** CROSSED
+    blamed = ("slow node", "slow group")
+    crossed = [each for each in findings if each.kind in blamed and each.ratio <= limit]
+    names = sorted({name for each in crossed for name in each.nodes})
+    if not names:
+        return findings
+    are = "is" if len(names) == 1 else "are"
+    line = f"{compress_hosts(names)} {are} slow to most others, by this crossing or by themselves"
+    first = crossings[0]
+    named = replace(first, evidence=(*first.evidence, line))
+    return [named if each is first else each for each in findings if each not in crossed]
 
 
 def _node_findings(state: ClusterState) -> Iterator[ClusterFinding]:
@@ -45,6 +70,7 @@ def _node_findings(state: ClusterState) -> Iterator[ClusterFinding]:
     for (rail, way), sets in shared_of_channel(state).items():
         for members in sets:
             slow[members, rail, way] = False
+    slow &= ~has_fast_partners(state)
     tests = beside_controls(state, "alone")[0]
     for n in np.flatnonzero(slow.any(axis=(1, 2))).tolist():
         channels = [(int(rail), int(way)) for rail, way in np.argwhere(slow[n])]
@@ -89,10 +115,18 @@ def _shared_findings(state: ClusterState) -> Iterator[ClusterFinding]:
     by_members: dict[tuple[int, ...], list[Channel]] = defaultdict(list)
     for channel, sets in shared_of_channel(state).items():
         for members in sets:
-            by_members[tuple(members)].append(channel)
+            if not is_a_crossing(state, members, channel):
+                by_members[tuple(members)].append(channel)
     tests = beside_controls(state, "alone")[0]
     for each, channels in by_members.items():
-        yield from _of_group(state, list(each), channels, tests)
+        found = _of_group(state, list(each), channels, tests)
+        yield from map(_of_two, found) if may_be_one_of_two(state, each) else found
+
+
+def _of_two(finding: ClusterFinding) -> ClusterFinding:
+    """Returns the finding about a group as one that blames no node."""
+    text = f"crossing is slow, and neither of two groups can be blamed: {finding.text}"
+    return replace(finding, kind="slow crossing", text=text)
 
 
 def _group_findings(state: ClusterState) -> Iterator[ClusterFinding]:
@@ -131,13 +165,13 @@ def group_list(state: ClusterState) -> tuple[NodeGroup, ...]:
     kept = state.rounds.undisturbed
     crosses = state.rounds.group_of[kept.a] != state.rounds.group_of[kept.b]
     usual = np.nanmedian(kept.y[~crosses]) if np.any(~crosses) else np.nan
-    names = list(state.plan.groups)
     result = []
     for number in np.unique(state.rounds.group_of).tolist():
         members = tuple(state.names[n] for n in np.flatnonzero(state.rounds.group_of == number))
         mine = (state.rounds.group_of[kept.a] == number) | (state.rounds.group_of[kept.b] == number)
         across = kept.y[crosses & mine]
         ratio = float(np.exp(np.nanmedian(across) - usual)) if across.size else np.nan
-        name = names[number] if number < len(names) else f"group {number + 1}"
-        result.append(NodeGroup(name, members, ratio if np.isfinite(ratio) else 0.0))
+        result.append(
+            NodeGroup(group_name(state, number), members, ratio if np.isfinite(ratio) else 0.0)
+        )
     return tuple(result)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from waywiser.analysis.cluster.confirmed import LEAST_MEMBERS, slow_pairs
+from waywiser.analysis.cluster.confirmed import LEAST_MEMBERS
 from waywiser.analysis.cluster.controls import beside_controls
 from waywiser.analysis.cluster.finding_parts import (
     WHOLE,
@@ -18,7 +18,9 @@ from waywiser.analysis.cluster.finding_parts import (
     timed_finding,
     values_of_node,
 )
+from waywiser.analysis.cluster.known_pairs import known_pairs
 from waywiser.analysis.cluster.levels import SCALES, one_sided_scale, quantile
+from waywiser.analysis.cluster.pair_outcomes import crosses_unseen, slow_pairs
 from waywiser.analysis.cluster.pair_tests import Bools, PairTests
 from waywiser.analysis.cluster.schedule import Pair
 from waywiser.analysis.cluster.state import ClusterState
@@ -44,6 +46,9 @@ def pair_findings(state: ClusterState) -> Iterator[ClusterFinding]:
     if halves := _two_halves(state, set(pairs)):
         yield _between_halves(state, halves, pairs, tests)
         return
+    if pairs and (count_of_pairs := crosses_unseen(state)):
+        yield _unseen_crossing(state, count_of_pairs, pairs, tests)
+        return
     nodes_of_pairs = _nodes_of_most_pairs(state, pairs)
     for node, (partners, tested) in nodes_of_pairs.items():
         yield _slow_to_most(state, node, partners, tested, pairs, tests)
@@ -68,6 +73,23 @@ def pair_findings(state: ClusterState) -> Iterator[ClusterFinding]:
             )  # fmt: skip
 
 
+def _unseen_crossing(
+    state: ClusterState, number: int, pairs: dict[Pair, Bools], tests: PairTests
+) -> ClusterFinding:
+    size = len(state.names)
+    own = tests.where(np.isin(tests.keys(size), [a * size + b for a, b in pairs]))
+    worst = np.nanmax(own.y, axis=(1, 2))
+    ratio, low, high = interval(worst)
+    text = (
+        f"crossing is slow: {number:,} of {len(known_pairs(state).keys):,} pairs are about "
+        f"{percent(ratio - 1)} slow, while their nodes are fast with others; --groups would show "
+        "between which groups"
+    )
+    return ClusterFinding(
+        "slow crossing", (), text, ratio=ratio, low=low, high=high, tests=len(own)
+    )
+
+
 def _nodes_of_most_pairs(
     state: ClusterState, pairs: dict[Pair, Bools]
 ) -> dict[int, tuple[list[int], int]]:
@@ -76,7 +98,7 @@ def _nodes_of_most_pairs(
     tested: dict[int, set[int]] = defaultdict(set)
     slow: dict[int, set[int]] = defaultdict(set)
     both: tuple[tuple[dict[int, set[int]], Iterable[Pair]], ...] = (
-        (tested, state.rounds.undisturbed.pairs),
+        (tested, state.all_tests.of("pairs", "cover").pairs),
         (slow, pairs),
     )
     for found, these in both:
@@ -123,7 +145,9 @@ def _two_halves(state: ClusterState, slow: set[Pair]) -> tuple[list[int], list[i
     if len(slow) < LEAST_SLOW_PAIRS:
         return None
     nodes = {node for pair in slow for node in pair}
-    fast = {pair for pair in state.rounds.pair_tests.pairs if nodes.issuperset(pair)} - slow
+    low, high = np.divmod(known_pairs(state).fast, len(state.names))
+    known = zip(low.tolist(), high.tolist(), strict=True)
+    fast = {pair for pair in known if nodes.issuperset(pair)} - slow
     first = {min(nodes)}
     while more := {n for pair in fast if first & set(pair) for n in pair} - first:
         first |= more
@@ -146,13 +170,14 @@ def _between_halves(
     ratio, low, high = interval(values)
     first, second = (span_text(state, [state.names[n] for n in half]) for half in halves)
     text = (
-        f"{first} and {second} are each fast among themselves, and {percent(ratio - 1)} slow to "
-        f"one another: neither can be blamed"
+        f"crossing is slow, and neither can be blamed: {first} and {second} are each fast among "
+        f"themselves, and {percent(ratio - 1)} slow to one another"
     )
     names = tuple(state.names[n] for half in halves for n in half)
     return timed_finding(
-        "slow pair", names, text, state, halves[0][0], WHOLE, "both", (ratio, low, high), len(tests)
-    )
+        "slow crossing", names, text, state, halves[0][0], WHOLE, "both", (ratio, low, high),
+        len(tests),
+    )  # fmt: skip
 
 
 def _two_nodes(state: ClusterState, nodes: list[int]) -> Iterator[ClusterFinding]:

@@ -22,6 +22,9 @@ MOST_ANSWERS = 3
 MOST_CHARACTERS = 160
 """Characters of each."""
 
+MOST_UNSEEN = 0.15
+"""A run that finds only what is slower than this has not shown that nothing is."""
+
 SEVERITIES: dict[FindingKind, Severity] = {
     "failed node": "error",
     "slow node": "error",
@@ -29,6 +32,8 @@ SEVERITIES: dict[FindingKind, Severity] = {
     "failed pair": "error",
     "slow pair": "error",
     "collective failed": "error",
+    "slow crossing": "warning",
+    "slow rail": "warning",
     "collective slow": "warning",
     "below interface rate": "warning",
     "not over interface": "warning",
@@ -46,6 +51,10 @@ REMEDIES: dict[FindingKind, str] = {
     "failed pair": "look at the route between the two: each of them passes with others",
     "slow pair": "look at the route between the two, as a static route or one up-link: each of "
     "them is fast with others",
+    "slow crossing": "look at the links between these groups: their rate, their error counters, "
+    "and whether routes use all of them; of two groups, neither can be blamed",
+    "slow rail": "compare the interface of this rail with those of the others: its link rate, its "
+    "PCIe link, its switch; it is slow on every node",
     "collective failed": "the nodes pass in pairs: run the survey again without half of those "
     "named, and look at the library's log of the others",
     "collective slow": "see whether each rank has a CPU of its own, and how many messages cross an "
@@ -83,8 +92,10 @@ def severity_of(verdict: ClusterVerdict) -> Severity:
     found = {SEVERITIES[each.kind] for each in verdict.findings}
     if "error" in found or any(each.verdict in BAD_STANDINGS for each in verdict.nodes):
         return "error"
-    is_open = not verdict.complete or any(
-        each.verdict in ("pair", "not decided") or not each.tests for each in verdict.nodes
+    is_open = (
+        not verdict.complete
+        or not is_sharp(verdict)
+        or any(each.verdict in ("pair", "not decided") or not each.tests for each in verdict.nodes)
     )
     return "warning" if "warning" in found or is_open or not verdict.nodes else "info"
 
@@ -97,21 +108,79 @@ def has_finding(verdict: ClusterVerdict) -> bool:
 
 
 def answer(verdict: ClusterVerdict) -> str:
-    """What is slow or hangs, in one line: ``n3 is 12 % slow to every node, sending, on rail 2``."""
+    """What is slow or hangs, and which pairs were tested, in one line: ``n3 is 12 % slow to every
+    node, sending, on rail 2; all 28 pairs of the other 8 nodes were tested``."""
     grave = [each.text for each in verdict.findings if SEVERITIES[each.kind] != "info"]
     grave += _unfounded(verdict)
     if grave:
         more = len(grave) - MOST_ANSWERS
-        shown = "; ".join(map(_shortened, grave[:MOST_ANSWERS]))
-        return f"{shown}; and {count(more, 'more finding')}" if more > 0 else shown
+        shown = [*map(_shortened, grave[:MOST_ANSWERS])]
+        shown += [f"and {count(more, 'more finding')}"] if more > 0 else []
+        return "; ".join([*shown, coverage_text(verdict)])
     if not any(each.tests for each in verdict.nodes):
-        return "nothing is known: no test between nodes has finished"
+        return f"nothing is known: no test between nodes has finished; {coverage_text(verdict)}"
     if pair := verdict.of("pair"):
-        return f"{' and '.join(pair)} pass; with two nodes, neither can be compared with others"
+        return (
+            f"{' and '.join(pair)} pass; with two nodes, neither can be compared with others; "
+            f"{coverage_text(verdict)}"
+        )
     if verdict.complete and (open_ := verdict.of("not decided")):
-        return f"not decided: {compress_hosts(open_)} may be slow, or the times scatter too much"
-    passed = "no node, pair or group is slow, and none hangs"
+        return (
+            f"not decided: {compress_hosts(open_)} may be slow, or the times scatter too much; "
+            f"{coverage_text(verdict)}"
+        )
+    if verdict.complete and not is_sharp(verdict):
+        return f"not decided: {detectable_text(verdict)}; {coverage_text(verdict)}"
+    tested = len(verdict.of("ok"))
+    least = f" by {100 * (verdict.smallest_found - 1):.1f} % or more" if is_sharp(verdict) else ""
+    passed = f"none of {count(tested, 'tested node')} hangs or is slow{least}"
+    if len(verdict.groups) > 1:
+        groups = len(verdict.groups)
+        passed += (
+            f"; none of {groups} groups is slow to the others"
+            if groups > 2
+            else ("; crossing between 2 groups is not slow")
+        )
+    passed = f"{passed}; {coverage_text(verdict)}"
     return passed if verdict.complete else f"until now {passed}"
+
+
+def coverage_text(verdict: ClusterVerdict) -> str:
+    """Which pairs were tested, and with which probability a slow one would have been missed."""
+    coverage = verdict.coverage
+    found = {each.kind for each in verdict.findings}
+    rest = len(verdict.nodes) - coverage.nodes
+    nodes = f" of {'the other ' if rest else ''}{count(coverage.nodes, 'node')}"
+    if not coverage.pairs or not coverage.tested:
+        return f"no pair{nodes if coverage.pairs else ''} was tested"
+    if coverage.tested == coverage.pairs:
+        which = "the only pair" if coverage.pairs == 1 else f"all {coverage.pairs:,} pairs"
+        were = "was" if coverage.pairs == 1 else "were"
+        single = "no further" if found & {"slow pair", "failed pair"} else "no"
+        least = f" by {100 * (coverage.ratio - 1):.1f} % or more" if coverage.ratio > 1 else ""
+        is_known = verdict.complete and is_sharp(verdict) and not verdict.of("pair")
+        none = f", and {single} pair is slow{least} or fails" if is_known else ""
+        return f"{which}{nodes} {were} tested{none}"
+    share = coverage.share
+    return (
+        f"{_share(share)} of the pairs{nodes} {'was' if coverage.tested == 1 else 'were'} tested "
+        f"({coverage.tested:,} of {coverage.pairs:,}); a single slow pair would have been missed "
+        f"with {_share(1 - share)}"
+    )
+
+
+def _share(share: float) -> str:
+    """``31 %``, ``0.7 %``, ``99.96 %``: never 0 or 100 for what is not."""
+    for digits in range(5):
+        text = f"{100 * share:.{digits if digits or 0.1 <= share <= 0.9 else 1}f}"
+        if float(text) not in (0.0, 100.0):
+            return f"{text} %"
+    return "less than 0.0001 %" if share < 0.5 else "more than 99.9999 %"
+
+
+def is_sharp(verdict: ClusterVerdict) -> bool:
+    """Whether the run would have found what is slow by `MOST_UNSEEN`."""
+    return 1 < verdict.smallest_found <= 1 + MOST_UNSEEN
 
 
 def counts_text(verdict: ClusterVerdict) -> str:
@@ -149,7 +218,29 @@ def detectable_text(verdict: ClusterVerdict) -> str:
     if smallest <= 1:
         return "the run has too few tests to say which slowness it would find"
     least = f"{100 * (smallest - 1):.1f} %"
+    if not is_sharp(verdict):
+        return (
+            f"the times scatter so much that only a node which is {least} slow is found with 95 % "
+            "probability"
+        )
     return f"smallest slowness of one node that this run finds with 95 % probability: {least}"
+
+
+def reference_text(verdict: ClusterVerdict) -> str:
+    """What shows slowness that all nodes have, or that nothing does."""
+    known = {each.rail for each in verdict.rails if each.interface_bytes_per_second > 0}
+    references = [
+        "the rates of their interfaces" if known else "",
+        "their other rails" if len(verdict.usual_seconds) > 1 else "",
+        "tests inside groups" if len(verdict.groups) > 1 else "",
+    ]
+    named = [each for each in references if each]
+    if not named:
+        return (
+            "slowness that all nodes have in common would not be seen: no interface states its "
+            "rate, and there are no other rails or groups to compare"
+        )
+    return f"slowness that all nodes have in common is compared with {' and with '.join(named)}"
 
 
 def _unfounded(verdict: ClusterVerdict) -> list[str]:

@@ -8,15 +8,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from waywiser.analysis.cluster.collectives import collective_results, is_bad
-from waywiser.analysis.cluster.confirmed import failed_pairs, open_suspects
+from waywiser.analysis.cluster.confirmed import open_suspects
 from waywiser.analysis.cluster.detectable import detectable_rails
 from waywiser.analysis.cluster.error_counters import error_findings, with_new_errors
 from waywiser.analysis.cluster.finding_parts import span_text
 from waywiser.analysis.cluster.levels import quantile
 from waywiser.analysis.cluster.losses import NO_FAULT
+from waywiser.analysis.cluster.pair_coverage import pair_coverage
+from waywiser.analysis.cluster.pair_outcomes import failed_pairs
 from waywiser.analysis.cluster.procedure import next_round
 from waywiser.analysis.cluster.ragged_rows import rows_of
 from waywiser.analysis.cluster.rail_rates import interface_findings, rail_rates
+from waywiser.analysis.cluster.shared_findings import shared_findings
 from waywiser.analysis.cluster.slow_findings import group_list, slow_findings
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.verdict_values import (
@@ -36,7 +39,14 @@ MATRIX_NODES = 64
 
 ORDER: tuple[FindingKind, ...] = (
     *("failed node", "slow group", "slow node", "failed pair", "slow pair", "collective failed"),
-    *("collective slow", "not over interface", "below interface rate", "new errors"),
+    *(
+        "slow crossing",
+        "slow rail",
+        "collective slow",
+        "not over interface",
+        "below interface rate",
+        "new errors",
+    ),
     "errors counted",
 )
 
@@ -49,6 +59,7 @@ def verdict(
     findings = [
         *_failed_nodes(state),
         *slow_findings(state),
+        *shared_findings(state),
         *_failed_pairs(state),
         *_collectives(state),
         *interface_findings(state),
@@ -72,6 +83,7 @@ def verdict(
             if (counted := {name: n for name, n in node.counters.items() if n > 0})
         },
         detectable=detectable_rails(state),
+        coverage=pair_coverage(state),
         usual_seconds=usual,
         bytes=plan.bytes,
         suspects=tuple(state.names[n] for n in np.flatnonzero(state.rounds.is_suspect)),

@@ -29,6 +29,8 @@ FindingKind = Literal[
     "slow node",
     "slow group",
     "slow pair",
+    "slow crossing",
+    "slow rail",
     "failed node",
     "failed pair",
     "collective failed",
@@ -39,7 +41,10 @@ FindingKind = Literal[
     "errors counted",
 ]
 """``slow group``: nodes that are fast among themselves and slow to all others, so that they share
-something slow. ``below interface rate``: a rail reaches less than 70 % of its interface's rate.
+something slow. ``slow crossing``: tests between groups take much longer than inside them; neither
+of two groups can be blamed, and no node is named. ``slow rail``: a rail is slower than the others
+on every node; no node is named. ``below interface rate``: a rail reaches less than 70 % of its
+interface's rate.
 ``not over interface``: the bytes of a test did not cross the interface. ``new errors``: an
 interface counted errors during the survey; ``errors counted``: before it. These explain other
 findings, and are no verdict by themselves."""
@@ -135,6 +140,23 @@ class DetectableRail(Value, frozen=True):
     """1.04: 4 %. 0: too few tests."""
 
 
+class PairCoverage(Value, frozen=True):
+    """How many pairs were tested, of the nodes that are neither slow nor failed."""
+
+    nodes: int = 0
+    pairs: int = 0
+    """All pairs of these nodes."""
+    tested: int = 0
+    """Those that a test has shown to be fast, or that were found slow or failing."""
+    ratio: float = 0.0
+    """The smallest slowness of a tested pair that is found with 95 %: 1.09; 0: unknown."""
+
+    @property
+    def share(self) -> float:
+        """Returns the share of the pairs that were tested; 1 if there is no pair."""
+        return self.tested / self.pairs if self.pairs else 1.0
+
+
 class ClusterVerdict(Value, frozen=True):
     """What is known about a cluster."""
 
@@ -151,6 +173,7 @@ class ClusterVerdict(Value, frozen=True):
     errors_counted: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
     """By node: what its interfaces counted, if it is not 0."""
     detectable: tuple[DetectableRail, ...] = ()
+    coverage: PairCoverage = PairCoverage()
     usual_seconds: dict[int, float] = msgspec.field(default_factory=dict)
     """By rail: the time of one message between usual nodes."""
     bytes: int = 0
