@@ -1,7 +1,7 @@
 """Ends commands at random moments, and checks that nothing is lost and nothing is left.
 
-    python benchmarks/kill.py survey --count 100
-    python benchmarks/kill.py check --count 100
+    python benchmarks/kill.py survey --count 100 --fake build/dev
+    python benchmarks/kill.py check --count 100 --fake build/dev
     python benchmarks/kill.py verbs --count 5
 
 ``survey`` kills surveys over the fake GPU (SIGKILL, or to some of them SIGTERM), and resumes them:
@@ -47,7 +47,7 @@ END_SECONDS = 120.0
 class Campaign:
     """Commands in one folder, with a seed for the moments at which they are ended."""
 
-    def __init__(self, folder: Path, fake: str, seed: int) -> None:
+    def __init__(self, folder: Path, fake: Path | None, seed: int) -> None:
         self.folder = folder
         self.dice = random.Random(seed)
         self.wrong: list[str] = []
@@ -56,7 +56,7 @@ class Campaign:
         self.temporary.mkdir()
         self._environment = {**os.environ, "TMPDIR": str(self.temporary)}
         if fake:
-            paths = filter(None, (fake, os.environ.get("PYTHONPATH", "")))
+            paths = filter(None, (str(fake.resolve()), os.environ.get("PYTHONPATH", "")))
             self._environment |= {
                 "WAYWISER_FAKE": FAKE,
                 "WAYWISER_NATIVE": "waywiser_fake._native",
@@ -279,8 +279,10 @@ def main() -> int:
     arguments.add_argument("what", choices=("survey", "check", "verbs"))
     arguments.add_argument("--count", type=int, default=100)
     arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--fake", default="", help="folder with the module of the fake GPU")
+    arguments.add_argument("--fake", type=Path, help="the folder with the module of the fake GPU")
     given = arguments.parse_args()
+    for number in GENTLE:  # what starts this may ignore them, as nohup, and children inherit that
+        signal.signal(number, signal.SIG_DFL)
     campaigns = {"survey": kill_surveys, "check": kill_checks, "verbs": end_verbs}
     with tempfile.TemporaryDirectory(prefix="waywiser-kill-") as folder:
         campaign = Campaign(Path(folder), given.fake, given.seed)

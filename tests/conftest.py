@@ -6,6 +6,11 @@ import gc
 import math
 import os
 import signal
+import sys
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -13,6 +18,8 @@ from hypothesis import HealthCheck, settings
 
 from tree import FAKE_FOLDER, FAKE_TRANSFER, ROOT
 from waywiser.machine import cpu_load
+
+_stderr = pytest.StashKey[int]()
 
 FAKE_NATIVE = "waywiser_fake._native"
 
@@ -57,6 +64,42 @@ def other_programs_count_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What else runs on the machine of the tests is no business of theirs; those of the load by
     other programs use `scripted_cpus`."""
     monkeypatch.setattr(cpu_load, "BUSY_FRACTION", math.inf)
+
+
+HANG_SECONDS = 600.0
+TEST_CALLS = 20  # of a stack, so that the calls of pytest are not printed
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_stderr] = os.dup(2)  # before each test replaces it
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Ends the process if a test takes `HANG_SECONDS`, and first prints each different stack of
+    other threads once, the test's name, and the stack of the main thread: faulthandler, which
+    follows if the interpreter itself hangs, prints the newest 100 threads alone."""
+    timer = threading.Timer(HANG_SECONDS, _end_hung_test, (item.nodeid, item.config.stash[_stderr]))
+    timer.daemon = True
+    timer.start()
+    try:
+        return (yield)
+    finally:
+        timer.cancel()
+
+
+def _end_hung_test(name: str, stderr: int) -> None:
+    main = threading.main_thread().ident or 0
+    stacks = Counter(
+        "".join(traceback.format_stack(frame))
+        for thread, frame in sys._current_frames().items()
+        if thread not in (main, threading.get_ident())
+    )
+    parts = [f"\n{count} other threads:\n{stack}" for stack, count in stacks.items()]
+    parts.append(f"\n{name} has hung for {HANG_SECONDS:.0f} s. The main thread, its last calls:\n")
+    parts += traceback.format_stack(sys._current_frames()[main])[-TEST_CALLS:]
+    os.write(stderr, "".join(parts).encode())
+    os._exit(1)
 
 
 def pytest_collection_finish() -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
-from math import isnan
+from itertools import pairwise, repeat
+from math import isnan, sqrt
 
 import msgspec
+import numpy as np
 
 from waywiser.profile.block import (
     QUANTILE_NAMES,
     SHOWN_QUANTILES,
+    STANDARD_ERRORS,
     BlockEstimate,
     OutlierCount,
     Slowdown,
@@ -22,8 +24,11 @@ from waywiser.profile.series_frame import (
     SAME_SECONDS,
     SEVERE_IQR,
 )
-from waywiser.stats.order import Interval, at_least, median, median_interval
-from waywiser.words.records import BELOW_RESOLUTION, SUMMARY, VOID, Visit
+from waywiser.stats.dependence import dependence
+from waywiser.stats.level_shift import returned_in_blocks
+from waywiser.stats.order import Interval, at_least, lower_rank, median, median_interval
+from waywiser.stats.segments import Segments
+from waywiser.words.records import BELOW_RESOLUTION, SUMMARY, VOID, Series, Visit
 
 
 def quantiles(samples: Sequence[float], probabilities: Sequence[float]) -> list[float]:
@@ -39,7 +44,68 @@ def quantiles(samples: Sequence[float], probabilities: Sequence[float]) -> list[
     return found
 
 
-def block_of(visit: Visit) -> BlockEstimate | None:
+def blocks_of(series: Series) -> list[BlockEstimate | None]:
+    """The statistics of each visit. Processes of one series depend alike."""
+    kept = [
+        [
+            s
+            for s, flag in zip(v.samples.span, v.samples.flags or repeat(0), strict=False)
+            if not flag & VOID
+        ]
+        for v in series.visits
+    ]
+    hosts = [
+        [
+            host
+            for host, flag in zip(v.samples.host, v.samples.flags or repeat(0), strict=False)
+            if not flag & VOID and not isnan(host)
+        ]
+        for v in series.visits
+    ]
+    of_spans, of_hosts = _dependences(kept), _dependences(hosts)
+    return list(map(_block_of, series.visits, of_spans, of_hosts))
+
+
+def _dependences(samples: Sequence[Sequence[float]]) -> list[tuple[float, bool]]:
+    """(autocorrelation time, whether there are enough of them), of each visit."""
+    counts = np.array([len(each) for each in samples])
+    values = np.array([value for each in samples for value in each], float)
+    found = dependence(Segments(values, counts), np.zeros(len(counts), int))
+    return list(zip(found.times.tolist(), found.are_enough.tolist(), strict=True))
+
+
+def interval_of(samples: Sequence[float], of: tuple[float, bool]) -> Interval | None:
+    """The interval of the median of samples that depend on each other."""
+    time, are_enough = of
+    rank = lower_rank(len(samples))
+    if rank is None or not (are_enough or shift_of(samples)):
+        return None
+    ordered, middle = sorted(samples), (len(samples) - 1) / 2
+    position = max(middle - (middle - (rank - 1)) * sqrt(time), 0.0)
+    at = int(position)
+    part, beside = position - at, min(at + 1, len(samples) - 1)
+    low = ordered[at] + part * (ordered[beside] - ordered[at])
+    high = ordered[-1 - at] + part * (ordered[-1 - beside] - ordered[-1 - at])
+    return Interval(low, high)
+
+
+def shift_of(samples: Sequence[float]) -> float:
+    """The relative size of a level that shifted and returned; 0 for none."""
+    return float(returned_in_blocks(np.array(samples, float), np.array([len(samples)]))[0])
+
+
+def with_shift(interval: Interval | None, samples: Sequence[float]) -> Interval | None:
+    """The interval of a median, no narrower than a shift of the level."""
+    if interval is None or not (shift := shift_of(samples)):
+        return interval
+    middle = median(samples)
+    reach = STANDARD_ERRORS * shift * middle
+    return Interval(max(0.0, min(interval.low, middle - reach)), max(interval.high, middle + reach))
+
+
+def _block_of(
+    visit: Visit, of_spans: tuple[float, bool], of_hosts: tuple[float, bool]
+) -> BlockEstimate | None:
     """None if the visit has no sample that counts."""
     taken = visit.samples
     every = range(len(taken))
@@ -54,7 +120,7 @@ def block_of(visit: Visit) -> BlockEstimate | None:
     first, third = quantiles(spans, (0.25, 0.75))
     summary = any(flag & SUMMARY for flag in flags)
     step = _tick(spans, batches, visit.mode == "host")
-    interval = None if summary else median_interval(spans)
+    interval = None if summary else interval_of(spans, of_spans)
     width = len(visit.workload.transfers)
     each = [taken.transfers[n] for n in kept] if width > 1 and taken.transfers else []
     timed = [seconds for seconds in each if len(seconds) == width]
@@ -65,10 +131,10 @@ def block_of(visit: Visit) -> BlockEstimate | None:
         void=len(taken) - len(kept),
         below_resolution=sum(bool(flag & BELOW_RESOLUTION) for flag in flags),
         median=middle,
-        interval=at_least(interval, middle, step) if interval else None,
+        interval=with_shift(at_least(interval, middle, step) if interval else None, spans),
         tick=step,
         host_median=median(host) if host else None,
-        host_interval=None if summary else median_interval(host),
+        host_interval=None if summary else with_shift(interval_of(host, of_hosts), host),
         quantiles=None
         if summary or max(batches) > 1
         else dict(zip(QUANTILE_NAMES, shown, strict=True)),
@@ -76,6 +142,7 @@ def block_of(visit: Visit) -> BlockEstimate | None:
         largest_deviation=max(max(spans) - middle, middle - min(spans)) / middle if middle else 0.0,
         drift=_drift(spans),
         outliers=_outliers(spans, Interval(first, third)),
+        autocorrelation_time=of_spans[0],
         summary=summary,
         transfers=tuple(median(times) for times in zip(*timed, strict=True)),
         slowdowns=_slowdowns(visit, kept),
@@ -88,7 +155,9 @@ def _slowdowns(visit: Visit, kept: Sequence[int]) -> tuple[Slowdown, ...] | msgs
         return msgspec.UNSET
     pairs = (zip(taken.transfers[n], taken.alone[n], strict=True) for n in kept)
     ratios = zip(*([together / alone for together, alone in pair] for pair in pairs), strict=True)
-    return tuple(Slowdown(median(each), median_interval(each)) for each in map(list, ratios))
+    found = list(map(list, ratios))
+    alone = [_dependences([each])[0] for each in found]
+    return tuple(map(Slowdown, map(median, found), map(interval_of, found, alone)))
 
 
 def _tick(spans: Sequence[float], batches: Sequence[int], by_host: bool) -> float:

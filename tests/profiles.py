@@ -11,6 +11,7 @@ import random
 import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 
 from waywiser.machine.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
@@ -79,6 +80,14 @@ def workload(path: str, size: int) -> Workload:
     return Workload(tuple(Transfer.parse(f"{each} of {size}") for each in path.split(";")))
 
 
+def _on_both_sides(values: Sequence[float]) -> tuple[float, ...]:
+    """The values of the lower and of the upper half in turn, each in their order."""
+    lower = set(sorted(range(len(values)), key=values.__getitem__)[: (len(values) + 1) // 2])
+    below = [value for n, value in enumerate(values) if n in lower]
+    above = [value for n, value in enumerate(values) if n not in lower]
+    return tuple(each for pair in zip_longest(below, above) for each in pair if each is not None)
+
+
 def samples(
     rng: random.Random,
     median: float,
@@ -89,8 +98,9 @@ def samples(
     repetitions: int = 1,
     flags: int = 0,
 ) -> Samples:
-    """``count`` lognormal samples around ``median`` seconds with relative scatter ``noise``."""
-    spans = tuple(median * math.exp(rng.gauss(0.0, noise)) for _ in range(count))
+    """``count`` lognormal samples around ``median`` seconds with relative scatter ``noise``.
+    Neighbours are on different sides of the middle, so that no samples depend on each other."""
+    spans = _on_both_sides([median * math.exp(rng.gauss(0.0, noise)) for _ in range(count)])
     others = tuple(
         (span, *(span * rng.uniform(0.9, 1.0) for _ in range(transfers - 1))) for span in spans
     )

@@ -7,10 +7,14 @@
     waywiser.survey(only="h2d")  # measures this machine into a profile
     waywiser.topology()  # what this machine is
 
-See docs/python.md. Nothing else is imported before one of them is called.
+See docs/python.md. No other part of it is imported before one of them is called.
 """
 
 from __future__ import annotations
+
+# Before msgspec, which would not notice that a signal interrupted this import of its own, and
+# would use what it has not loaded: the process ended by a segmentation fault later.
+import datetime as _datetime  # noqa: F401
 
 __version__ = "0.1.0"
 """The only place of the version: the build, the command line and the profile read it here."""

@@ -19,9 +19,15 @@ hwloc_version: str
 def driver_version() -> str:
     """The version of CUDA that the installed driver supports (``13.0``), or empty."""
 
+def free_on_node(node: int) -> int | None:
+    """Bytes of a NUMA node that buffers may take now; None if the system does not state it."""
+
 class GpuError(RuntimeError):
     """``args == (message, kind, call, code, name, where)``; kind is one of ``other``,
     ``out_of_memory``, ``sticky``, ``unavailable``."""
+
+class NodeFull(MemoryError):
+    """A buffer does not fit into the free memory of its NUMA node; nothing was allocated."""
 
 class NotSupported(RuntimeError): ...
 class WrongBytes(RuntimeError): ...

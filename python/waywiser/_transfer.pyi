@@ -372,8 +372,8 @@ def stats() -> dict[str, Any]:
     ``relayed``, ``list_staged``, ``snapshot_staged``) and of files (``read``, ``write``), they go
     from the moment when a transfer could start to its end.
 
-    Also ``staging_waits`` and ``staging_wait_seconds``: how often and how long threads had nothing
-    to do because no staging memory was free; ``wake_ups`` of threads that slept, and
+    Also ``staging_waits`` and ``staging_wait_seconds``: how often and how long transfers could not
+    begin because no staging memory was free; ``wake_ups`` of threads that slept, and
     ``peak_pinned_bytes``, the most that ``pinned_bytes`` of `usage` has been."""
 
 def warnings() -> list[str]:

@@ -39,7 +39,7 @@ def test_bad_nodes_come_first_with_device_and_remedy(files: list[str], capsys: O
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "1 bad, 1 suspect, 10 fine of 12 hosts"
     assert lines[1] == "class: 2 × Test GPU; Test CPU: 12 hosts"
-    assert lines[2].startswith("    smallest loss of one host that is found: 3.4 % of H2D")
+    assert lines[2].startswith("    smallest loss of one host that is found: 3.0 % of H2D")
     assert lines[3] == "bad     n03"
     bad = lines[4 : lines.index("suspect n07")]
     assert "    gpu:1 ran at PCIe 5 x8 of 5 x16 under load" in bad

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,8 +11,15 @@ import pytest
 from rich.console import Console
 from tests import profiles
 from tests.analysis.questions.machines import LARGE, altered, host_links, machine
+from tests.analysis.questions.subjects import subject
 
-from waywiser.analysis.questions.gpu_links import TITLE, gpu_link_table, gpu_links, link_verdict
+from waywiser.analysis.questions.gpu_links import (
+    TITLE,
+    gpu_link_table,
+    gpu_links,
+    link_verdict,
+    links_text,
+)
 from waywiser.analysis.questions.identical import answer as identical
 from waywiser.analysis.questions.peer_groups import peer_groups
 from waywiser.curves.overview import overview
@@ -127,6 +135,20 @@ def test_the_answer_about_equivalence_begins_with_the_links(
     with Profile.open(written(tmp_path / "a.wwp", 4, slow)) as profile:
         answer = identical(Subject.of(profile))
     assert answer.summary.startswith(f"{said}. Of 8 paths in 2 groups, ")
+
+
+@pytest.mark.parametrize("between", [0.001, 0.02, 0.2])
+@pytest.mark.parametrize("blocks", [1, 4])
+@pytest.mark.parametrize("gpus", [2, 5])
+def test_each_answer_about_links_says_what_could_be_missed(
+    gpus: int, blocks: int, between: float
+) -> None:
+    series = host_links(gpus, {}, sizes=LARGE, blocks=blocks, between=between)
+    found = subject(series, machine=machine(gpus))
+    peers = [each for group in peer_groups(found) for each in group]
+    said = links_text(gpu_links(found.machine, peers))
+    limits = r"equivalent within 3%|up to [\d.]+ % less bandwidth could be missed"
+    assert re.search(f"{limits}|is not decidable: nothing replicates", said), said
 
 
 @pytest.mark.parametrize("direction", ["d2h", "h2d"])

@@ -60,3 +60,32 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     process = started(waits, tmp_path, ignored)
     _, err = process.communicate()
     assert (process.returncode, err) == (0, "")
+
+
+INTERRUPTED_IMPORT = """
+import sys
+def interrupt(frame, *_):
+    if frame.f_code.co_filename.endswith("datetime.py"):
+        sys.settrace(None)
+        raise KeyboardInterrupt
+sys.settrace(interrupt)
+try:
+    import waywiser.words.records
+except KeyboardInterrupt:
+    print("interrupted")
+sys.settrace(None)
+import msgspec, waywiser.words.records as records
+print(msgspec.json.Decoder(tuple[records.GpuState, ...]).decode("[]"))
+"""
+
+
+def test_a_signal_while_modules_load_is_not_lost(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "interrupted\n()\n"), done.stderr

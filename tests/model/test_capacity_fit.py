@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kept import RESULTS, unpacked
 from planted.capacities import CapacityScore, planted_capacities
@@ -15,7 +17,7 @@ from planted.noise import recorded
 from waywiser.curves.name import name_of
 from waywiser.machine.bounds import Bound, bound
 from waywiser.model.alone import AloneCurves, SampledCurve
-from waywiser.model.capacity import Capacity, CapacityModel
+from waywiser.model.capacity import Capacity, CapacityModel, CapacityModelReader
 from waywiser.model.capacity_fit import capacity_findings, fit_capacities
 from waywiser.model.errors import ModelError
 from waywiser.model.share import Demand, fill
@@ -95,6 +97,55 @@ def test_a_link_that_carries_more_for_several_is_not_filled_by_one() -> None:
     )
     assert found(known) == {"PCIe to gpu:*": pytest.approx(58, rel=0.01)}
     assert known.predicted(twice).span == pytest.approx(LATENCY + 128 * MIB / 58e9, rel=0.01)
+
+
+@pytest.mark.parametrize("faster", [1.4, 3.0])
+def test_a_link_that_a_copy_exceeds_is_filled_by_no_other(faster: float) -> None:
+    most = bound(MACHINE, Workload.parse(up(0)))
+    assert most is not None
+    slow, fast = 0.9 * most.bytes_per_second, faster * most.bytes_per_second
+    pageable = up(0).replace("pinned", "pageable")
+    measured = [
+        TimedSet(workload(path, size=size), (seconds(size, rate),) * 2)
+        for path, rate in ((pageable, slow), (up(1), fast))
+        for size in SIZES
+    ]
+    model = fit_capacities(MACHINE, measured, [])
+    assert model.capacities == ()
+    (text,) = [each for each in model.findings if "PCIe to gpu:*" in each]
+    assert "the description of the link is wrong" in text
+    alone = model.predicted(workload(pageable))
+    assert alone.capacities == () and alone.span == pytest.approx(seconds(64 * MIB, slow))
+
+
+@given(
+    st.lists(st.floats(0.3, 1.1), min_size=2, max_size=4),
+    st.lists(st.tuples(st.floats(0.2, 1.1), st.sampled_from((2, 3, 4)), st.booleans()), max_size=4),
+)
+@settings(max_examples=25, deadline=None)
+def test_no_capacity_is_less_than_what_was_measured_through_it(
+    alone: list[float], sets: list[tuple[float, int, bool]]
+) -> None:
+    paths = {up(n): share * RATE for n, share in enumerate(alone)}
+    paths |= {path: RATE for path in (*ALL_UP, *ALL_DOWN) if path not in paths}
+    one = [TimedSet(workload(path, size=size), (seconds(size, rate),) * 2)
+           for path, rate in paths.items() for size in SIZES]  # fmt: skip
+    several = [together(share * count * RATE, *(ALL_UP if to_gpus else ALL_DOWN)[:count])
+               for share, count, to_gpus in sets]  # fmt: skip
+    model = fit_capacities(MACHINE, one, several)
+    reader = CapacityModelReader(model)
+    for timed_one in (*one[len(SIZES) - 1 :: len(SIZES)], *several):
+        through: dict[tuple[str, str], float] = {}
+        for transfer in timed_one.workload.transfers:
+            for use in reader.uses(transfer):
+                moved = through.get((use.name, use.kind), 0.0)
+                through[use.name, use.kind] = moved + use.passes * transfer.bytes
+        for names, moved in through.items():
+            for each in model.capacities:
+                if each.resource in names:
+                    assert each.bytes_per_second > 0.98 * moved / timed_one.span
+    for path, rate in paths.items():
+        assert model.predicted(workload(path)).span == pytest.approx(seconds(64 * MIB, rate))
 
 
 def test_both_directions_of_a_link_are_narrower_than_what_the_host_shares() -> None:

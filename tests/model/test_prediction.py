@@ -350,3 +350,34 @@ def test_all_take_no_less_than_any_alone(predictor: Predictor) -> None:
         found = predicted(predictor, text)
         longest = max(predicted(predictor, each.strip()).interval.low for each in text.split(";"))
         assert found.interval.low >= longest * (1 - 1e-9)
+
+
+@given(
+    st.integers(512, 2**28),
+    st.sampled_from(("pinned@numa:0 -> device@gpu:0", "pageable@numa:0 -> device@gpu:1",
+                     "device@gpu:0 -> device@gpu:1", "device@gpu:1 -> pinned@numa:0")),
+    st.integers(1, 4),
+)  # fmt: skip
+@settings(max_examples=40, deadline=None)
+def test_alone_is_one_number_whatever_else_runs(
+    predictor: Predictor, size: int, path: str, others: int
+) -> None:
+    transfer = f"{path} by copy-engine of {size}"
+    try:
+        one = predicted(predictor, transfer)
+    except ModelError:
+        return
+    assert one.transfers[0].alone == one.span
+    beside = "; ".join(
+        [transfer, *["pinned@numa:0 -> device@gpu:0 by copy-engine of 1MiB"] * others]
+    )
+    together = predicted(predictor, beside)
+    assert together.transfers[0].alone == one.span
+    assert together.transfers[0].seconds >= one.span * (1 - 1e-9)
+
+
+def test_a_measured_size_has_the_measured_time(predictor: Predictor, model: MachineModel) -> None:
+    for curve in model.curves:
+        if curve.text in model.capacities.curves:
+            size, time = curve.sizes[-1], curve.times[-1]
+            assert predicted(predictor, f"{curve.text} of {size}").span == time

@@ -53,7 +53,7 @@ def test_a_quiet_series_raises_no_quality_flag() -> None:
         ("misplaced", [quiet()], {"state": "misplaced"}),
         ("unverified", [quiet()], {"state": "unverified"}),
         ("outlier process", [quiet(1.0)] * 7 + [quiet(2.2)], {}),
-        ("void", [Samples(span=(1e-3,) * 8, flags=(0,) * 7 + (1,))], {}),
+        ("void", [Samples(span=(1e-3,) * 12, flags=(0,) * 11 + (1,))], {}),
     ],
 )
 def test_each_trouble_is_reported_alone_with_its_remedy(

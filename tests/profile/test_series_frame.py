@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import profiles
-from plain_statistics import block_of
+from plain_statistics import blocks_of
 from waywiser.profile import Profile
 from waywiser.profile.estimate import estimate
 from waywiser.profile.series_frame import SeriesFrame
@@ -43,11 +43,11 @@ def require_equal(path: Path) -> None:
     in_memory = SeriesFrame.of(series).series_blocks()
     for known, same, one in zip(found, in_memory, series, strict=True):
         assert list(known.taken) == list(same.taken) == [len(v.samples) for v in one.visits]
-        assert list(known.blocks) == list(same.blocks) == [block_of(v) for v in one.visits]
+        assert list(known.blocks) == list(same.blocks) == blocks_of(one)
         assert known.series == same.series
         assert not any(len(visit.samples) for visit in known.series.visits)
     for short, one in zip(frame.summaries(), series, strict=True):
-        blocks = [block for visit in one.visits if (block := block_of(visit))]
+        blocks = [block for block in blocks_of(one) if block]
         blocks = [block for block in blocks if block.median > 0]
         assert [block.median for block in short.blocks] == [block.median for block in blocks]
         assert [block.count for block in short.blocks] == [block.count for block in blocks]

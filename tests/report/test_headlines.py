@@ -24,7 +24,7 @@ HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
 
 @cache
 def result(name: str, key: str = "", sizes: tuple[int, ...] = machines.SIZES) -> Entry:
-    found = machines.subject(machines.eight_gpus(name), blocks=1, count=6, sizes=sizes)
+    found = machines.subject(machines.eight_gpus(name), blocks=1, count=12, sizes=sizes)
     return entry(found, name=name, key=key)
 
 

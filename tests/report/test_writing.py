@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.profile.estimate import rate
-from waywiser.report.writing import percent, spread, value
+import profiles
+from waywiser.profile.estimate import estimate, rate
+from waywiser.report.writing import instead_of_interval, percent, spread, value
 from waywiser.stats.order import Interval, relative
+from waywiser.words.records import Samples, Series
 
 
 @pytest.mark.parametrize(
@@ -42,3 +44,15 @@ def test_a_rate_and_its_time_have_the_same_deviation() -> None:
 )
 def test_half_an_interval_has_its_sign(share: float | None, text: str) -> None:
     assert spread(share) == text
+
+
+@pytest.mark.parametrize(("blocks", "text"), [(1, "one process"), (3, "3 processes")])
+def test_samples_that_depend_on_each_other_have_no_deviation(blocks: int, text: str) -> None:
+    rising = Samples(span=tuple(1e-3 + n * 1e-6 for n in range(40)))
+    what = profiles.workload(profiles.H2D, 2**20)
+    visits = tuple(profiles.visit(what, n, rising) for n in range(blocks))
+    found = estimate(Series(what, visits))
+    assert found is not None and found.relative is None
+    assert instead_of_interval(found) == text
+    few = estimate(Series(what, (profiles.visit(what, 0, Samples(span=(1e-3,) * 5)),)))
+    assert few is not None and few.relative is None and instead_of_interval(few) == ""

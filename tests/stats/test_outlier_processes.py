@@ -86,7 +86,7 @@ def test_the_variance_of_a_change_is_that_of_simulated_surveys(surveys: int) -> 
     level = rng.normal(0, 0.005, (4000, 2, surveys, 1))
     seconds = np.exp(level + rng.normal(0, 0.01, (4000, 2, surveys, 8))).tolist()
     sides = [[Surveys(side) for side in each] for each in seconds]
-    changes = [math.log(now.median / before.median) for before, now in sides]
+    changes = [math.log(now.middle / before.middle) for before, now in sides]
     process = Variance(1e-4, 10)
     between = Variance(0.25e-4 + median_share(8) * 1e-4, 10) if surveys > 1 else None
     known = of_difference(*sides[0], Noise(process, between))

@@ -14,6 +14,7 @@ from waywiser.words.numbers import COUNTS, POSITIVE_COUNTS, Bounds
 if TYPE_CHECKING:
     from waywiser.analysis.policy.advice import CopyRequest
     from waywiser.analysis.questions.placement import Placement
+    from waywiser.machine.machine import Machine
     from waywiser.report.parts import Block, Section
 
 RANKS_PER_GPU = Bounds(1, 4096)
@@ -197,12 +198,12 @@ def _launch(file: str, launcher: str, per_gpu: int, *, json: bool) -> None:
         subject = Subject.of(profile).decidable
         messages = local_ranks_text(by_kind(subject))
         found = bind_ranks(placement(subject), profile.machine, per_gpu, messages=messages)
-        simulated = profile.machine.simulated
+        untimed = _untimed_text(profile.machine)
     text = launcher_text(found, launcher)
     if json:
         print_result({"launcher": launcher, "text": text, "binding": found}, (), json=True)
         return
-    notes = [*([f"Simulated {simulated}: nobody measured this machine."] if simulated else []),
+    notes = [*([untimed] if untimed else []),
              *comments(found)]  # fmt: skip
     print_result(None, map(Words, notes), to_errors=True)
     write_output(STANDARD_OUTPUT, text.encode())
@@ -214,18 +215,25 @@ def _placement(file: str, *, tables: bool, json: bool) -> None:
     from waywiser.profile import Profile
 
     with Profile.open(file) as profile:
-        found, simulated = placement(Subject.of(profile)), profile.machine.simulated
-    print_result(found, _placement_parts(found, simulated, tables), json=json)
+        found, untimed = placement(Subject.of(profile)), _untimed_text(profile.machine)
+    print_result(found, _placement_parts(found, untimed, tables), json=json)
 
 
-def _placement_parts(found: Placement, simulated: str, tables: bool) -> Iterator[Block | Section]:
+def _untimed_text(machine: Machine) -> str:
+    """That the times of a machine are none of a real one; empty for a real one."""
+    if machine.simulated:
+        return f"Simulated {machine.simulated}: nobody measured this machine."
+    return f"The machine is {machine.untimed}." if machine.untimed else ""
+
+
+def _placement_parts(found: Placement, untimed: str, tables: bool) -> Iterator[Block | Section]:
     """The sentences, and with ``tables`` all costs."""
     from waywiser.analysis.questions.placement_text import placement_tables
     from waywiser.report.parts import Section, Words
     from waywiser.report.views.answers import answer_sheet
 
-    if simulated:
-        yield Words(f"Simulated {simulated}: nobody measured this machine.")
+    if untimed:
+        yield Words(untimed)
     yield from map(Words, found.sentences)
     for name in found.unanswered:
         yield Words(f"Not determined: {name}.")

@@ -55,6 +55,7 @@ def check(
     from waywiser.analysis.comparison.checkup import check_up
     from waywiser.analysis.comparison.node import read_node
     from waywiser.cli.remeasure import measure_again
+    from waywiser.machine.machine import require_real
     from waywiser.profile.output_file import (
         STANDARD_OUTPUT,
         require_one_output,
@@ -74,6 +75,9 @@ def check(
 
         require_output(junit, CHECK_JUNIT)
     before = [read_node(each, links=True) for each in baseline]
+    for old in before:
+        if old.machine.untimed and not old.machine.simulated:  # which tries out a check
+            require_real(old.machine, old.called, timed=True)
     node = read_node(file, links=True)
     again = [read_node(each) for each in repeat or ()]
     found, failure = check_up(node, before, limit, again, hidden), ""
@@ -134,6 +138,7 @@ def checkup_parts(
     from waywiser.analysis.comparison.path_change import one_value_text
     from waywiser.cli.remeasure import command_parts
     from waywiser.report.parts import Words
+    from waywiser.words.same_wording import by_wording
     from waywiser.words.sizes_in_text import with_units
 
     yield Words(str(found), "lead")
@@ -166,5 +171,5 @@ def checkup_parts(
     named = {drop.name for drop in found.drops if drop.verdict == NOT_DECIDED}
     if unclear := [path for path in found.comparison.measured if label(path) in named]:
         yield Words(to_decide(found.comparison, unclear), indent=4)
-    for note in found.notes:
-        yield Words(f"note: {note}", indent=2)
+    for line, _ in by_wording(found.notes):
+        yield Words(f"note: {line}", indent=2)

@@ -98,6 +98,7 @@ def _parts(found: Imported, target: Path) -> Iterator[Block]:
     from waywiser.report.views.unsupported import reasons_of
     from waywiser.words import grouped
     from waywiser.words.number_format import count
+    from waywiser.words.same_wording import by_wording
 
     known = [(each.name, each.found) for each in found.files if each.found is not None]
     tools = grouped((f"{each.tool} {each.version}".rstrip(), name) for name, each in known)
@@ -112,15 +113,16 @@ def _parts(found: Imported, target: Path) -> Iterator[Block]:
             yield Words(member, indent=2)
         if len(members) > MOST_NAMED:
             yield Words(f"and {len(members) - MOST_NAMED} more: see --json", indent=2)
-    for note, number in found.notes:
-        yield Words(f"note: {note} ({count(number, 'series')})")
+    series = dict(found.notes)
+    for line, same in by_wording(list(series)):
+        yield Words(f"note: {line} ({count(sum(series[note] for note in same), 'series')})")
     if found.failed:
         failed = count(found.failed, "series")
         yield Words(f"{failed} failed there: the reasons are in the profile")
     host = found.machine.hostname
     blocks = f" in {count(found.visits, 'block')}" if found.visits != found.series else ""
     yield Words(f"{host}: {count(found.series, 'series')}{blocks} imported into {target}")
-    for note in found.topology_notes:
-        yield Words(f"note: {note}")
+    for line, _ in by_wording(found.topology_notes):
+        yield Words(f"note: {line}")
     if host == UNNAMED:
         yield Words("the files do not name the machine: --machine NAME would")

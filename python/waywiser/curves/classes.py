@@ -4,7 +4,10 @@ Two curves are of one class where the same is done (executor, settings, layout, 
 cache state) between equivalent places: GPUs of the same model with the same links, NUMA nodes
 with as many CPUs, and the same relations between them in the topology. A
 class is checked by measurement, because the topology does not show everything (a hidden socket, a
-worse slot).
+worse slot). Where no topology shows the relation between two places, and it may differ, no other
+two places are known to have the same one: a GPU that may be near any of several NUMA nodes, and two
+nodes of several. Two GPUs are taken to have the links of two others, whether or not that is shown:
+if many pairs differ, none is called slow.
 """
 
 from __future__ import annotations
@@ -18,11 +21,15 @@ from waywiser.words.numbers import MOST_INDEX, whole_number
 
 Key = tuple[Hashable, ...]
 
+MOST_ALIKE = 2
+"""NUMA nodes between which there is one relation: of more, some may share a package."""
+
 
 class Classes:
     """The classes of one machine's curves."""
 
     def __init__(self, machine: Machine) -> None:
+        self._is_described = machine.is_described
         self._gpus = {gpu.index: gpu for gpu in machine.gpus}
         self._nodes = {node.index: node for node in machine.numa}
 
@@ -85,13 +92,17 @@ class Classes:
         return (b.index in a.peers, a.index in b.peers, direct, same_node)
 
     def _nearness(self, gpu: Gpu | None, node: int) -> str:
+        """Whether a GPU is near a node; if that is not known of several, which ones they are."""
         if gpu is None or gpu.numa < 0:
-            return "unknown"
+            several = gpu is not None and len(self._nodes) > 1 and not self._is_described
+            return f"gpu:{gpu.index}, numa:{node}" if gpu and several else "unknown"
         if gpu.numa == node:
             return "local"
         return "same package" if self._same_package(gpu.numa, node) else "remote"
 
-    def _same_package(self, a: int, b: int) -> bool | None:
+    def _same_package(self, a: int, b: int) -> Hashable:
+        if not self._is_described and len(self._nodes) > MOST_ALIKE:
+            return frozenset((a, b))
         one, other = self._nodes.get(a), self._nodes.get(b)
         return one.package == other.package if one and other else None
 

@@ -182,8 +182,8 @@ def _beside(
 
 def _link(machine: Machine, workload: Workload) -> tuple[str, str]:
     """The class of the link, and why there is no range of it."""
-    if machine.simulated:
-        return "", "the machine is simulated"
+    if machine.untimed:
+        return "", f"the machine is {'simulated' if machine.simulated else machine.untimed}"
     found: LinkClass = link_class(machine, workload)
     if found.unknown:
         return "", found.unknown

@@ -49,7 +49,7 @@ def without_wrong_bounds(
     for point in points:
         limit = _limit(point)
         is_above = (point.of_bound or 0) > 1 + EXCESS
-        if limit and is_above and _exceeds_caches(point.workload, machine):
+        if limit and is_above and exceeds_caches(point.workload, machine):
             known = fastest.get(limit)
             if known is None or (point.of_bound or 0) > (known.of_bound or 0):
                 fastest[limit] = point
@@ -75,7 +75,7 @@ def _limit(point: Point) -> Limit | None:
     return point.bound.narrowest, ends
 
 
-def _exceeds_caches(workload: Workload, machine: Machine) -> bool:
+def exceeds_caches(workload: Workload, machine: Machine) -> bool:
     """Whether each transfer is far larger than every cache that could serve it. Copy engines
     between two places move all bytes over the link, whatever a GPU's cache holds."""
     largest = max((cache.bytes for cache in machine.caches), default=0)

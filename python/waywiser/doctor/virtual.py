@@ -20,7 +20,7 @@ def virtualisation(situation: Situation) -> Iterator[DoctorFinding]:
             "numa_node is -1 for every GPU",
             "use measured locality only; virtual CPUs may move between sockets within seconds",
         )
-    elif machine.virtual:
+    elif machine.virtual and not machine.untimed:
         yield DoctorFinding(
             "virtualisation",
             "info",
@@ -31,12 +31,14 @@ def virtualisation(situation: Situation) -> Iterator[DoctorFinding]:
 
 
 def simulated(situation: Situation) -> Iterator[DoctorFinding]:
-    """A simulated machine: its description is that of the machine of another profile."""
-    if situation.machine.simulated:
+    """A simulated machine, whose description is that of the machine of another profile, or an
+    emulated one."""
+    machine = situation.machine
+    if machine.untimed:
         yield DoctorFinding(
-            "simulated",
+            "simulated" if machine.simulated else "emulated",
             "warning",
-            f"the machine is simulated {situation.machine.simulated}",
+            f"the machine is {machine.untimed}",
             "the description of the machine in the profile",
             "name the profile of a real machine",
         )

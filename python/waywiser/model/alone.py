@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
 from waywiser.curves.classes import Classes, Key
@@ -87,9 +87,16 @@ class AloneCurves:
     """The curves of a machine's transfers, by transfer. A transfer that was not measured has the
     curve of an equivalent one. A curve with few sizes has the shape of the first of its class."""
 
-    def __init__(self, curves: Mapping[str, TransferCurve], machine: Machine) -> None:
-        """``curves`` by the transfer's text without its size."""
+    def __init__(
+        self,
+        curves: Mapping[str, TransferCurve],
+        machine: Machine,
+        predicted: Callable[[Transfer], float | None] = lambda _: None,
+    ) -> None:
+        """``curves`` by the transfer's text without its size; ``predicted`` are the seconds of a
+        transfer where something better than its curve is known."""
         self.curves = dict(curves)
+        self._predicted = predicted
         self._classes = Classes(machine)
         self._first = longest(
             (self._key(Transfer.parse(text)), curve) for text, curve in self.curves.items()
@@ -105,7 +112,9 @@ class AloneCurves:
         if curve is None or first is None:
             return None
         bytes = transfer.bytes
-        if bytes in curve.sizes:
+        if (predicted := self._predicted(transfer)) is not None:
+            seconds = predicted
+        elif bytes in curve.sizes:
             seconds = _seconds(curve, bytes)
         else:
             near = min(curve.sizes, key=lambda size: abs(size - bytes))

@@ -13,7 +13,7 @@ where the resource carries no more than it did.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -31,12 +31,15 @@ from waywiser.words import Place, Transfer, Value, Workload
 SCHEMA = 1
 """The schema of the JSON form of a model."""
 
-RULES = 2
+RULES = 3
 """The version of the rules that find capacities: a model of older rules is fitted again."""
 
 BEYOND = 1.05
 """A resource that carries more than what was measured, by this factor, may have an unknown limit.
 Less is within the differences between sets."""
+
+MOST_LATENCY = 0.2
+"""Share of a transfer's time up to which a set that has it shows a capacity."""
 
 Basis = Literal["sets", "one transfer", "assumed"]
 """Where a capacity is from: sets that it explains; a single transfer that fills the link; a
@@ -160,13 +163,17 @@ class CapacityModelReader:
     """A model with what its predictions need, made once."""
 
     def __init__(
-        self, model: CapacityModel, curves: Mapping[str, TransferCurve] | None = None
+        self,
+        model: CapacityModel,
+        curves: Mapping[str, TransferCurve] | None = None,
+        predicted: Callable[[Transfer], float | None] = lambda _: None,
     ) -> None:
         """``curves`` are other curves of the single transfers than the measured times of the
-        model, by the transfer's text without its size."""
+        model, by the transfer's text without its size; ``predicted`` as in `AloneCurves`."""
         self.model = model
         self.resources = MachineResources(model.machine, model.groups)
-        self.alone = AloneCurves(model.curves if curves is None else curves, model.machine)
+        known = model.curves if curves is None else curves
+        self.alone = AloneCurves(known, model.machine, predicted)
         self._uses: dict[str, tuple[ResourceUse, ...]] = {}
         self._methods: dict[str, str] = {}
 
@@ -223,13 +230,16 @@ class CapacityModelReader:
         """What each transfer of a set needs with these capacities and queues."""
         is_mixed = len({member.method for member in members}) > 1
         found = []
-        for transfer, alone, method, uses in members:
+        for member in members:
+            transfer, alone, method, uses = member
             loads, passes = {}, {}
             moving = alone.moving
             for use in uses:
                 passes[use.name] = use.passes
                 capacity = self._capacity(known, use, method, is_mixed=is_mixed)
                 if capacity is not None:
+                    if alone.latency <= MOST_LATENCY * alone.seconds:
+                        capacity = self._no_less(capacity, use, member)
                     loads[use.name] = use.passes / capacity
                     moving -= self._saved(use, method, transfer.bytes)
                     moving = max(moving, transfer.bytes * use.passes / capacity)
@@ -264,6 +274,14 @@ class CapacityModelReader:
         if other is None:
             return own
         return max(other, self.model.carried.get(method, {}).get(use.kind, 0.0))
+
+    def _no_less(self, capacity: float, use: ResourceUse, member: SetMember) -> float:
+        """The capacity, but no less than what the transfer alone was measured to move through the
+        resource; a capacity that is assumed may be less."""
+        own = self.own_capacity(use, member.method)
+        if own is not None and own.basis == "assumed":
+            return capacity
+        return max(capacity, use.passes * member.transfer.bytes / member.alone.moving)
 
     @cached_property
     def _largest(self) -> dict[str, float]:

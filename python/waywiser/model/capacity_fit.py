@@ -27,9 +27,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from waywiser.curves.wrong_bounds import EXCESS, exceeds_caches
 from waywiser.machine.machine import Machine
 from waywiser.model.capacity import (
     ENDS,
+    MOST_LATENCY,
     Capacity,
     CapacityKey,
     CapacityModel,
@@ -76,9 +78,6 @@ WORTH = 9.0
 
 LARGE_SPAN = 4
 """The rate of a link is that of transfers from this part of the largest size on."""
-
-MOST_LATENCY = 0.2
-"""Share of a transfer's time up to which a set that has it shows a capacity."""
 
 MOST_SQUARED = 6.0
 """Deviations from which on one set counts linearly and not squared (Huber)."""
@@ -192,10 +191,30 @@ def _method_fits(
 ) -> dict[str, _MethodFit]:
     """What was fitted to the ``sets`` of each method."""
     noise, common = _noise(_all(sets)), _common_share(sets.values())
+    exceeded = _exceeded_links(reader, singles)
     found: dict[str, _MethodFit] = {}
     for method, own in sorted(_by_method(reader, singles).items()):
-        found[method] = _MethodFit(reader, method, own, sets.get(method, []), noise, common)
-        found[method].run()
+        fit = _MethodFit(reader, method, own, sets.get(method, []), noise, common, exceeded)
+        found[method] = fit
+        fit.run()
+    return found
+
+
+def _exceeded_links(
+    reader: CapacityModelReader, singles: Sequence[TimedSet]
+) -> dict[str, tuple[float, float]]:
+    """Kind of resource -> (its bound, bytes per second of a transfer that exceeds it): what the
+    topology shows of it is wrong, so that no transfer is known to fill it."""
+    found: dict[str, tuple[float, float]] = {}
+    for each in singles:
+        (transfer,) = each.workload.transfers
+        if not exceeds_caches(each.workload, reader.model.machine):
+            continue
+        for use in reader.uses(transfer):
+            rate = use.passes * transfer.bytes / each.span
+            most = max(found.get(use.kind, (0.0, 0.0))[1], (1 + EXCESS) * (use.bound or math.inf))
+            if use.bound is not None and rate > most:
+                found[use.kind] = use.bound, rate
     return found
 
 
@@ -243,12 +262,15 @@ class _MethodFit:
         sets: Sequence[TimedSet],
         noise: Mapping[bool, Variance],
         common: Variance,
+        exceeded: Mapping[str, tuple[float, float]],
     ) -> None:
         self.reader = reader
         self.method = method
         self.queues: list[Queue] = []
         self.common = _common_variance(sets, common)
-        self.known: dict[CapacityKey, float] = self._filled_by_one(singles)
+        self.least: dict[CapacityKey, float] = self._moved(singles, sets, noise)
+        """The bytes per second that each resource is known to carry: no capacity is less."""
+        self.known: dict[CapacityKey, float] = self._filled_by_one(singles, exceeded)
         self.single = frozenset(self.known)
         """Those that one transfer fills, until a set shows more."""
         self.sets = [
@@ -261,21 +283,55 @@ class _MethodFit:
         self._find_queues()
         candidates = self._candidates()
         for each in candidates:
-            self.known[each.key] = max(each.carried)
+            self.known[each.key] = self._at_least(each.key, max(each.carried))
         self._remove([each.key for each in reversed(candidates)])
         self._refine()
         self._remove([each.key for each in reversed(candidates) if each.key in self.known])
         for key, carried in self._exceptions():
             without = dict(self.known)
-            self.known[key] = carried
+            self.known[key] = self._at_least(key, carried)
             self._refine([key])
             if self._misfit(without) - self._misfit(self.known) < WORTH:
                 self.known = without
 
     # Single transfers, and transfers that wait for one another.
 
-    def _filled_by_one(self, singles: Sequence[TimedSet]) -> dict[CapacityKey, float]:
-        """The capacities of links that one transfer fills: the median rate of large transfers."""
+    def _moved(
+        self,
+        singles: Sequence[TimedSet],
+        sets: Sequence[TimedSet],
+        noise: Mapping[bool, Variance],
+    ) -> dict[CapacityKey, float]:
+        """The bytes per second that were measured through each resource, and through each kind: by
+        large transfers and by sets, less what noise adds to the fastest of them."""
+        moved: dict[CapacityKey, list[tuple[int, float]]] = {}
+        for each in (*singles, *sets):
+            through: Counter[tuple[str, str]] = Counter()
+            for transfer in each.workload.transfers:
+                for use in self.reader.uses(transfer):
+                    through[use.name, use.kind] += use.passes * transfer.bytes
+            less = CLEARLY * math.hypot(_noise_of(each, noise), LEAST_DEVIATION)
+            size = min(transfer.bytes for transfer in each.workload.transfers)
+            for (name, kind), amount in through.items():
+                rate = amount / each.span * math.exp(-less)
+                for resource in {name, kind}:
+                    key = CapacityKey(resource, self.method)
+                    moved.setdefault(key, []).append((size, rate))
+        found = {}
+        for key, known in moved.items():
+            least = max(size for size, _ in known) / LARGE_SPAN
+            found[key] = max(rate for size, rate in known if size >= least)
+        return found
+
+    def _at_least(self, key: CapacityKey, capacity: float) -> float:
+        """The capacity, but no less than was measured through the resource."""
+        return max(capacity, self.least.get(key, 0.0))
+
+    def _filled_by_one(
+        self, singles: Sequence[TimedSet], exceeded: Mapping[str, tuple[float, float]]
+    ) -> dict[CapacityKey, float]:
+        """The capacities of links that one transfer fills: the median rate of large transfers. A
+        link that one exceeds is not known to be filled."""
         rates: dict[CapacityKey, list[tuple[int, float]]] = {}
         for each in singles:
             (transfer,) = each.workload.transfers
@@ -284,7 +340,7 @@ class _MethodFit:
                 continue
             rate = transfer.bytes / alone.moving
             for use in self.reader.uses(transfer):
-                if use.breadth or use.bound is None:
+                if use.breadth or use.bound is None or use.kind in exceeded:
                     continue
                 if FILLS * use.bound <= use.passes * rate <= use.bound:
                     key = CapacityKey(use.kind, self.method)
@@ -292,7 +348,8 @@ class _MethodFit:
         found = {}
         for key, known in rates.items():
             least = max(size for size, _ in known) / LARGE_SPAN
-            found[key] = median([rate for size, rate in known if size >= least])
+            typical = median([rate for size, rate in known if size >= least])
+            found[key] = self._at_least(key, typical)
         return found
 
     def _find_queues(self) -> None:
@@ -393,8 +450,9 @@ class _MethodFit:
 
     def _minimum(self, key: CapacityKey) -> float:
         """The best value of one capacity within 15 %: golden section search over its logarithm."""
-        center = math.log(self.known[key])
+        center = math.log(self._at_least(key, self.known[key]))
         low, high = center - 0.15, center + 0.15
+        low = max(low, math.log(self._at_least(key, math.exp(low))))
 
         def misfit(log: float) -> float:
             return self._misfit({**self.known, key: math.exp(log)})
@@ -614,8 +672,15 @@ def _carried(
 
 
 def capacity_findings(model: CapacityModel, singles: Sequence[TimedSet]) -> Iterator[str]:
-    """Capacities that exceed what the topology or any measurement shows."""
+    """Capacities that exceed what the topology or any measurement shows, and links that carry more
+    than the topology shows."""
     reader = CapacityModelReader(model)
+    for kind, (least, moved) in sorted(_exceeded_links(reader, singles).items()):
+        yield (
+            f"one transfer moves {format_rate(moved)} GB/s through {kind}, but its bound is "
+            f"{format_rate(least)} GB/s: the description of the link is wrong, and its capacity is "
+            "not known"
+        )
     bounds = {
         use.kind: use.bound
         for each in singles

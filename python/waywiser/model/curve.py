@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from waywiser.curves.classes import representatives
 from waywiser.machine.machine import Machine
+from waywiser.model import job_scatter
 from waywiser.model.alone import longest
 from waywiser.model.curve_form import CurveForm, Form, forms_of
 from waywiser.model.falls import drop_text
@@ -54,9 +55,12 @@ class CurveTimes(NamedTuple):
     blocks: CurveBlocks
     scatter: tuple[float, ...] = ()
     """The deviation that 95 % of times of another job do not exceed, by size, as a logarithm
-    (`waywiser.model.job_scatter`); empty if the blocks are no jobs, or of one."""
+    (`waywiser.model.job_scatter`); empty if the blocks are no jobs, or of one. Models add that of
+    processes."""
     least: tuple[float, ...] = ()
     """The seconds of each size: the minimum of pairs and jobs; empty if the blocks are no jobs."""
+    jobs: int = 0
+    """The number of jobs; 0 if the blocks are processes of a survey."""
 
 
 class FittedParameter(Value, frozen=True):
@@ -115,7 +119,7 @@ class CurveModel(Value, frozen=True):
     ratio_spread: float = 0.0
     """How far its ratios to the borrowed shape scatter, as a logarithm."""
     scatter: tuple[float, ...] = ()
-    """As `CurveTimes.scatter`."""
+    """As `CurveTimes.scatter`; of a survey that of its processes."""
     least: tuple[float, ...] = ()
     """As `CurveTimes.least`."""
 
@@ -139,6 +143,8 @@ class CurveModel(Value, frozen=True):
         if not self.reaches(bytes):
             return None
         seconds, spreads = self._seconds(bytes)
+        if bytes in self.sizes:
+            seconds = self.times[self.sizes.index(bytes)]
         found = {size for size in self.sizes if size in self._around(bytes)}
         return CurvePrediction(
             bytes=bytes,
@@ -171,8 +177,10 @@ class CurveModel(Value, frozen=True):
         return {*below, *[size for size in self.sizes if size >= bytes][:NEAR_SIZES]}
 
     def times_at(self, at: Array) -> Array:
-        """The times of some sizes."""
-        return self._interpolated(at).seconds
+        """The times of some sizes, as `predict` states them: measured ones at measured sizes."""
+        sizes, times = self._arrays
+        near = np.searchsorted(sizes, at).clip(max=len(sizes) - 1)
+        return np.where(sizes[near] == at, times[near], self._interpolated(at).seconds)
 
     def _interpolated(self, at: Array) -> InterpolatedTimes:
         sizes, times = self._arrays
@@ -236,6 +244,7 @@ def times_of(frame: SeriesFrame, machine: Machine) -> list[CurveTimes]:
 
 def fit_curves(curves: Sequence[CurveTimes], draws: int = DRAWS) -> list[CurveModel]:
     """The models in the order given; intervals of parameters are from so many draws."""
+    curves = _with_scatter(curves)
     fits = fit_all([curve.blocks for curve in curves], draws)
     times = [medians(curve.blocks.table) for curve in curves]
     forms = forms_of([curve.blocks.bytes for curve in curves], times)
@@ -243,6 +252,20 @@ def fit_curves(curves: Sequence[CurveTimes], draws: int = DRAWS) -> list[CurveMo
     alike = [curve.blocks.alike for curve in curves]
     shapes = longest(pair for pair in zip(alike, own, strict=True) if pair[0] is not None)
     return [_borrowed(model, shapes.get(key)) for key, model in zip(alike, own, strict=True)]
+
+
+def _with_scatter(curves: Sequence[CurveTimes]) -> list[CurveTimes]:
+    """The curves with what all of them show of how far another job or process is."""
+    jobs, sizes = [each.jobs for each in curves], [each.blocks.blocks for each in curves]
+    scatters = job_scatter.with_others([each.scatter for each in curves], jobs, sizes)
+    surveyed = [n for n, count in enumerate(jobs) if not count]
+    of_processes = job_scatter.of_processes(
+        [sizes[n] for n in surveyed], [curves[n].kind for n in surveyed]
+    )
+    for n, scatter in zip(surveyed, of_processes, strict=True):
+        scatters[n] = scatter
+    pairs = zip(curves, scatters, strict=True)
+    return [each._replace(scatter=scatter) for each, scatter in pairs]
 
 
 def _fitted(curve: CurveTimes, times: Array, postal: Postal | None, form: CurveForm) -> CurveModel:

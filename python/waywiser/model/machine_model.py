@@ -40,7 +40,7 @@ from waywiser.words import Value, Workload, json_text
 SCHEMA = 2
 """The schema of the JSON form. A kept model of another schema is fitted again."""
 
-RULES = 4
+RULES = 5
 """The version of the rules that fit curves and messages; those of capacities have their own."""
 
 MOST_SECONDS = 1e9

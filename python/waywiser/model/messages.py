@@ -31,8 +31,6 @@ from waywiser.words.settings import format_settings
 from waywiser.words.sizes_in_text import with_units
 
 Locality = Literal["on-socket", "on-node", "off-node"]
-MOST_JOBS = 1000
-"""Jobs of one pair that a curve takes."""
 LOCALITIES: tuple[Locality, ...] = ("on-socket", "on-node", "off-node")
 ONE_SENDER = "messages"
 """The test in which one process sends all messages: these follow one another and reach no limit of
@@ -283,14 +281,16 @@ def curve_of(
     times: dict[int, dict[int, float]] = {}
     for each in messages:
         if each.kind == found.kind and each.count == 1 and each.ranks in found.pairs:
-            first = found.pairs.index(each.ranks) * MOST_JOBS
+            pair = found.pairs.index(each.ranks)
+            seconds = enumerate(each.seconds[: job_scatter.MOST_JOBS])
             blocks = times.setdefault(each.bytes, {})
-            blocks |= {first + n: seconds for n, seconds in enumerate(each.seconds[:MOST_JOBS])}
+            blocks |= {job_scatter.block_of(pair, n): one for n, one in seconds}
     sizes = sorted(times)
-    scatter = job_scatter.of_sizes([times[n] for n in sizes], lambda block: block % MOST_JOBS)
+    scatter = job_scatter.of_sizes([times[n] for n in sizes], job_scatter.job_of)
+    jobs = len({job_scatter.job_of(block) for blocks in times.values() for block in blocks})
     lowest = () if found.method else tuple(min(times[n].values()) for n in sizes)
     if least:
         scatter = ()
         times = {size: {0: min(blocks.values())} for size, blocks in times.items()}
     blocks_of = CurveBlocks(sizes, [times[size] for size in sizes], [0.0] * len(sizes))
-    return CurveTimes(found.name, "link", blocks_of, scatter, lowest)
+    return CurveTimes(found.name, "link", blocks_of, scatter, lowest, jobs)

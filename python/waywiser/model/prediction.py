@@ -18,6 +18,7 @@ from waywiser.curves.texts import size_span
 from waywiser.machine.machine import Machine
 from waywiser.machine.ranks import WINDOW
 from waywiser.machine.system_files import format_list
+from waywiser.model.alone import TransferCurve
 from waywiser.model.capacity import (
     Capacity,
     CapacityModelReader,
@@ -159,14 +160,29 @@ class Predictor:
         self._curves = CurveFinder(self.model)
 
     @cached_property
-    def _sets(self) -> CapacityModelReader:
-        capacities, before = self.model.capacities, self._measured.curves
-        fitted = {
+    def _unchanged(self) -> dict[str, CurveModel]:
+        """The fitted curves of transfers that take on this machine what they took when measured."""
+        now, before = self.model.capacities.curves, self._measured.curves
+        return {
             curve.text: curve
             for curve in self.model.curves
-            if curve.text in before and capacities.curves.get(curve.text) == before[curve.text]
+            if curve.text in before and now.get(curve.text) == before[curve.text]
         }
-        return CapacityModelReader(capacities, {**capacities.curves, **fitted})
+
+    @cached_property
+    def _sets(self) -> CapacityModelReader:
+        capacities = self.model.capacities
+        curves: dict[str, TransferCurve] = {**capacities.curves, **self._unchanged}
+        return CapacityModelReader(capacities, curves, self._seconds_alone)
+
+    def _seconds_alone(self, transfer: Transfer) -> float | None:
+        """What the transfer takes alone, as predicted without others; None if its curve is not
+        known or is of a changed machine."""
+        curve = self._curves.of(Workload((transfer,)))
+        if curve is None or curve.text not in self._unchanged:
+            return None
+        found = curve.predict(transfer.bytes)
+        return None if found is None else found.seconds
 
     def predict(self, workload: Workload, messages: int = 1) -> Prediction:
         """What the workload takes, or so many of each of its transfers at once. Raises `ModelError`
@@ -298,7 +314,7 @@ class Predictor:
             yield TransferTime(
                 transfer=str(transfer),
                 bytes=transfer.bytes,
-                alone=in_model,
+                alone=in_model if self._is_changed else measured.seconds,
                 seconds=seconds,
                 interval=no_later(around, span),
                 limit=found.limits[n] or self._queue(transfer, in_model, seconds),

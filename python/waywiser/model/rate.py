@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from waywiser.model.count_table import CountKey, CountTable, CountTimes, table_of, times_of
+from waywiser.model.job_scatter import ENOUGH_JOBS
 from waywiser.model.messages import ONE_SENDER, PEERS, Locality, MessageTimes, OfMethod
 from waywiser.model.neighbours import between
 from waywiser.stats.line_ranges import ProtocolRange
@@ -51,8 +52,6 @@ PLATEAU = 1.1
 size the rate grows by no more than this factor, while their number at least doubles."""
 MOST_JOBS = 10
 """Jobs that are held out in turn."""
-ENOUGH_JOBS = 5
-"""Jobs of a kind and test; fewer may be alike by chance, and those of the others count too."""
 OF_ONE_PROCESS = (ONE_SENDER, PEERS)
 """Tests in which all messages are of one process, which reaches no limit of the node."""
 LEAST_GAP = 1e-12

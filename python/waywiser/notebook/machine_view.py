@@ -16,6 +16,7 @@ from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.profile_view import ProfileView
 from waywiser.profile import Profile
 from waywiser.profile.header import is_profile
+from waywiser.words.same_wording import by_wording
 from waywiser.words.visible import visible
 
 NUMA_TYPES: dict[str, type] = {
@@ -98,7 +99,7 @@ class MachineView:
         yield machine_line(machine)
         if machine.virtual:
             yield f"virtual: {machine.virtual}"
-        yield from (f"note: {note}" for note in machine.notes)
+        yield from (f"note: {line}" for line, _ in by_wording(machine.notes))
 
     def _tables(self) -> Iterator[DataTable]:
         yield from (table for table in (self.numa, self.gpus, self.peaks) if len(table))

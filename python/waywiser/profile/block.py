@@ -51,7 +51,8 @@ class BlockEstimate(Value, frozen=True):
     below_resolution: int
     median: float
     interval: Interval | None
-    """Within the process; None under 6 samples; never narrower than a tick of the clock."""
+    """Within the process; None under 6 samples, and if they depend on each other and are fewer than
+    ten autocorrelation times; never narrower than a tick of the clock."""
     tick: float
     """Seconds that the clock can resolve, per repetition."""
     host_median: float | None
@@ -64,6 +65,8 @@ class BlockEstimate(Value, frozen=True):
     largest_deviation: float
     drift: float
     outliers: OutlierCount
+    autocorrelation_time: float = 1.0
+    """How many samples say as much as an independent one (`waywiser.stats.dependence`)."""
     summary: bool = False
     """A sample is another tool's mean or median (`SUMMARY`): there is no interval."""
     transfers: tuple[float, ...] = ()
@@ -76,12 +79,15 @@ class BlockEstimate(Value, frozen=True):
     def deviation(self) -> float:
         """Standard error of the median by the samples alone, as a fraction of it."""
         # Of samples too few for an interval the middle half spans about a standard deviation.
-        return standard_error(self.median, self.interval, self.spread, self.count)
+        independent = self.count / self.autocorrelation_time
+        return standard_error(self.median, self.interval, self.spread, independent)
 
 
-def standard_error(median: float, interval: Interval | None, deviation: float, count: int) -> float:
+def standard_error(
+    median: float, interval: Interval | None, deviation: float, count: float
+) -> float:
     """The standard error of a median, as a fraction of it: by its interval; without one, by the
-    relative standard deviation of ``count`` samples."""
+    relative standard deviation of ``count`` independent samples."""
     if interval is None:
         return OF_MEDIAN * deviation / math.sqrt(max(count, 1))
     return interval.width / 2 / STANDARD_ERRORS / median

@@ -8,7 +8,9 @@ Samples of one process are not independent, so replicates are blocks (Hoefler & 
     a summary    median of the blocks' medians; no interval, however many blocks there are
 
 A process that is an outlier of its survey is not used, as in comparisons
-(`waywiser.stats.noise_model`). It stays among the blocks, and a quality flag counts it.
+(`waywiser.stats.noise_model`). It stays among the blocks, and a quality flag counts it. The median
+over all processes is a little on its side of that over the others. So the interval reaches further
+there, by the share of outliers in its width.
 
 The hull is conservative for what was seen and promises nothing for a further process: with fewer
 than six blocks no 95 % interval over blocks exists.
@@ -29,7 +31,14 @@ from waywiser.profile.block import BlockEstimate, Slowdown
 from waywiser.profile.quality_flags import TARGET, QualityFlag, quality_flags
 from waywiser.profile.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.stats.noise_model import are_outliers
-from waywiser.stats.order import Interval, at_least, median, median_interval, relative
+from waywiser.stats.order import (
+    INTERVAL_SAMPLES,
+    Interval,
+    at_least,
+    median,
+    median_interval,
+    relative,
+)
 from waywiser.words import Stop, Value
 from waywiser.words.records import Series, Visit
 
@@ -99,6 +108,12 @@ class Estimate(Value, frozen=True):
         return any(block.summary for block in self.blocks)
 
     @property
+    def is_dependent(self) -> bool:
+        """There is no interval because the samples of a process may depend on each other."""
+        enough = all(block.count >= INTERVAL_SAMPLES for block in self.used)
+        return self.interval is None and not self.summary and enough
+
+    @property
     def relative(self) -> float | None:
         """Half the interval's width over the median; of the rate as well."""
         return relative(self.median, self.interval)
@@ -155,11 +170,12 @@ def estimate_of(
         [block.median for block in used],
         [block.interval for block in used],
         max(block.tick for block in used),
+        [block.median for block in outliers],
     )
     if any(block.summary for block in used):
         interval = None
     converged = _has_converged(series.visits, kind, interval, middle)
-    host_median, host_interval = _seen_by_host(used, middle, interval)
+    host_median, host_interval = _seen_by_host(used, outliers, middle, interval)
     return Estimate(
         median=middle,
         interval=interval,
@@ -189,19 +205,23 @@ def _has_converged(
 
 
 def _seen_by_host(
-    used: Sequence[BlockEstimate], middle: float, interval: Interval | None
+    used: Sequence[BlockEstimate],
+    outliers: Sequence[BlockEstimate],
+    middle: float,
+    interval: Interval | None,
 ) -> tuple[float | None, Interval | None]:
     """What the application sees of a series whose transfers take ``middle`` seconds."""
     timed = [block for block in used if block.host_median is not None]
     host = [block.host_median for block in timed if block.host_median is not None]
     if not host:
         return None, None
-    _, host_interval = _interval(host, [block.host_interval for block in timed], 0.0)
+    beyond = [block.host_median for block in outliers if block.host_median is not None]
+    _, host_interval = _interval(host, [block.host_interval for block in timed], 0.0, beyond)
     if any(block.summary for block in timed):
         host_interval = None
     host_median = median(host)
     if host_median < middle:
-        return _no_shorter(middle, interval, host_interval)
+        return _no_shorter(middle, interval, host_median, host_interval)
     return host_median, host_interval
 
 
@@ -219,15 +239,17 @@ def rate(bytes: int, seconds: float, interval: Interval | None = None) -> Rate |
 
 
 def _no_shorter(
-    middle: float, interval: Interval | None, host: Interval | None
+    middle: float, interval: Interval | None, host_median: float, host: Interval | None
 ) -> tuple[float | None, Interval | None]:
     """What the application sees if that appears to be shorter than the transfer.
 
     The two are of different executions. If their intervals overlap, the application sees the time
-    of the transfer. Otherwise its executions moved less, as those that prefetch resident pages, and
-    say nothing.
+    of the transfer; without intervals, if they differ by less than `TARGET`. Otherwise its
+    executions moved less, as those that prefetch resident pages, and say nothing.
     """
-    if interval is None or host is None or host.high < interval.low:
+    if interval is None or host is None:
+        return (middle, None) if host_median > middle * (1 - TARGET) else (None, None)
+    if host.high < interval.low:
         return None, None
     return middle, Interval(interval.low, max(interval.high, host.high))
 
@@ -244,14 +266,27 @@ def _not_skipped(visits: Sequence[V]) -> list[V]:
 
 
 def _interval(
-    medians: Sequence[float], intervals: Sequence[Interval | None], width: float
+    medians: Sequence[float],
+    intervals: Sequence[Interval | None],
+    width: float,
+    outliers: Sequence[float] = (),
 ) -> tuple[Kind, Interval | None]:
-    """The interval over the medians of blocks and their intervals; no narrower than ``width``."""
+    """The interval over the medians of blocks and their intervals; no narrower than ``width``.
+    ``outliers`` are the medians of other blocks, which widen it."""
     between = median_interval(medians)
     if between is not None:
-        return "between processes", at_least(between, median(medians), width)
+        found = at_least(between, median(medians), width)
+        return "between processes", _towards(outliers, found, len(medians))
     known = [interval for interval in intervals if interval is not None]
     if not known or len(known) < len(intervals):
         return "within process", None
     low, high = min(each.low for each in known), max(each.high for each in known)
-    return "within process", Interval(low, high)
+    return "within process", _towards(outliers, Interval(low, high), len(medians))
+
+
+def _towards(outliers: Sequence[float], interval: Interval, used: int) -> Interval:
+    """The interval, widened on the side of outliers by their share of all processes."""
+    slow = sum(each > interval.high for each in outliers)
+    fast = sum(each < interval.low for each in outliers)
+    step = interval.width / (used + len(outliers))
+    return Interval(max(0.0, interval.low - fast * step), interval.high + slow * step)

@@ -10,6 +10,7 @@ from waywiser.machine.bounds import Bound
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import Traits
 from waywiser.profile.block import BlockEstimate
+from waywiser.stats.dependence import ENOUGH_TIMES
 from waywiser.stats.order import median
 from waywiser.words import Value, Workload
 from waywiser.words.number_format import count
@@ -133,10 +134,8 @@ def _of_sampling(
     if summaries:
         yield QualityFlag("summary only", "another tool's mean or median, without its samples")
     for block in blocks:
-        if block.interval is None and not block.summary:
-            gives = "gives" if block.count == 1 else "give"
-            what = f"{count(block.count, 'sample')} {gives} no interval"
-            yield QualityFlag("few samples", what)
+        if block.interval is None and not block.summary and not block.drift:
+            yield QualityFlag("few samples", _few_samples(block))
     stops = sorted({visit.stop for visit in series.visits if visit.stop in ("budget", "limit")})
     if stops and not converged and not summaries:
         yield QualityFlag("not converged", f"sampling stopped at its {' and '.join(stops)}")
@@ -150,6 +149,18 @@ def _of_sampling(
         yield QualityFlag(
             "below resolution", f"{count(below, 'sample')} under 20 times the timer's overhead"
         )
+
+
+def _few_samples(block: BlockEstimate) -> str:
+    """Why the samples of a block give no interval."""
+    if block.count < ENOUGH_TIMES:
+        gives = "gives" if block.count == 1 else "give"
+        return f"{count(block.count, 'sample')} {gives} no interval"
+    independent = max(block.count / block.autocorrelation_time, 1.0)
+    return (
+        f"{block.count} samples of one process that depend on each other say as much as "
+        f"{independent:.1f} independent ones, and give no interval"
+    )
 
 
 def _of_blocks(blocks: Sequence[BlockEstimate]) -> Iterator[QualityFlag]:

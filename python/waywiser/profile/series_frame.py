@@ -15,6 +15,7 @@ import numpy as np
 
 from waywiser.profile import Profile
 from waywiser.profile.block import (
+    OF_MEDIAN,
     QUANTILE_NAMES,
     SHOWN_QUANTILES,
     STANDARD_ERRORS,
@@ -32,6 +33,7 @@ from waywiser.profile.rows import (
 )
 from waywiser.profile.sample_columns import Array, SampleColumns
 from waywiser.profile.series_summary import BlockSummary, SeriesSummary
+from waywiser.stats.dependence import Dependence, dependence, intervals
 from waywiser.stats.level_shift import returned_in_blocks
 from waywiser.stats.order import Interval, lower_rank
 from waywiser.stats.segments import Segments
@@ -197,7 +199,10 @@ class SeriesFrame(SampleColumns):
     def intervals(self) -> tuple[Array, Array]:
         """The ends of the median's 95 % interval within each block, no narrower than a tick of the
         clock or a shift of the level that returned; NaN if there is none."""
-        low, high = self._spans.intervals
+        return self._no_narrower(*intervals(self._spans, self.dependence, self.shifts > 0))
+
+    def _no_narrower(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Intervals that are no narrower than `intervals` are."""
         middle, tick = self.medians, self.ticks
         narrow = high - low < tick
         wide_low = np.maximum(0.0, np.minimum(low, middle - tick / 2))
@@ -206,6 +211,20 @@ class SeriesFrame(SampleColumns):
         low, high = _with_shifts(low, high, middle, self.shifts)
         low[self.summaries_only], high[self.summaries_only] = np.nan, np.nan
         return low, high
+
+    @cached_property
+    def independent_errors(self) -> Array:
+        """The standard error of each median, as a fraction of it, if its samples did not depend on
+        each other; NaN if they are too few for an interval."""
+        low, high = self._no_narrower(*self._spans.intervals)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found: Array = (high - low) / 2 / STANDARD_ERRORS / self.medians
+        return found
+
+    @cached_property
+    def dependence(self) -> Dependence:
+        """How much the samples of each visit depend on each other."""
+        return dependence(self._spans, self._series_of_visits)
 
     @cached_property
     def shifts(self) -> Array:
@@ -244,7 +263,8 @@ class SeriesFrame(SampleColumns):
     @cached_property
     def deviations(self) -> Array:
         """The relative standard deviation of the samples of each visit, without other tools' means
-        and medians; 0 for less than two samples."""
+        and medians; 0 for less than two samples. If they are enough, it is that of normal samples
+        whose median has the same interval: a few slow ones do not widen it."""
         own = (self._kept_flags & SUMMARY) == 0
         visit = self._visit_of_kept[own]
         spans = Segments(self._kept_spans[own], np.bincount(visit, minlength=len(self.visits)))
@@ -252,7 +272,10 @@ class SeriesFrame(SampleColumns):
         squares = spans.sums((spans.values - np.repeat(means, spans.counts)) ** 2)[spans.known]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             found = np.sqrt(squares / (spans.counts - 1)) / means
-        return spans.filled(np.where((spans.counts > 1) & (means > 0), found, 0.0), 0.0)
+        found = spans.filled(np.where((spans.counts > 1) & (means > 0), found, 0.0), 0.0)
+        with np.errstate(over="ignore"):
+            of_interval = self.independent_errors * np.sqrt(self.counts) / OF_MEDIAN
+        return np.where(np.isnan(of_interval), found, of_interval)
 
     # What reports and comparisons take.
 
@@ -268,13 +291,15 @@ class SeriesFrame(SampleColumns):
         """Each series in short. A block whose median is no time is left out."""
         intervals = _intervals(*self.intervals)
         medians, counts = self.medians.tolist(), self.counts.tolist()
-        deviations, shifts = self.deviations.tolist(), self.shifts.tolist()
+        deviations = (self.deviations * np.sqrt(self.dependence.times)).tolist()
+        shifts, summaries = self.shifts.tolist(), self.summaries_only.tolist()
+        independent = _or_none(self.independent_errors)
 
         def block(n: int) -> BlockSummary:
-            few = intervals[n] is None and lower_rank(counts[n]) is None
-            deviation = deviations[n] if few else 0.0
+            few = lower_rank(counts[n]) is None or not summaries[n]
+            deviation = deviations[n] if few and intervals[n] is None else 0.0
             number = self.visits[n].block
-            found = medians[n], intervals[n], counts[n], deviation, shifts[n]
+            found = medians[n], intervals[n], counts[n], deviation, shifts[n], independent[n]
             return BlockSummary(number, *found)
 
         return [
@@ -312,6 +337,12 @@ class SeriesFrame(SampleColumns):
     @cached_property
     def _kept_repetitions(self) -> Array:
         return self.repetitions[self._kept].astype(float)
+
+    @cached_property
+    def _series_of_visits(self) -> Array:
+        """The number of each visit's series."""
+        lengths = [len(self.visits[each.visits]) for each in self.series]
+        return np.repeat(np.arange(len(lengths)), lengths)
 
     @cached_property
     def _spans(self) -> Segments:
@@ -394,8 +425,8 @@ class SeriesFrame(SampleColumns):
                     raise self._damaged(self.visits[n], "a transfer that takes no time alone")
                 counts = np.full(ratios.shape[1], len(ratios), dtype=np.int64)
                 parts = Segments(ratios.T.ravel(), counts)
-                found[n] = tuple(map(Slowdown, parts.medians.tolist(),
-                                     _intervals(*parts.intervals)))  # fmt: skip
+                ends = intervals(parts, dependence(parts, np.arange(parts.groups)))
+                found[n] = tuple(map(Slowdown, parts.medians.tolist(), _intervals(*ends)))
         return found
 
     def _estimates(self) -> list[BlockEstimate | None]:
@@ -453,6 +484,7 @@ class SeriesFrame(SampleColumns):
             "spread": spread,
             "largest_deviation": largest_deviation,
             "drift": self._drifts(),
+            "autocorrelation_time": self.dependence.times,
             "count": self.counts,
             "void": self.taken - self.counts,
         }
@@ -465,7 +497,9 @@ class SeriesFrame(SampleColumns):
 
     def _host_intervals(self) -> list[Interval | None]:
         host = self._host
-        low, high = _with_shifts(*host.intervals, host.medians, _shifts(host))
+        shifts = _shifts(host)
+        low, high = intervals(host, dependence(host, self._series_of_visits), shifts > 0)
+        low, high = _with_shifts(low, high, host.medians, shifts)
         low[self.summaries_only] = np.nan
         return _intervals(low, high)
 

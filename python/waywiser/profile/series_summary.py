@@ -24,15 +24,25 @@ class BlockSummary(Value, frozen=True):
     """Samples that count."""
     deviation: float = 0.0
     """Relative standard deviation of samples that are too few for an interval, or of those that
-    another tool did not keep; 0 if it is not known, or if there is an interval."""
+    another tool did not keep, times √τ if they depend on each other (`waywiser.stats.dependence`);
+    0 if it is not known, or if there is an interval."""
     shift: float = 0.0
     """The relative size of a level that shifted among the samples and returned
     (`waywiser.stats.level_shift`); the interval has it."""
+    of_independent: float | None = None
+    """The standard error of the median of independent samples with these values; None if they are
+    too few for an interval."""
 
     @property
     def standard_error(self) -> float:
         """That of the median by the samples alone, as a fraction of it; 0 if it is not known."""
         return standard_error(self.median, self.interval, self.deviation, self.count)
+
+    @property
+    def independent_error(self) -> float:
+        """The standard error that independent samples would have: the least by which processes
+        differ."""
+        return self.standard_error if self.of_independent is None else self.of_independent
 
 
 class SeriesSummary(Value, frozen=True):

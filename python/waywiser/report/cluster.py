@@ -12,6 +12,7 @@ from waywiser.analysis.cluster.texts import (
     detectable_text,
     finding_remedy,
     measured_text,
+    reference_text,
     standing_remedy,
     where_text,
 )
@@ -85,7 +86,7 @@ def _status(found: ClusterSummary) -> Iterator[Block]:
         found.severity,
         f"{found.answer}.",
         counts_text(verdict),
-        unknown=capital(detectable_text(verdict)),
+        unknown=f"{capital(detectable_text(verdict))}. {capital(reference_text(verdict))}.",
     )
     if found.versions:
         yield Words("Versions differ:")

@@ -9,6 +9,7 @@ from waywiser.profile.estimate import Estimate
 from waywiser.stats.order import Interval, relative
 from waywiser.words.number_format import (
     RATE_BYTES,
+    count,
     format_number,
     format_rate,
     format_relative,
@@ -21,7 +22,7 @@ def figure(point: Point) -> tuple[str, str]:
     found = point.estimate
     if found is None:
         return "", ""
-    return quantity(found, point.bytes), spread(found.relative)
+    return quantity(found, point.bytes), spread_or_processes(found, found.relative)
 
 
 def quantity(found: Estimate, size: int) -> str:
@@ -29,6 +30,20 @@ def quantity(found: Estimate, size: int) -> str:
     if found.rate is None or size < RATE_BYTES:
         return format_time(found.median, found.relative)
     return format_rate(found.rate.value, found.relative)
+
+
+def instead_of_interval(found: Estimate) -> str:
+    """``one process``, ``4 processes`` if samples of a process depend on each other too much for an
+    interval; else empty."""
+    if not found.is_dependent:
+        return ""
+    return "one process" if len(found.used) == 1 else count(len(found.used), "process")
+
+
+def spread_or_processes(found: Estimate, sure: float | None) -> str:
+    """``±0.6 %``, for narrow columns; ``1 proc.``, ``4 proc.`` where `instead_of_interval` says
+    more."""
+    return f"{len(found.used)} proc." if found.is_dependent else spread(sure)
 
 
 def spread(relative: float | None) -> str:

@@ -11,6 +11,6 @@ Types to know:
   are equivalent, or show no change, with the detectable effect.
 
 Never here: profiles, machines, names of executors, the native library. A process is the replicate;
-nothing is assumed of an executor or of a machine, but one thing: the variance between surveys, if
-there are fewer than three.
+nothing is assumed of an executor or of a machine, but one thing: the noise between surveys, if
+there are few of them and few paths.
 """

@@ -37,6 +37,10 @@ SIGNIFICANT = 0.025
 """The level of each of the two families, so that a comparison in which nothing has changed shows
 any difference in at most 5 % of cases."""
 
+FALSE_LOSSES = 1 / 300
+"""The chance, at most, that paths of which nothing has changed show a regression, and that equal
+links of a machine show a slow one."""
+
 POWER = 0.80
 
 SUSPECT_DEVIATIONS = 3.0

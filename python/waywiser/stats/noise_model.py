@@ -4,15 +4,16 @@ The samples of one process share its memory, its pages and its moment. So a proc
 replicate, however many samples it took. Surveys differ too, and only several surveys show by how
 much. Values are logarithms of medians: a deviation of 0.01 is 1 %.
 
-- A side of a comparison is the median over surveys of the median over processes (`Surveys`), as in
-  all views.
+- A side of a comparison is the middle over surveys of the median over processes (`Surveys`): of up
+  to `MEAN_OF_SURVEYS` their geometric mean, which scatters less than their median.
 - No view uses a process that differs very much from the others of its survey
   (`without_outliers`): other users of a shared machine halve the bandwidth of single processes at
   times, and that says nothing about the machine. Of fewer than five processes none is an outlier.
 - Variance between processes: squares around the mean of each survey, pooled over both sides, over
   the sizes of a curve and over equivalent paths.
-- Variance between surveys: from three surveys on a side, their medians are the replicates. With
-  fewer it is not known; a survey is taken to deviate by `SURVEY_SHARE` of what its processes do.
+- Variance between surveys: a survey deviates by `SURVEY_SHARE` of what its processes do, and by
+  what all paths of the machine show (`waywiser.stats.survey_noise`). From three surveys on a side,
+  their medians show another one, and it is used if it cannot be that.
 - A level that shifts within a series and returns adds the square of its size
   (`waywiser.stats.level_shift`): processes that agree during it are no replicates of each other.
 - A series with one process on each side has no replicate. The scatter of its samples is a lower
@@ -36,10 +37,14 @@ from waywiser.stats.order import NORMAL_SCALE, median
 from waywiser.words import Value
 
 SURVEY_SHARE = 0.5
-"""Deviation between surveys over that between processes, if fewer than three surveys show it."""
+"""Deviation between surveys over that between processes, beside that of the machine."""
 
 SURVEYS_FOR_VARIANCE = 3
 """Surveys on a side from which on their own variance is used."""
+
+MEAN_OF_SURVEYS = 4
+"""Most surveys of a side of which the mean counts. Of more the median does, which one odd survey
+does not move."""
 
 LEAST_VARIANCE = 1e-8
 """Least variance of a logarithm: a deviation of 0.01 %. Clocks and timers do not agree better."""
@@ -100,10 +105,27 @@ class Surveys:
         return median(self.medians)
 
     @cached_property
+    def middle(self) -> float:
+        """The seconds of the side: of up to `MEAN_OF_SURVEYS` surveys their geometric mean, else
+        their median."""
+        if len(self.medians) > MEAN_OF_SURVEYS:
+            return self.median
+        return math.exp(fmean(map(math.log, self.medians)))
+
+    @property
+    def share_of_middle(self) -> float:
+        """Variance of the logarithm of `middle` over that of the median of one survey."""
+        count = len(self.medians)
+        return 1 / count if count <= MEAN_OF_SURVEYS else median_share(count)
+
+    @cached_property
     def share_of_survey(self) -> float:
         """Variance of the median of one survey over that between processes, the mean over
         surveys."""
         return fmean([median_share(len(each)) for each in self.replicates])
+
+
+NO_VARIANCE = Variance(0.0, MOST_FREEDOM)
 
 
 class Noise(NamedTuple):
@@ -111,7 +133,16 @@ class Noise(NamedTuple):
 
     process: Variance
     survey: Variance | None
-    """Variance of the median of one survey; None if there are too few surveys."""
+    """Variance of the median of one survey, as surveys of the path or of equivalent ones show it;
+    None if it is that of processes and of the machine."""
+    machine: Variance = NO_VARIANCE
+    """What the paths of the machine show of the variance of one survey, without its processes."""
+
+    def of_survey(self, share_of_survey: float) -> Variance:
+        """The variance of the median of one survey by that of processes and of the machine;
+        ``share_of_survey`` as in `Surveys`."""
+        weight = share_of_survey + SURVEY_SHARE**2
+        return combined([(1.0, self.machine), (weight, self.process)])
 
 
 def median_share(count: int) -> float:
@@ -216,16 +247,16 @@ def with_shift(variance: Variance, shift: float) -> Variance:
 
 
 def of_difference(before: Surveys, after: Surveys, noise: Noise, shift: float = 0.0) -> Variance:
-    """Variance of the difference between the logarithms of the medians of two sides, of which one
+    """Variance of the difference between the logarithms of the middles of two sides, of which one
     has a level that shifted by ``shift`` and returned."""
     if shift:
-        share = (median_share(len(before.medians)) + median_share(len(after.medians))) / 2
+        share = (before.share_of_middle + after.share_of_middle) / 2
         return with_shift(of_difference(before, after, noise), shift * math.sqrt(share))
-    sides = [(median_share(len(side.medians)), side.share_of_survey) for side in (before, after)]
+    sides = [(side.share_of_middle, side.share_of_survey) for side in (before, after)]
     surveys = sum(share for share, _ in sides)
     if noise.survey is None:
         weight = sum(share * of_survey for share, of_survey in sides) + SURVEY_SHARE**2 * surveys
-        return combined([(weight, noise.process)])
+        return combined([(surveys, noise.machine), (weight, noise.process)])
     # The variance of a survey's median holds what its processes add. A side whose surveys have
     # fewer processes than those that show it adds more.
     known = [s for s in (before, after) if len(s.medians) >= SURVEYS_FOR_VARIANCE]

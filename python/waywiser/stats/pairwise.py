@@ -15,6 +15,10 @@ processes hides no difference of another.
 
 A level that shifts among the processes of a pair and returns is noise of that pair.
 
+One survey does not show how equivalent paths differ in the next one. All of them together show how
+they differ in it, but for those that stand apart: that noise between surveys
+(`waywiser.stats.survey_noise`) is in the difference of each path from the others.
+
 The variance of a value between processes is pooled over the group. A regime that nothing replicates
 borrows from the other regimes of its group. If no path of a group was measured in two processes,
 the paths themselves were: each in a process of its own. Then the scatter of the other pairs of the
@@ -24,6 +28,9 @@ group of the family is used, so that a group that falls apart does not hide it. 
 other pairs the noise is not known, and nothing is decided: each
 median is taken to deviate by at least `UNKNOWN_NOISE`, so that only what is far beyond it is
 suspected.
+
+A second process of less than half of the pairs is no replicate of the group: one or two degrees of
+freedom would decide about all of it. Then the processes of a size are one value, as elsewhere.
 
 All pairs and groups that are given together are decided together (`waywiser.stats.decision`).
 """
@@ -37,13 +44,14 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
+from waywiser.stats.decision import SIGNIFICANT, THRESHOLD, Decision, Effect, decide
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
     LEAST_VARIANCE,
     Variance,
     averaged,
     combined,
+    median_share,
     pooled,
     process_variance,
     shared,
@@ -51,6 +59,7 @@ from waywiser.stats.noise_model import (
 )
 from waywiser.stats.order import NORMAL_SCALE, median
 from waywiser.stats.scatter import UNKNOWN_NOISE, variance_of_median
+from waywiser.stats.survey_noise import BetweenSurveys, Contrast, beside_most, noise_between_surveys
 
 HEADLINE = "bandwidth"
 """The regime whose decisions are headline effects."""
@@ -126,21 +135,26 @@ class GroupDecisions(NamedTuple):
     pairs: list[dict[str, RegimeDecision]]
 
 
-def decide_groups(groups: Sequence[PairGroup]) -> list[GroupDecisions]:
-    """Decides about all groups together.
+def decide_groups(
+    groups: Sequence[PairGroup], significant: float = SIGNIFICANT
+) -> list[GroupDecisions]:
+    """Decides about all groups together, at the level ``significant``.
 
     Headline effects are the bandwidths of groups, and those of deviations.
     """
     parted = [_parts(group) for group in groups]
     families, usual = _families(groups, parted)
+    surveys = _between_surveys(groups, parted)
     effects: dict[tuple[int, str, _EffectKey], Effect] = {}
     for at, (group, parts) in enumerate(zip(groups, parted, strict=True)):
         for regime in parts:
             family = group.family, regime
-            found = _effects(group, regime, parts, families[family], usual[family])
+            found = _effects(
+                group, regime, parts, families[family], usual[family], surveys.get(regime)
+            )
             effects |= {(at, regime, key): effect for key, effect in found.items()}
     decided = [GroupDecisions({}, [{} for _ in group.pairs]) for group in groups]
-    decisions = decide(list(effects.values()))
+    decisions = decide(list(effects.values()), significant)
     for (at, regime, key), decision in zip(effects, decisions, strict=True):
         by_regime = decided[at].mean if key.pair is None else decided[at].pairs[key.pair]
         if key.size is None:
@@ -168,9 +182,9 @@ class _Part:
 
     def __init__(self, sizes: Sequence[SizeRatios], common: Collection[int]) -> None:
         self.sizes = sizes
-        compared = [size for size in sizes if size.bytes in common] or sizes
-        most = max(len(size.ratios) for size in compared)
-        self.replicated = [size for size in compared if len(size.ratios) == most]
+        self.compared = [size for size in sizes if size.bytes in common] or sizes
+        most = max(len(size.ratios) for size in self.compared)
+        self.replicated = [size for size in self.compared if len(size.ratios) == most]
         processes = set.intersection(*(set(size.ratios) for size in self.replicated))
         if not processes:
             self.replicated = self.replicated[-1:]
@@ -189,6 +203,11 @@ class _Part:
     @property
     def mean(self) -> float:
         return _centre(self.values)
+
+    @cached_property
+    def over_sizes(self) -> float:
+        """The median over sizes, whatever processes measured them."""
+        return median([_centre(tuple(size.ratios.values())) for size in self.compared])
 
     @cached_property
     def shift(self) -> float:
@@ -269,8 +288,11 @@ def _middle(variances: Sequence[Variance]) -> Variance | None:
 
 
 def _pooled(parts: Sequence[_Part]) -> _Known | None:
-    """What is known over the pairs of a group; None if nothing replicates them."""
-    parts = [part for part in parts if len(part.values) > 1]
+    """What is known over the pairs of a group; None if nothing replicates at least half of them."""
+    replicated = [part for part in parts if len(part.values) > 1]
+    if 2 * len(replicated) < max(len(parts), 1):
+        return None
+    parts = replicated
     if not parts:
         return None
     process = _between([p.values for p in parts], fmean([p.least for p in parts]))
@@ -287,6 +309,7 @@ def _effects(
     parts: _Parts,
     family: _Known | None,
     usual: Variance | None,
+    surveys: BetweenSurveys | None,
 ) -> _Effects:
     members = parts[regime]
     known = _pooled(list(members.values()))
@@ -302,11 +325,40 @@ def _effects(
         known = _Known(
             *(max(pair, key=lambda v: v.value) for pair in zip(known, family, strict=True))
         )
-    return _by_processes(group, members, known, regime == HEADLINE)
+    return _by_processes(group, members, known, surveys, regime == HEADLINE)
+
+
+def _between_surveys(
+    groups: Sequence[PairGroup], parted: Sequence[_Parts]
+) -> dict[str, BetweenSurveys]:
+    """The noise between surveys in each regime, by how equivalent paths differ."""
+    contrasts: dict[str, list[Contrast]] = {}
+    for group, parts in zip(groups, parted, strict=True):
+        for regime, members in parts.items() if group.deviations else ():
+            known = [part for at, part in members.items() if at not in group.odd]
+            contrasts.setdefault(regime, []).extend(_contrasts(known))
+    return {regime: noise_between_surveys(own) for regime, own in contrasts.items()}
+
+
+def _contrasts(members: Sequence[_Part]) -> Iterator[Contrast]:
+    """How the paths of a group differ; one follows from the others."""
+    if len(members) > 1:
+        share = _beside_others(len(members))
+        found = [Contrast(p.mean, share, p.process.value * _weight(len(p.values))) for p in members]
+        yield from sorted(beside_most(found), key=lambda each: abs(each.value))[1:]
+
+
+def _beside_others(members: int) -> float:
+    """The variance of a value beside the median of the others of its group, over its own."""
+    return 1 + median_share(members - 1)
 
 
 def _by_processes(
-    group: PairGroup, members: Mapping[int, _Part], known: _Known, headline: bool
+    group: PairGroup,
+    members: Mapping[int, _Part],
+    known: _Known,
+    surveys: BetweenSurveys | None,
+    headline: bool,
 ) -> _Effects:
     effects: _Effects = {}
     at_size: dict[int, list[_Centre]] = {}
@@ -326,6 +378,11 @@ def _by_processes(
         effects[_EffectKey(None)] = _of_mean(means, headline)
         effects |= {_EffectKey(None, size): _of_mean(found) for size, found in at_size.items()}
         return effects
+    if surveys is not None:
+        share = _beside_others(len(members))
+        for key, effect in effects.items():
+            both = combined([(1.0, effect.variance), (share, surveys.variance)])
+            effects[key] = effect._replace(variance=both)
     for at, effect in _in_each_process(group, members, headline):
         known_p = effects[_EffectKey(at)].p
         if known_p is None or (effect.p or 0.0) < known_p:
@@ -393,14 +450,14 @@ def _by_equivalents(
     group: PairGroup, members: Mapping[int, _Part], usual: Variance | None, headline: bool
 ) -> _Effects:
     effects: _Effects = {}
-    means = {at: part.mean for at, part in members.items()}
+    means = {at: part.over_sizes for at, part in members.items()}
     by_size: dict[int, dict[int, float]] = {}
     for at, part in members.items():
         for size in part.sizes:
             by_size.setdefault(size.bytes, {})[at] = _centre(tuple(size.ratios.values()))
     for at, part in members.items():
         scatter = usual or _of_others(group, means, at, part.least)
-        effects[_EffectKey(at)] = Effect(part.mean, scatter, headline and group.deviations)
+        effects[_EffectKey(at)] = Effect(means[at], scatter, headline and group.deviations)
         beside = {
             size.bytes: _of_others(group, by_size[size.bytes], at, size.within)
             for size in part.sizes

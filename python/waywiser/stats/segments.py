@@ -84,12 +84,26 @@ class Segments:
         """The ends of the 95 % intervals of the medians; NaN also for too few values."""
         import numpy as np
 
+        return self.intervals_at(np.ones(self.groups))
+
+    def intervals_at(self, reach: Array) -> tuple[Array, Array]:
+        """The same with ends that are so many times as far from the middle, in order statistics:
+        one number for each group. Between two values an end is interpolated."""
+        import numpy as np
+
         sizes, place = np.unique(self.counts, return_inverse=True)
         ranks = np.array([lower_rank(int(size)) or 0 for size in sizes], dtype=np.int64)[place]
-        last = np.maximum(ranks, 1)
-        ends = self.starts + last - 1, self.starts + self.counts - last
-        low, high = (self.filled(np.where(ranks > 0, self.ordered[at], np.nan)) for at in ends)
-        return low, high
+        middle = (self.counts - 1) / 2
+        position = np.maximum(middle - (middle - (ranks - 1)) * reach[self.known], 0.0)
+        whole = np.floor(position)
+        part, steps = position - whole, whole.astype(np.int64)
+        outer, inner = steps, np.minimum(steps + 1, self.counts - 1)
+        first, last = self.starts, self.starts + self.counts - 1
+        ends = []
+        for at, beside in ((first + outer, first + inner), (last - outer, last - inner)):
+            value = self.ordered[at] + part * (self.ordered[beside] - self.ordered[at])
+            ends.append(self.filled(np.where(ranks > 0, value, np.nan)))
+        return ends[0], ends[1]
 
     def sums(self, values: Array) -> Array:
         """Sums of ``values``, which lie as the values of the groups do; 0 for no values."""

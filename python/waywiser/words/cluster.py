@@ -23,10 +23,11 @@ survived its kill; it is tested no more."""
 MessageMemory = Literal["gpu", "host"]
 """Where the messages of tests come from and go to: memory of GPUs, or of hosts."""
 
-Phase = Literal["hangs", "pairs", "alone", "among", "pair", "collective"]
+Phase = Literal["hangs", "pairs", "alone", "among", "cover", "pair", "collective"]
 """``hangs``: two rounds that find what hangs. ``pairs``: the rounds of the verdict. ``alone``: a
 suspect again, alone on its up-links. ``among``: confirmed suspects among themselves, or others with
-them. ``pair``: a pair that stands out, again. ``collective``: the good nodes together."""
+them. ``cover``: pairs of good nodes that no test has shown to be fast. ``pair``: a pair that stands
+out, again. ``collective``: the good nodes together."""
 
 
 class Interface(Value, frozen=True):

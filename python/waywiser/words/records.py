@@ -126,6 +126,10 @@ LIMIT = "limit"
 """The kind of a failure by a limit of the system. The same command succeeds if it is raised."""
 
 
+KILLED = "the kernel, out of memory, killed"
+"""How the reason of a failure begins if the kernel ended the worker for want of memory."""
+
+
 class Failure(Value, frozen=True):
     """Why a visit has no samples. Kinds: ``not-supported``, ``out-of-memory``, ``sticky``, ``gpu``,
     ``wrong-bytes``, ``crash``, ``timeout``, ``interrupted``, ``skipped``, ``protocol``,

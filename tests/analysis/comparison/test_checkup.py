@@ -199,7 +199,7 @@ def test_the_side_that_scatters_is_named_with_the_remedy(
 
 
 def test_a_baseline_of_one_process_needs_a_new_one() -> None:
-    found = check_up(surveyed(2, gpus=2, between_blocks=0.05), [nodes.node(1, gpus=2)])
+    found = check_up(surveyed(2, gpus=2, between_blocks=0.04), [nodes.node(1, gpus=2)])
     assert found.status == "inconclusive"
     reasons = [line for line in found.undecided if "would not be found" in line]
     assert reasons

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ import msgspec
 import nodes
 import pytest
 
+from waywiser.analysis.comparison.checkup import check_up
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import (
     headline_lines,
@@ -364,7 +366,10 @@ def test_a_size_that_fails_now_is_not_hidden_by_the_others() -> None:
     new = msgspec.structs.replace(again, series=tuple(map(failed, again.series)))
     (path,) = compare([base], [new]).of("missing")
     assert path.curve == nodes.h2d(2)
-    assert f"fails at {nodes.SIZE} B" in path.why
+    assert f"fails at {nodes.SIZE} B, 1 of 2 sizes: timeout: no answer" in path.why
+    assert path.why.endswith("; at the other 1: no change") and path.parts
+    (said,) = [line for line in check_up(new, [base]).findings if nodes.h2d(2) in line]
+    assert f"{nodes.h2d(2)} fails at" in said and "is missing" not in said
 
 
 def test_a_dip_at_one_size_is_found_though_the_curve_has_not_changed() -> None:
@@ -449,7 +454,7 @@ def test_three_surveys_show_how_far_surveys_differ() -> None:
     assert nodes.losses(compare(base[:1], [new]))
     settled = compare(base, [new])
     assert not nodes.losses(settled)
-    assert settled.paths[0].detectable is not None and settled.paths[0].detectable > 0.15
+    assert settled.paths[0].detectable is not None and settled.paths[0].detectable > 0.1
     steady = [survey(f"steady-{n}", 0.001 * n, 20 + n) for n in range(3)]
     assert regressions(compare(steady, [new]))
 
@@ -522,13 +527,15 @@ def in_common(slow: Callable[[str], bool]) -> str:
         (lambda _: False, ""),
         (
             lambda curve: "pageable" in curve,
-            "no change was found on GPU links (H2D, D2H, bidirectional, P2P, host-to-all, "
-            "all-to-host); CPUs have a part in both slower paths",
+            "no change was found on 10 paths over GPU links (H2D, D2H, bidirectional, P2P, "
+            "host-to-all, all-to-host; a loss of # or more would have been found); CPUs have a "
+            "part in both slower paths",
         ),
         (
             lambda curve: curve == HOST,
-            "no change was found on GPU links (H2D, D2H, bidirectional, P2P, host-to-all, "
-            "all-to-host); CPUs have a part in the slower path",
+            "no change was found on 10 paths over GPU links (H2D, D2H, bidirectional, P2P, "
+            "host-to-all, all-to-host; a loss of # or more would have been found); CPUs have a "
+            "part in the slower path",
         ),
         (lambda curve: "gpu:1" in curve, "all 7 slower paths use gpu:1"),
         (lambda curve: curve in (nodes.h2d(1), HOST), ""),
@@ -539,4 +546,4 @@ def in_common(slow: Callable[[str], bool]) -> str:
 def test_what_slower_paths_have_in_common_is_one_line_after_the_answer(
     slow: Callable[[str], bool], text: str
 ) -> None:
-    assert in_common(slow) == text
+    assert re.sub(r"loss of [0-9.]+%", "loss of #", in_common(slow)) == text

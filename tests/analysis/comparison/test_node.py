@@ -8,7 +8,7 @@ import nodes
 import pytest
 
 import profiles
-from waywiser.analysis.comparison.node import LoadedLink, gpus_of, read_node, renumbered
+from waywiser.analysis.comparison.node import LoadedLink, Node, gpus_of, read_node, renumbered
 from waywiser.profile.writable import write_profile
 from waywiser.words import Operation, Workload
 from waywiser.words.records import GpuState, Samples
@@ -17,7 +17,14 @@ from waywiser.words.records import GpuState, Samples
 def test_a_stored_node_reads_back(tmp_path: Path) -> None:
     one = nodes.node(1, gpus=2, blocks=2, links={1: LoadedLink(4, 8)})
     read = read_node(nodes.stored(one, tmp_path / "a.wwp"), links=True)
-    assert {d.identity: d.blocks for d in read.series} == {d.identity: d.blocks for d in one.series}
+
+    def blocks(node: Node) -> dict[str, list[tuple[object, ...]]]:
+        return {
+            each.identity: [(b.block, b.median, b.interval, b.count) for b in each.blocks]
+            for each in node.series
+        }
+
+    assert blocks(read) == blocks(one)
     assert read.machine == one.machine
     assert read.links == {0: LoadedLink(5, 16), 1: LoadedLink(4, 8)}
     assert '"preset":"check"' in read.request

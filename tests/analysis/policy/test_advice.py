@@ -101,7 +101,7 @@ def test_a_message_is_not_said_to_take_least_from_others() -> None:
         machine=msgspec.structs.replace(profiles.machine(), ranks=ranks),
     )
     request = CopyRequest.of("device@rank:0", "device@rank:1", "1MiB")
-    assert advise([found], request).why == "it is the fastest method"
+    assert advise([found], request).why == "of 2 measured methods it is the fastest"
 
 
 def test_the_fastest_method_is_advised_with_its_alternatives() -> None:

@@ -11,6 +11,7 @@ from tests.analysis.questions.subjects import curve, postal, subject
 from waywiser.analysis.policy.advice import Advice, CopyRequest, advise
 from waywiser.analysis.policy.build import decision_tables
 from waywiser.analysis.policy.errors import NotMeasured, PolicyError
+from waywiser.analysis.questions.crossovers import answer as crossovers
 from waywiser.curves.curve import Curve
 from waywiser.curves.headlines import headline_rows
 from waywiser.curves.methods import is_copy
@@ -30,7 +31,7 @@ KINDS = {"device", "pageable", "pinned"}
 
 IMPORTED = {"imported": [{"tool": "a tool", "version": "1"}]}
 SETTINGS = ("api=sync", "api=async", "side=push", "cus=304", "parts=2", "by=destination",
-            "api=sync,submit=1", "grid=paper", "threads=all", "test=bw", "unheard=of")  # fmt: skip
+            "api=sync,submit=1", "grid=paper", "threads=all", "unheard=of")  # fmt: skip
 
 
 def imported(name: str, folder: Path) -> Subject:
@@ -102,6 +103,38 @@ def test_whatever_settings_and_caches_a_tool_had_its_copy_is_a_method(
     assert decision_tables([known]) == ()  # of policies, which the library must be able to follow
     (row,) = headline_rows(known.machine, known.curves)
     assert row.first.text == known.curves[0].text
+
+
+@pytest.mark.parametrize("executor", ["copy-engine", "mpi", "sm[cus=16]"])
+@pytest.mark.parametrize("task", ["test=shared", "test=bw,window=64", "unique=half"])
+@pytest.mark.parametrize("faster", [0.7, 1.3])
+def test_the_test_of_a_benchmark_is_no_method(executor: str, task: str, faster: float) -> None:
+    tested = f"{executor}[{task}]".replace("][", ",")
+    way = "pinned@numa:0 -> device@gpu:0 by"
+    known = subject(curve(f"{way} {tested}", postal(5e-6, faster * 20e9)),
+                    curve(f"{way} {executor}", postal(5e-6, 20e9)),
+                    environment=IMPORTED)  # fmt: skip
+    found = advised(known, "pinned@numa:0", "device@gpu:0", 2**24)
+    assert str(found.best.method) == executor and found.alternatives == ()
+    assert 18e9 < found.best.bytes_per_second < 21e9
+    assert "by more than" not in found.why
+    assert not any(task in note for note in found.notes)
+    assert not crossovers(known).answered
+
+
+def test_a_benchmark_that_has_no_other_test_is_advised_upon_with_its_name() -> None:
+    way = "device@gpu:0 -> device@gpu:1 by mpi"
+    small, large = [2**n for n in range(3, 14)], [2**n for n in range(3, 24)]
+    known = subject(curve(f"{way}[test=latency]", postal(2e-6, 9e9), sizes=small),
+                    curve(f"{way}[test=bw]", postal(1e-7, 10e9), sizes=large),
+                    environment=IMPORTED)  # fmt: skip
+    for size, least, most in ((2**12, 2.2e-6, 5e-6), (2**22, 4e-4, 5e-4)):
+        found = advised(known, "device@gpu:0", "device@gpu:1", size)
+        assert str(found.best.method) == "mpi" and found.alternatives == ()
+        assert least < size / found.best.bytes_per_second < most
+    notes = [note for note in found.notes if note.startswith("the times of")]
+    assert notes == ["the times of mpi at 8 B to 8 KiB are those of test=latency",
+                     "the times of mpi at 16 KiB to 8 MiB are those of test=bw"]  # fmt: skip
 
 
 @pytest.mark.parametrize("settings", SETTINGS)

@@ -109,7 +109,7 @@ def test_a_single_pair_of_gpus_is_named_by_both() -> None:
 
 
 def test_of_two_peers_the_slower_one_is_suspected() -> None:
-    (finding,) = answered(host_links(2, {1: 0.08}), made=machine(2)).findings
+    (finding,) = answered(host_links(2, {1: 0.2}), made=machine(2)).findings
     assert "gpu:1's link" in finding.text
     assert "less bandwidth than its equivalent (" in finding.text
 
@@ -251,3 +251,35 @@ def test_a_way_by_the_host_is_no_link_of_two_gpus() -> None:
     ]
     (finding,) = answered(series, made=machine(4)).findings
     assert finding.text.startswith("the path from gpu:0 to gpu:1 through the host is slow")
+
+
+def without_locality(made: Machine, *, described: bool) -> Machine:
+    """The machine without the node of each GPU, as a system or files of another tool may be."""
+    gpus = tuple(msgspec.structs.replace(gpu, numa=-1) for gpu in made.gpus)
+    architecture = made.architecture if described else ""
+    return msgspec.structs.replace(made, gpus=gpus, architecture=architecture)
+
+
+@pytest.mark.parametrize("described", [True, False])
+@pytest.mark.parametrize("remote", [0.08, 0.6])
+@pytest.mark.parametrize("gpus", [2, 6])
+def test_remote_nodes_are_not_accused_where_no_node_is_known_to_be_near(
+    described: bool, remote: float, gpus: int
+) -> None:
+    series = [
+        each
+        for gpu in range(gpus)
+        for node in range(2)
+        for path in (f"pinned@numa:{node} -> device@gpu:{gpu}",
+                     f"device@gpu:{gpu} -> pinned@numa:{node}")
+        for each in curve(f"{path} by copy-engine",
+                          postal(5e-6, 30e9 / (1 + remote * (gpu * 2 // gpus != node))), LARGE)
+    ]  # fmt: skip
+    made = machine(gpus, 2)
+    found = answered(series, made=without_locality(made, described=described))
+    assert found.findings == () and found.tables == ()
+    assert "locality unknown" in found.summary and f"the paths of {gpus} GPUs" in found.summary
+    assert ("give --topology" in found.summary) is not described
+    assert any("locality" in each for each in found.unanswered)
+    known = answered(series, made=made)
+    assert "locality" not in known.summary and known.findings == () and known.tables

@@ -23,7 +23,7 @@ def only(text: str) -> CommandLine:
         ("mpirun -N 3 -H a,b osu_allreduce", 6),
         ("mpirun -H a:2,b:2 osu_allreduce", 4),
         ("mpirun --map-by ppr:5:node:PE=2 --host a,b osu_allreduce", 10),
-        ("mpirun --map-by ppr:2:socket -H a,b osu_allreduce", 2),
+        ("mpirun --map-by ppr:2:socket -H a,b osu_allreduce", 0),
         ("srun --nodes=3 --ntasks-per-node=4 osu_allreduce", 12),
         ("srun -N 2 -n 32 -c 4 osu_allreduce", 32),
         ("jsrun --nrs 4 --tasks_per_rs 5 -c 7 osu_allreduce", 20),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exchange.imports.test_made_texts import read
-from waywiser.exchange.imports.line_prefixes import without_prefixes
+from waywiser.exchange.imports.line_prefixes import NO_PREFIX, without_prefixes
 
 LINES = ("# OSU MPI Latency Test v7.5", "# Size       Avg Latency(us)", "",
          *(f"{2**n:<12}{n + 1.25:>16.2f}" for n in range(9)))  # fmt: skip
@@ -143,3 +143,39 @@ def test_a_json_list_has_the_lines_of_each_host(hosts: tuple[str, ...], tmp_path
     path.write_text("\n".join(blocks))
     found = [str(each.workload) for file in read(path) for each in file.measured]
     assert len(found) == len(set(found)) == 9 * len(hosts)
+
+
+def by_source(text: str, folder: Path) -> dict[str, int]:
+    path = folder / "a.txt"
+    path.write_text(text)
+    found: dict[str, int] = {}
+    for each in (each for file in read(path) for each in file.measured):
+        source = "".join(e for e in each.settings or () if e.startswith("source="))
+        found[source.removeprefix("source=")] = found.get(source.removeprefix("source="), 0) + 1
+    return found
+
+
+@pytest.mark.parametrize("form", ["[{}] ", "{}: ", "logs/{}.out:", "bench-{}  | "])
+@pytest.mark.parametrize("turns", [True, False])
+def test_sources_whose_names_differ_in_letters(form: str, turns: bool, tmp_path: Path) -> None:
+    one, other = ([form.format(name) + line for line in LINES] for name in ("east", "west"))
+    lines = [each for pair in zip(one, other, strict=True) for each in pair]
+    found = by_source("\n".join(lines if turns else [*one, *other]), tmp_path)
+    assert len(found) == 2
+    assert len(set(found.values())) == 1
+    assert {"east" in name for name in found} == {True, False}
+
+
+def test_lines_without_a_prefix_are_a_source_if_they_have_a_title(tmp_path: Path) -> None:
+    text = "\n".join([*(f"> {line}" for line in LINES), *LINES])
+    assert set(by_source(text, tmp_path)) == {"", NO_PREFIX}
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_objects_of_a_log_name_the_source_of_their_line(inner: bool, tmp_path: Path) -> None:
+    def of(pod: str, line: str) -> str:
+        source = {"kubernetes": {"pod_name": pod}} if inner else {"pod": pod}
+        return json.dumps({"log": f"{line}\n", **source})
+
+    lines = [of(pod, line) for line in LINES for pod in ("red", "blue")]
+    assert set(by_source("\n".join(lines), tmp_path)) == {"red", "blue"}

@@ -80,6 +80,36 @@ def test_cycles_of_one_process_are_samples_of_one_block(tmp_path: Path) -> None:
     assert series.samples.span == pytest.approx((60e-6, 61e-6, 62e-6))
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "settings"),
+    [
+        ("$ A_B=1 ./all_reduce_perf -Z csv", "$ A_B=2 ./all_reduce_perf -Z csv", 2),
+        ("$ ./all_reduce_perf -Z csv", "$ ./all_reduce_perf -Z csv", 1),
+        ("ring", "tree", 2),
+        ("", "", 1),
+    ],
+)
+def test_each_head_begins_a_run(one: str, other: str, settings: int, tmp_path: Path) -> None:
+    rows = [f"0,AllReduce,4,1048576,float,sum,0,{rates(1048576, t, 1.5)},0" for t in (60.0, 90.0)]
+    found = read(tmp_path, one, PLAIN, rows[0], other, PLAIN, rows[1])
+    assert [each.samples.span for each in found.measured] == [
+        (pytest.approx(60e-6),), (pytest.approx(90e-6),)
+    ]  # fmt: skip
+    assert len({each.settings for each in found.measured}) == settings
+    assert not found.unsupported_paths
+
+
+def test_a_row_that_stands_twice_is_of_another_run(tmp_path: Path) -> None:
+    rows = [f"0,AllReduce,4,1048576,float,sum,0,{rates(1048576, t, 1.5)},0" for t in (60.0, 90.0)]
+    assert [len(each.samples.span) for each in read(tmp_path, PLAIN, *rows).measured] == [1, 1]
+
+
+def test_the_command_of_another_collective_contradicts_a_row(tmp_path: Path) -> None:
+    row = f"0,AllReduce,4,1048576,float,sum,0,{rates(1048576, 60.0, 1.5)},0"
+    with pytest.raises(Malformed, match="its command names all_gather, and the row all_reduce"):
+        read(tmp_path, "$ ./all_gather_perf -Z csv", PLAIN, row)
+
+
 def test_damaged_rows_are_listed_and_wrong_values_are_failures(tmp_path: Path) -> None:
     good = f"AllReduce,4096,float,sum,0,{rates(4096, 20.0, 1.5)},0,4"
     wrong = f"AllReduce,8192,float,sum,0,{rates(8192, 20.0, 1.5)},7,4"

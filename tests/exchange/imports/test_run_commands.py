@@ -163,12 +163,38 @@ def test_only_what_ran_in_this_shell_changes_it(lines: str, applied: bool, tmp_p
         ("mpiexec_mpt -np 6 osu_allgather -f", 6),
         ("salloc -N 2 -n 6 srun osu_allgather", 6),
         ("salloc -n 32 mpirun -np 6 osu_allgather", 6),
+        ("kubectl --context west -n hpc exec bench-0 -- mpirun -np 6 osu_allgather", 6),
+        ("docker compose exec bench mpirun -np 6 osu_allgather", 6),
+        ("docker-compose run --rm bench mpirun -np 6 osu_allgather", 6),
+        ("singularity -q exec --nv a.sif mpirun -np 6 osu_allgather", 6),
+        ("runuser -u ann -- mpirun -np 6 osu_allgather", 6),
+        ("bsub -Is -n 12 -q hpc jsrun -n 2 -a 3 osu_allgather", 6),
+        ("N=6; mpirun -np $N osu_allgather", 6),
+        ("watch -n 5 mpirun -np 6 osu_allgather", 6),
     ],
 )
 def test_more_launchers_say_how_many_ranks_there_are(
     command: str, expected: int, tmp_path: Path
 ) -> None:
     assert ranks(f"$ {command}\n{GATHER.format(9.0)}", tmp_path) == [expected]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mpirun -H a,b -npersocket 3 osu_allgather",
+        "mpirun --map-by ppr:2:numa -H a,b osu_allgather",
+        "xargs -n 1 mpirun -np 4 osu_allgather",
+        "script -c 'mpirun -np 4 osu_allgather' log",
+    ],
+)
+def test_what_does_not_say_the_number_of_ranks_is_named(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(f"$ {command}\n{GATHER.format(9.0)}")
+    (found,) = read(path)
+    (listed,) = found.unsupported_paths
+    assert not found.measured
+    assert "cannot be read as a command" in listed.reason or "does not say it" in listed.reason
 
 
 def test_an_allocation_starts_its_program_once(tmp_path: Path) -> None:

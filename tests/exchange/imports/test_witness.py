@@ -169,3 +169,64 @@ def test_rows_of_the_next_tool_belong_to_it() -> None:
 def test_a_text_about_osu_is_no_damaged_table(text: str) -> None:
     with pytest.raises(Malformed, match="has no table of its benchmarks"):
         read_osu(text, "x")
+
+
+TABLE = "# OSU MPI-CUDA Bandwidth Test v7.5\n# Size  Bandwidth (MB/s)\n4194304  9000.00\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("$ for m in 'H D' 'D H'; do srun -n 2 osu_bw $m; done", ["H D", "D H"]),
+        ("$ for m in D H; do srun -n 2 osu_bw -d cuda D $m; done", ["D D", "D H"]),
+        ("$ WHERE='D H'; srun -n 2 osu_bw $WHERE; srun -n 2 osu_bw H D", ["D H", "H D"]),
+        ("$ BENCH='srun -n 2 osu_bw -d cuda'\n$ $BENCH D H; $BENCH H D", ["D H", "H D"]),
+        ("$ srun -n 2 osu_bw ${WHERE:-D H}; srun -n 2 osu_bw D D", ["D H", "D D"]),
+    ],
+)
+def test_variables_of_several_words_are_words(lines: str, expected: list[str]) -> None:
+    (found,) = read_osu(f"{lines}\n{TABLE}{TABLE}", "x")
+    kinds = {"D": "device", "H": "pageable"}
+    paths = [each.workload.transfers[0].path for each in found.measured]
+    assert [(path.source.kind, path.destination.kind) for path in paths] == [
+        (kinds[pair[0]], kinds[pair[2]]) for pair in expected
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "$ srun -n 1 osu_bw D D : -n 1 osu_bw D H",
+        "$ srun -n 2 osu_bw D D &\n$ srun -n 2 osu_bw D H",
+        "$ srun -n 2 osu_bw D D > a\n$ srun -n 2 osu_bw D H > b",
+        "$ for m in $PAIRS; do srun -n 2 osu_bw $m; done",
+        "$ docker compose logs osu_bw",
+    ],
+)
+def test_buffers_are_unknown_if_two_commands_may_have_made_the_table(lines: str) -> None:
+    with pytest.raises(Malformed, match="where its buffers were is unknown"):
+        read_osu(f"{lines}\n{TABLE}", "x")
+
+
+@pytest.mark.parametrize("word", ["H to D", "H-to-D", "host to device", "H, D"])
+def test_buffers_in_words(word: str) -> None:
+    assert ends(osu(f"--- {word} ---")) == (HOST[0], GPU[1])
+
+
+def test_a_table_below_a_command_that_writes_to_a_file_has_a_note() -> None:
+    (found,) = read_osu(f"$ srun -n 2 osu_bw D H > run.txt\n{TABLE}", "x")
+    assert "the command above the table writes to run.txt" in found.measured[0].notes[-1]
+    (found,) = read_osu(f"$ srun -n 2 osu_bw D H > run.txt\n$ cat run.txt\n{TABLE}", "x")
+    assert not any("writes to" in note for note in found.measured[0].notes)
+
+
+@pytest.mark.parametrize(("option", "value"), [("-m", 8), ("-G", 1), ("-t", 2)])
+def test_an_option_that_the_head_contradicts(option: str, value: int) -> None:
+    text = f"$ ./all_reduce_perf -g 4 {option} {value}\n{nccl('all_reduce')}"
+    with pytest.raises(Malformed, match=f"its command has {option} {value}, and the table"):
+        read_nccl(text, "x")
+
+
+def test_an_option_that_only_the_command_says() -> None:
+    (found,) = read_nccl(f"$ ./all_reduce_perf -g 4 -z 1\n{nccl('all_reduce')}", "x")
+    assert "blocking=yes" in found.measured[0].workload.curve

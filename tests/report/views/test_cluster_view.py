@@ -88,13 +88,13 @@ def test_of_many_groups_the_slowest_are_listed() -> None:
 
 def test_a_survey_that_is_not_complete_says_how_to_go_on() -> None:
     said = lines(planted(nodes(8), complete=False))
-    assert said[0].startswith("until now no node")
+    assert said[0].startswith("until now none of 8 tested nodes")
     assert any(line.endswith("waywiser cluster survey -o c --resume") for line in said)
 
 
 def test_nothing_is_said_of_what_is_not_known() -> None:
     said = lines(ClusterVerdict(nodes=nodes(1, {"n00": "not decided"})[:1]))  # type: ignore[arg-type]
-    assert said[0] == "nothing is known: no test between nodes has finished"
+    assert said[0] == "nothing is known: no test between nodes has finished; no pair was tested"
     assert "Rails" not in said
     assert "Groups" not in said
 

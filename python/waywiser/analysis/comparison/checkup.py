@@ -33,6 +33,7 @@ from waywiser.analysis.comparison.differences import gpu_models, loaded
 from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.gpu_match import match_gpus
 from waywiser.analysis.comparison.node import LoadedLink, Node, device_of
+from waywiser.analysis.comparison.one_sided import FAILS
 from waywiser.analysis.comparison.path_change import ProfileComparison, SizeChange
 from waywiser.analysis.comparison.whole_machine import whole_loss
 from waywiser.machine.unusable_gpus import lost_text, unusable_notes
@@ -206,7 +207,9 @@ def _missing(comparison: ProfileComparison) -> Iterator[str]:
     gone = set(comparison.missing_gpus)
     for path in comparison.of("missing"):
         if not gone & set(path.devices):
-            yield f"{with_units(label(path))} is missing: {path.why}"
+            is_part = path.why.startswith(FAILS)
+            said = path.why if is_part else f"is missing: {path.why}"
+            yield f"{with_units(label(path))} {said}"
 
 
 def _loaded(node: Node, baseline: Sequence[Node], repeats: Sequence[Node]) -> Iterator[str]:

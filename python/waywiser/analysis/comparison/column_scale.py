@@ -18,8 +18,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from waywiser.stats.noise_model import Variance, combined, median_share, shared
+from waywiser.stats.distributions import f_tail
+from waywiser.stats.noise_model import (
+    UNLIKE,
+    Variance,
+    combined,
+    median_share,
+    shared,
+)
 from waywiser.stats.order import NORMAL_SCALE
+from waywiser.stats.survey_noise import Contrast, noise_between_surveys, survey_noise_of
 from waywiser.words.grouping import grouped
 
 Array = NDArray[np.float64]
@@ -66,20 +74,34 @@ def columns_of(table: Array) -> list[ColumnScale]:
     return list(starmap(ColumnScale, rows))
 
 
-def pooled_columns(table: Array, kinds: Sequence[Hashable], threshold: float) -> list[ColumnScale]:
+def pooled_columns(
+    table: Array,
+    kinds: Sequence[Hashable],
+    threshold: float,
+    regimes: Sequence[Hashable] = (),
+) -> list[ColumnScale]:
     """As `columns_of`, with the scale that equivalent columns show together, unless a column's own
-    is too wide to be theirs; ``kinds`` says which are equivalent. Columns of many hosts keep
-    theirs. Differences below ``threshold`` do not count."""
+    is too wide to be theirs; ``kinds`` says which are equivalent. All of one of ``regimes`` have
+    the same scale, unless equivalent ones show another. Columns of many hosts keep theirs.
+    Differences below ``threshold`` do not count."""
     columns = columns_of(table)
     own = [column.scale for column in columns]
-    for members in grouped((kind, at) for at, kind in enumerate(kinds)).values():
-        few = [at for at in members if columns[at].hosts < MANY_HOSTS]
-        if len(few) > 1:
-            apart = table[:, few] - [columns[at].middle for at in few]
-            peers = _pooled(apart, sum(columns[at].freedom for at in few))
-            for at in few:
+    few = [at for at, column in enumerate(columns) if column.hosts < MANY_HOSTS]
+    apart = table - [column.middle for column in columns]
+    for members in grouped((kinds[at], at) for at in few).values():
+        if len(members) > 1:
+            peers = _pooled(apart[:, members], sum(columns[at].freedom for at in members))
+            for at in members:
                 scale = shared(Variance(own[at] ** 2, columns[at].freedom), peers)
                 columns[at] = columns[at]._replace(scale=scale.deviation, freedom=scale.freedom)
+    for members in grouped((regimes[at], at) for at in few if regimes).values():
+        together = _of_all(apart[:, members], [columns[at].hosts for at in members])
+        for at in members:
+            kind = Variance(columns[at].scale ** 2, columns[at].freedom)
+            if columns[at].hosts and not survey_noise_of(kind, together):
+                columns[at] = columns[at]._replace(
+                    scale=together.deviation, freedom=together.freedom
+                )
     return [
         column._replace(freedom=math.inf)
         if SURE * max(column.scale, own[at]) <= math.log1p(threshold)
@@ -88,18 +110,36 @@ def pooled_columns(table: Array, kinds: Sequence[Hashable], threshold: float) ->
     ]
 
 
+def _of_all(apart: Array, hosts: Sequence[int]) -> Variance:
+    """The variance of all columns about their middles, as of the noise between surveys."""
+    contrasts = [
+        Contrast(float(value), 1 - 2 / count + median_share(count), 0.0)
+        for column, count in zip(apart.T, hosts, strict=True)
+        for value in column
+        if count > 1 and math.isfinite(value)
+    ]
+    return _shared_by_hosts(apart, noise_between_surveys(contrasts).variance)
+
+
 def _pooled(apart: Array, freedom: float) -> Variance:
-    """The variance of columns about their middles. ``freedom`` is that of all of them; of what the
-    hosts have in common it is that of one of them."""
-    scale = max(_scale_of(apart), LEAST_SCALE)
+    """The variance of columns about their middles. ``freedom`` is that of all of them."""
+    return _shared_by_hosts(apart, Variance(max(_scale_of(apart), LEAST_SCALE) ** 2, freedom))
+
+
+def _shared_by_hosts(apart: Array, variance: Variance) -> Variance:
+    """The same with the degrees of freedom of one column for what the hosts have in common on all
+    of them, if that is more than chance makes (F-test at `UNLIKE`)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # hosts without any value
-        share = (_scale_of(np.nanmedian(apart, axis=1, keepdims=True)) / scale) ** 2
+        middles = np.nanmedian(apart, axis=1, keepdims=True)
     hosts, number = apart.shape
-    chance = median_share(number)
-    common = min(1.0, max(0.0, (share - chance) / (1 - chance)))
-    parts = (common, max(hosts // 2, 2)), (1 - common, freedom)
-    return combined([(part, Variance(scale**2, each)) for part, each in parts])
+    share = _scale_of(middles) ** 2 / variance.value
+    chance, few = median_share(number), max(hosts // 2, 2)
+    if f_tail(few, variance.freedom, share / chance) >= UNLIKE:
+        return variance
+    common = min(1.0, (share - chance) / (1 - chance)) if chance < 1 else 1.0
+    parts = (common, few), (1 - common, variance.freedom)
+    return combined([(part, Variance(variance.value, each)) for part, each in parts])
 
 
 def _scale_of(apart: Array) -> float:

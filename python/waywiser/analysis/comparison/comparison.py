@@ -32,6 +32,7 @@ from waywiser.analysis.comparison.path_change import (
 from waywiser.analysis.comparison.path_decisions import path_changes
 from waywiser.analysis.comparison.path_parts import Part, Process, Summaries, parts_of
 from waywiser.analysis.comparison.sides import ComparisonSides
+from waywiser.analysis.comparison.survey_noise_text import survey_noise_notes
 from waywiser.curves.headline import Group, headline
 from waywiser.curves.select import matches_any, require_match, sized_texts_of
 from waywiser.machine.machine import Machine
@@ -111,21 +112,25 @@ def _compared(
     threshold: float,
     groups: Mapping[str, Group],
 ) -> tuple[list[PathChange], list[PathChange], list[Part]]:
-    """The paths that both sides have measured, suspected ones as they are with the repeats; those
-    of them that are not slower then; and what was compared last."""
+    """The paths that both sides have measured, slower ones as they are with the repeats; those of
+    them that are not slower then; and what was compared last."""
     order = sides.is_in_order
     parts = _parts(before, after, threshold, order)
     compared = list(path_changes(parts, groups, sides.devices))
-    suspected = {path.curve: path for path in compared if path.verdict == "suspected"}
-    if not sides.repeats or not suspected:
+    lost = ("suspected", "regression")
+    suspected = {path.curve: path for path in compared if path.verdict in lost}
+    if not sides.repeats:
         return compared, [], parts
     again = _by_identity([*sides.new, *sides.repeats])
     later = {identity: again[identity] for identity in after}
     parts = _parts(before, later, threshold, order)
     together = {path.curve: path for path in path_changes(parts, groups, sides.devices)}
-    found = [together[path.curve] if path.curve in suspected else path for path in compared]
-    still = ("suspected", "regression")
-    refuted = [path for path in suspected.values() if together[path.curve].verdict not in still]
+    found = [
+        now if path.curve in suspected or now.verdict == "regression" else path
+        for path in compared
+        for now in [together[path.curve]]
+    ]
+    refuted = [path for path in suspected.values() if together[path.curve].verdict not in lost]
     return found, refuted, parts
 
 
@@ -152,6 +157,7 @@ def _notes(
     yield from (f"{copy_text(copy, of)}, and counts once" for copy, of in sides.copies)
     yield from (f"{slower(path)} in the survey, and not when measured again" for path in refuted)
     yield from _disputed(paths, {path.curve for path in refuted})
+    yield from survey_noise_notes(parts, paths)
     yield from sides.rejected
 
 

@@ -27,6 +27,7 @@ from waywiser.analysis.comparison.whole_machine import ONE_SIDED, SEVERAL, whole
 from waywiser.curves.headline import headline_label, in_order
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
+from waywiser.words.same_wording import by_wording
 from waywiser.words.sizes_in_text import with_units
 
 GONE = "is gone"
@@ -138,14 +139,18 @@ def could_miss(path: PathChange, needed: str = "") -> str:
 
 
 def scatter_text(part: PartChange) -> str:
-    """``its processes deviate by 9.1% in the baseline and by 1.3% now``."""
+    """``its processes deviate by 9.1% in the baseline and by 1.3% now, and its surveys by
+    1.0%``."""
     before, now = (side.deviation for side in part.noise)
     if before is not None and now is not None and part.processes == ONE_EACH:
         return f"its sizes deviate from a line by {before:.1%} in the baseline and by {now:.1%} now"
     if before is None or now is None:
         side = "of the baseline" if before is None else "now"
         return f"no survey {side} measured it in two processes"
-    return f"its processes deviate by {before:.1%} in the baseline and by {now:.1%} now"
+    return (
+        f"its processes deviate by {before:.1%} in the baseline and by {now:.1%} now, "
+        f"and its surveys by {part.between_surveys:.1%}"
+    )
 
 
 def slow_processes_text(slow: int, of: int, when: str, slowest: str, ratio: float) -> str:
@@ -217,7 +222,7 @@ def _worst(found: ProfileComparison) -> str:
 
 def note_lines(found: ProfileComparison, more: str = "") -> Iterator[str]:
     """The notes; ``more`` says where the paths are that changed by their own interval alone."""
-    yield from (f"note: {note}" for note in found.notes)
+    yield from (f"note: {line}" for line, _ in by_wording(found.notes))
     if alone := changed_alone(found):
         yield f"note: {alone}{more}"
 

@@ -62,8 +62,8 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
     yield from _environment(base, new)
     yield from _changed("another plan: ", base, new, _plan)
     for node in (*base, *new):
-        if node.machine.simulated:
-            yield simulated(node)
+        if node.machine.untimed:
+            yield untimed(node)
         if text := loaded(node):
             yield text
         if node.unfinished:
@@ -74,9 +74,9 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
                 yield f"{node.called} is the same survey as {old.called}: it has no new information"
 
 
-def simulated(node: Node) -> str:
-    """The note on a simulated machine."""
-    return f"{node.called} is simulated {node.machine.simulated}"
+def untimed(node: Node) -> str:
+    """The note on a simulated or emulated machine."""
+    return f"{node.called} is {node.machine.untimed}"
 
 
 def loaded(node: Node) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from waywiser.analysis.comparison.comparison_text import unfinished
 from waywiser.analysis.comparison.copies import without_copies
-from waywiser.analysis.comparison.differences import loaded, simulated
+from waywiser.analysis.comparison.differences import loaded, untimed
 from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.fleet_faults import (
     Fault,
@@ -142,8 +142,8 @@ def _assessed(
 
 
 def _notes(surveys: Sequence[Node]) -> Iterator[str]:
-    how = {node.machine.simulated: node for node in surveys if node.machine.simulated}
-    yield from map(simulated, how.values())
+    how = {node.machine.untimed: node for node in surveys if node.machine.untimed}
+    yield from map(untimed, how.values())
     for node in surveys:
         if text := loaded(node):
             yield text

@@ -3,6 +3,7 @@ that fail now."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -18,6 +19,7 @@ from waywiser.curves.name import name_of
 from waywiser.profile.series_summary import SeriesSummary
 from waywiser.words import Workload, format_bytes, format_settings
 from waywiser.words.grouping import grouped
+from waywiser.words.number_format import count
 from waywiser.words.records import Failure
 
 NOT_MEASURED = ("skipped", "interrupted")
@@ -238,17 +240,34 @@ def with_failures(
     paths: Sequence[PathChange], before: Summaries, after: Summaries
 ) -> list[PathChange]:
     """A path that fails at a size that it had is not the same path, whatever its other sizes do."""
-    lost: dict[str, str] = {}
+    sizes: dict[str, int] = Counter(
+        numbered[0][1].curve for numbered in before.values() if any(e.blocks for _, e in numbered)
+    )
+    lost: dict[str, list[tuple[int, Failure]]] = {}
     for identity, numbered in after.items():
         summaries = [summary for _, summary in numbered]
         failures = [f for each in summaries for f in each.failures if f.kind not in NOT_MEASURED]
         was_measured = any(each.blocks for _, each in before.get(identity, ()))
         if failures and was_measured and not any(each.blocks for each in summaries):
-            why = f"fails at {summaries[0].bytes} B: {failures[0].kind}: {failures[0].reason}"
-            lost.setdefault(summaries[0].curve, why)
+            lost.setdefault(summaries[0].curve, []).append((summaries[0].bytes, failures[0]))
     return [
-        msgspec.structs.replace(path, verdict="missing", why=lost[path.curve])
+        msgspec.structs.replace(
+            path, verdict="missing", why=_failed(path, lost[path.curve], sizes[path.curve])
+        )
         if path.curve in lost and path.verdict not in ("regression", "missing")
         else path
         for path in paths
     ]
+
+
+FAILS = "fails at "
+"""The beginning of the reason of a path that fails at some of its sizes."""
+
+
+def _failed(path: PathChange, lost: Sequence[tuple[int, Failure]], sizes: int) -> str:
+    """``fails at 4096 B, 1 of 24 sizes: REASON; at the other 23: no change``."""
+    at, failure = sorted(lost, key=lambda each: each[0])[0]
+    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    why = f"{FAILS}{at} B{more}, {len(lost)} of {count(sizes, 'size')}"
+    others = f"; at the other {sizes - len(lost)}: {path.verdict}" if sizes > len(lost) else ""
+    return f"{why}: {failure.kind}: {failure.reason}{others}"

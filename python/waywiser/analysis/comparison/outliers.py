@@ -25,11 +25,25 @@ FEWEST_HOSTS = 4
 TAIL = 0.99
 """Quantile by which tails are measured: faults are rarer."""
 
+TAIL_OF_FEW = 0.95
+"""The same for fewer than `MANY` values: few of them are beyond it, and one fault is many."""
+
 TAILS = (3, 4, 5, 6, 8, 10, 15, 20, 30)
 """Degrees of freedom of Student's distribution that are tried, heavy tails first."""
 
 MANY = 1000
+"""Values from which on tails are known well."""
+
+FEWEST_VALUES = 100
 """Values below which tails cannot be measured, and are taken to be heavy."""
+
+BY_CHANCE = 3.0
+"""By how much values may seem heavier, over the square root of their number: that is chance."""
+
+
+SPARE = 2.0
+"""Scales by which a value that deviates by itself, or one of which chance makes several in a table,
+exceeds the threshold."""
 
 
 class Outlier(NamedTuple):
@@ -50,15 +64,16 @@ def outliers(
     threshold: float,
     significant: float,
     own: NDArray[np.float64] | None = None,
+    spare: float = 0.0,
 ) -> list[Outlier]:
-    """Slow by more than ``threshold`` with two scales to spare, and by chance in no more than
+    """Slow by more than ``threshold`` with ``spare`` scales to spare, and by chance in no more than
     ``significant`` of tables, to either side. The largest deviation first. ``own`` are deviations
     that values have by themselves."""
     tail, among = tail_of_table(table, columns)
     found = []
     effects = []
     for at, column in enumerate(columns):
-        usual = _effect(column, tail, threshold)
+        usual = _effect(column, tail, threshold, spare)
         if usual is None:
             continue
         differences = table[:, at] - column.middle
@@ -68,7 +83,7 @@ def outliers(
                 wide = math.hypot(column.scale, float(own[row, at]))
                 few = max(column.hosts // 2, 2)
                 own_scale = column._replace(scale=wide, freedom=min(column.freedom, few))
-                effect = _effect(own_scale, tail, threshold) or effect
+                effect = _effect(own_scale, tail, threshold, SPARE) or effect
                 if difference <= effect.limit:
                     continue
             found.append((row, at))
@@ -83,22 +98,26 @@ def outliers(
 
 
 def detectable_losses(
-    table: NDArray[np.float64], columns: Sequence[ColumnScale], threshold: float, significant: float
+    table: NDArray[np.float64],
+    columns: Sequence[ColumnScale],
+    threshold: float,
+    significant: float,
+    spare: float = 0.0,
 ) -> list[float | None]:
     """The smallest loss of one host that `outliers` finds with a power of 80 %, of each column;
     None if too few hosts have it."""
     tail, among = tail_of_table(table, columns)
-    effects = (_effect(column, tail, threshold) for column in columns)
+    effects = (_effect(column, tail, threshold, spare) for column in columns)
     return [each and each.detectable(significant / among) for each in effects]
 
 
-def _effect(column: ColumnScale, tail: int, threshold: float) -> Effect | None:
+def _effect(column: ColumnScale, tail: int, threshold: float, spare: float) -> Effect | None:
     """No change of a value of the column, with the limit beyond which one is an outlier; None if
     too few hosts have one."""
     if column.hosts < FEWEST_HOSTS:
         return None
     variance = Variance(column.scale**2, min(tail, column.freedom))
-    limit = (1 + threshold) * math.exp(2 * column.scale) - 1
+    limit = (1 + threshold) * math.exp(spare * column.scale) - 1
     return Effect(0.0, variance, headline=True, threshold=limit)
 
 
@@ -115,11 +134,13 @@ def tail_of_table(table: NDArray[np.float64], columns: Sequence[ColumnScale]) ->
 def tail_of(values: NDArray[np.float64]) -> int:
     """Degrees of freedom of Student's distribution whose tail is as heavy, relative to the middle
     half, as that of ``values``."""
-    if len(values) < MANY:
+    if len(values) < FEWEST_VALUES:
         return 5
-    half, tail = np.quantile(np.abs(values), (0.5, TAIL))
+    quantile = TAIL if len(values) >= MANY else TAIL_OF_FEW
+    half, tail = np.quantile(np.abs(values), (0.5, quantile))
+    more = 1.02 if len(values) >= MANY else 1 + BY_CHANCE / math.sqrt(len(values))
     for freedom in reversed(TAILS):
-        expected = student_quantile(freedom, (1 + TAIL) / 2) / student_quantile(freedom, 0.75)
-        if tail <= half * expected * 1.02:
+        expected = student_quantile(freedom, (1 + quantile) / 2) / student_quantile(freedom, 0.75)
+        if tail <= half * expected * more:
             return freedom
     return TAILS[0]

@@ -8,8 +8,8 @@ from typing import Literal, get_args
 from waywiser.curves.answer import Device
 from waywiser.curves.headline import Group
 from waywiser.curves.regimes import START_BYTES, Regime
-from waywiser.stats.decision import THRESHOLD, Decision, Effect
-from waywiser.stats.noise_model import Surveys
+from waywiser.stats.decision import FALSE_LOSSES, THRESHOLD, Decision, Effect
+from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Surveys
 from waywiser.words import Value, format_bytes
 from waywiser.words.sizes_in_text import size_of
 
@@ -125,6 +125,8 @@ class PartChange(Value, frozen=True):
     """The ratio of bandwidths if the outliers of now count, in the mean over processes."""
     verdict: PathVerdict
     sizes: tuple[SizeChange, ...]
+    between_surveys: float = 0.0
+    """Relative deviation between surveys, beside that by their processes."""
 
     @property
     def typical(self) -> SizeChange:
@@ -350,10 +352,8 @@ BOUNDED: frozenset[Group] = frozenset(
 """Headline groups for which `MOST_HIDDEN` holds: pinned copies, P2P and sets."""
 
 
-CONFIRMED = 0.0003
-"""Chance, at most, of a loss in a survey and its repeats together that confirms it. Simulated with
-surveys that deviate by half of what processes do, it fails a healthy node in less than one of a
-thousand checks (`tests/planted/test_planted_changes.py`)."""
+OF_OTHERS = 0.05
+"""The share of `FALSE_LOSSES` that all effects have together that are no headline effects."""
 
 
 def is_change(decision: Decision) -> bool:
@@ -361,34 +361,37 @@ def is_change(decision: Decision) -> bool:
     return decision.suspected or decision.verdict == "different"
 
 
-def verdict_of(
-    effect: Effect,
-    decision: Decision,
-    before: Surveys,
-    now: Surveys,
-    *,
-    is_variance_known: bool,
-) -> PathVerdict:
+def verdict_of(effect: Effect, decision: Decision, before: Surveys, now: Surveys) -> PathVerdict:
     """The verdict on a part or size of a path.
 
-    If the variance between surveys is known (`waywiser.stats.noise_model.SURVEYS_FOR_VARIANCE`),
-    the decision is the verdict. With fewer surveys each new one has to show the change, and a loss
-    is a regression only if there are two or more and they are significant together (`CONFIRMED`).
+    From `waywiser.stats.noise_model.SURVEYS_FOR_VARIANCE` surveys of a side on, a loss is a
+    regression if it `is_certain`. With fewer each new survey has to show the change too, and there
+    must be two of them.
     """
     if not is_change(decision):
         return "no change"
-    if is_variance_known:
-        if decision.suspected:
-            return "suspected"
-        return "regression" if decision.slower else "improvement"
     direction = 1 if decision.slower else -1
-    changes = [direction * math.log(survey / before.median) for survey in now.medians]
-    if min(changes) <= effect.limit:
+    changes = [direction * math.log(survey / before.middle) for survey in now.medians]
+    are_enough = max(len(before.medians), len(changes)) >= SURVEYS_FOR_VARIANCE
+    if not are_enough and min(changes) <= effect.limit:
         return "no change"
     if not decision.slower:
         return "improvement"
-    is_repeated = len(changes) > 1 and decision.p is not None and decision.p <= CONFIRMED
-    return "regression" if is_repeated else "suspected"
+    is_shown = are_enough or len(changes) > 1
+    return "regression" if is_shown and is_certain(effect, decision) else "suspected"
+
+
+def is_certain(effect: Effect, decision: Decision) -> bool:
+    """Whether noise makes such a loss, among all that was tested together, with a chance of less
+    than `FALSE_LOSSES`."""
+    p = decision.p_corrected
+    return decision.verdict == "different" and p is not None and p <= certain_level(effect)
+
+
+def certain_level(effect: Effect) -> float:
+    """The chance of all effects of its kind together at which a loss is certain. It has gains too,
+    as that of a decision."""
+    return 2 * FALSE_LOSSES * (1 - OF_OTHERS if effect.headline else OF_OTHERS)
 
 
 def worst_first(path: PathChange) -> tuple[int, bool, float, str]:

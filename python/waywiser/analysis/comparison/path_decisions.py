@@ -18,7 +18,7 @@ from waywiser.analysis.comparison.path_change import (
     one_value_text,
     verdict_of,
 )
-from waywiser.analysis.comparison.path_parts import Part, SizePair, noise_of
+from waywiser.analysis.comparison.path_parts import MachineNoise, Part, SizePair, noise_of
 from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
 from waywiser.curves.regimes import Regime
@@ -35,23 +35,25 @@ def path_changes(
     parts: Sequence[Part], groups: Mapping[str, Group], devices: Devices
 ) -> Iterator[PathChange]:
     """Decides about all parts of all paths together. ``groups`` are the headline paths by curve."""
-    noises = noise_of(parts)
+    machine = MachineNoise(parts)
+    noises = noise_of(parts, machine)
     effects = [
         _effects(part, noise, is_headline=part.curve in groups)
         for part, noise in zip(parts, noises, strict=True)
     ]
     decisions = iter(decide(list(chain.from_iterable(effects))))
-    alone = [noise_of([p.on_side(n) for p in parts], ENOUGH_FREEDOM / SIDES) for n in range(SIDES)]
+    alone = [
+        noise_of([p.on_side(n) for p in parts], machine, ENOUGH_FREEDOM / SIDES)
+        for n in range(SIDES)
+    ]
     curves: dict[str, list[PartChange]] = {}
     workloads: dict[str, Workload] = {}
     for part, noise, own, *of_sides in zip(parts, noises, effects, *alone, strict=True):
         sizes = [
-            _size_change(
-                size, effect, decision, part.regime, is_variance_known=noise.survey is not None
-            )
+            _size_change(size, effect, decision, part.regime)
             for size, effect, decision in zip(part.sizes, own, decisions, strict=False)
         ]
-        curves.setdefault(part.curve, []).append(_part_change(part, sizes, of_sides))
+        curves.setdefault(part.curve, []).append(_part_change(part, sizes, of_sides, noise))
         workloads[part.curve] = part.sizes[-1].workload
     for curve, workload in workloads.items():
         changes = sorted(curves[curve], key=lambda part: part.sizes[-1].bytes)
@@ -86,7 +88,9 @@ def _variance(size: SizePair, noise: Noise) -> Variance:
     return Variance(found.value, 0.0) if size.is_one_value else found
 
 
-def _part_change(part: Part, sizes: Sequence[SizeChange], alone: Sequence[Noise]) -> PartChange:
+def _part_change(
+    part: Part, sizes: Sequence[SizeChange], alone: Sequence[Noise], together: Noise
+) -> PartChange:
     """``alone`` is the noise of before and of now, as each alone shows it."""
     sides = []
     for number, (side, noise) in enumerate(zip(part.typical.sides, alone, strict=True)):
@@ -105,6 +109,7 @@ def _part_change(part: Part, sizes: Sequence[SizeChange], alone: Sequence[Noise]
         ratio_with_outliers=part.typical.ratio_with_outliers(),
         verdict=typical.verdict,
         sizes=tuple(sizes),
+        between_surveys=(together.survey or together.machine).deviation,
     )
 
 
@@ -113,19 +118,17 @@ def _size_change(
     effect: Effect,
     decision: Decision,
     regime: Regime,
-    *,
-    is_variance_known: bool,
 ) -> SizeChange:
     (before, now), (processes, processes_now) = size.sides, map(len, size.medians)
     verdict: PathVerdict = "not decided"
     if not size.is_one_value:
-        verdict = verdict_of(effect, decision, before, now, is_variance_known=is_variance_known)
+        verdict = verdict_of(effect, decision, before, now)
     return SizeChange(
         series=size.text,
         bytes=size.workload.bytes,
         rated_bytes=size.workload.rated_bytes,
-        seconds_before=before.median,
-        seconds_now=now.median,
+        seconds_before=before.middle,
+        seconds_now=now.middle,
         processes=(processes, processes_now),
         surveys=(len(before.medians), len(now.medians)),
         decision=replace(decision, suspected=False) if size.is_one_value else decision,

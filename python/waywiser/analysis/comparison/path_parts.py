@@ -18,11 +18,12 @@ from typing import NamedTuple
 
 from waywiser.analysis.comparison.path_change import OtherSize
 from waywiser.curves.regimes import Regime, regime_of
-from waywiser.profile.series_summary import SeriesSummary
+from waywiser.profile.series_summary import BlockSummary, SeriesSummary
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.level_shift import may_return, returned
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
+    SURVEY_SHARE,
     Noise,
     Surveys,
     Variance,
@@ -32,6 +33,14 @@ from waywiser.stats.noise_model import (
     shared,
     survey_variance,
     variance_of,
+)
+from waywiser.stats.survey_noise import (
+    BetweenSurveys,
+    Contrast,
+    between_sides,
+    noise_between_surveys,
+    survey_noise_of,
+    within_side,
 )
 from waywiser.words import Workload
 from waywiser.words.grouping import grouped
@@ -58,8 +67,8 @@ class SizePair(NamedTuple):
     workload: Workload
     text: str
     medians: tuple[Medians, ...]
-    variances: tuple[tuple[float, ...], ...]
-    """Variance of the median of each process by its samples, by side."""
+    blocks: tuple[tuple[BlockSummary, ...], ...]
+    """What each process measured, by side."""
     sides: tuple[Surveys, ...]
     """``medians`` by survey."""
     is_in_order: bool | None = None
@@ -76,7 +85,7 @@ class SizePair(NamedTuple):
         before, now = self.medians
         if self.other_size is not None:
             return len(now if self.other_size.plateau == "before" else before) == 1
-        have_samples = [any(variances) for variances in self.variances]
+        have_samples = [_have_samples(blocks) for blocks in self.blocks]
         return self.is_only and any(
             len(medians) == 1 and not own and other
             for medians, own, other in (
@@ -89,16 +98,22 @@ class SizePair(NamedTuple):
         """The series before (0) or now (1) alone."""
         return self._replace(
             medians=(self.medians[side],),
-            variances=(self.variances[side],),
+            blocks=(self.blocks[side],),
             sides=(self.sides[side],),
         )
 
     @property
     def process_variance(self) -> Variance:
         """The variance between processes, at least that of a process by its samples, of the side
-        where it is larger."""
-        within = max([sorted(of)[len(of) // 2] for of in self.variances])
-        return process_variance(chain(*(side.replicates for side in self.sides)), within)
+        where it is larger. Processes of one survey show themselves how much their samples depend on
+        each other: then the least is that of independent samples."""
+        replicates = [*chain(*(side.replicates for side in self.sides))]
+        are_several = any(len(survey) > 1 for survey in replicates)
+        within = [
+            sorted([(b.independent_error if are_several else b.standard_error) ** 2 for b in of])
+            for of in self.blocks
+        ]
+        return process_variance(replicates, max([each[len(each) // 2] for each in within]))
 
     @property
     def shift(self) -> float:
@@ -115,7 +130,7 @@ class SizePair(NamedTuple):
     def log_ratio(self) -> float:
         """The logarithm of the time now over that before."""
         before, now = self.sides
-        return math.log(now.median / before.median)
+        return math.log(now.middle / before.middle)
 
     def outliers(self, side: int) -> dict[Process, float]:
         """The bandwidth of each process of a side that is an outlier, over that of the median
@@ -134,7 +149,7 @@ class SizePair(NamedTuple):
         """The mean bandwidth of all processes now, outliers too, over the bandwidth before."""
         before, now = self.sides
         mean = fmean(fmean(map(math.log, survey)) for survey in now.seconds)
-        return before.median / math.exp(mean)
+        return before.middle / math.exp(mean)
 
 
 @dataclass(eq=False)
@@ -146,6 +161,10 @@ class Part:
     sizes: Sequence[SizePair]
     threshold: float = THRESHOLD
     """The relative change of the path that matters."""
+
+    @property
+    def key(self) -> Key:
+        return self.curve, self.regime
 
     @cached_property
     def peers(self) -> Key:
@@ -198,7 +217,7 @@ def size_variance(sizes: Sequence[SizePair]) -> Variance | None:
 
     from waywiser.stats.postal import robust_lines
 
-    if len(sizes) < FEWEST_SIZES or any(any(of) for size in sizes for of in size.variances):
+    if len(sizes) < FEWEST_SIZES or any(_have_samples(of) for size in sizes for of in size.blocks):
         return None
     bytes_ = np.array([[size.workload.bytes for size in sizes]] * len(sizes[0].sides), float)
     seconds = np.array(
@@ -209,7 +228,41 @@ def size_variance(sizes: Sequence[SizePair]) -> Variance | None:
     return variance_of(float((off**2).sum()), off.size - lines.size)
 
 
-def noise_of(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[Noise]:
+class MachineNoise:
+    """What the paths of a machine show of the noise between surveys, by the typical size of each
+    part of both sides."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._own: dict[Key, list[Contrast]] = {}
+        changes: dict[Regime, dict[Key, Contrast]] = {}
+        for part, process in zip(parts, _process_noise(parts), strict=True):
+            own = self._own.setdefault(part.key, [])
+            of_sides = []
+            for side in part.typical.sides:
+                noise = process.value if process.freedom > 0 else 0.0
+                added = noise * (side.share_of_survey + SURVEY_SHARE**2)
+                own += within_side(side, added)
+                of_sides.append((side.share_of_middle, side.share_of_middle * added))
+            share, added = map(sum, zip(*of_sides, strict=True))
+            change = Contrast(part.typical.log_ratio, share, added)
+            changes.setdefault(part.regime, {})[part.key] = change
+        self.regimes: dict[Regime, BetweenSurveys] = {}
+        """The noise of one survey, by regime."""
+        for regime, known in changes.items():
+            for key, contrast in zip(known, between_sides(list(known.values())), strict=False):
+                self._own[key].append(contrast)
+            everything = chain.from_iterable(self._own[key] for key in known)
+            self.regimes[regime] = noise_between_surveys(list(everything))
+
+    def without(self, parts: Sequence[Part]) -> Variance:
+        """That of the regime of ``parts``, as all other parts show it."""
+        own = [each for part in parts for each in self._own[part.key]]
+        return self.regimes[parts[0].regime].without(own)
+
+
+def noise_of(
+    parts: Sequence[Part], machine: MachineNoise, enough: float = ENOUGH_FREEDOM
+) -> list[Noise]:
     """Returns the noise of each part: pooled over equivalent paths, borrowed within a curve.
 
     - Equivalent paths share their noise, unless a path's own is too large to be theirs.
@@ -217,23 +270,47 @@ def noise_of(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[Nois
       is at least that of the paths that differ only in the executor's parameters.
     - A part that nothing replicates has the noise of its sizes around a line. With fewer than
       `FEWEST_SIZES` it borrows from the other regimes of its curve, the noisiest one.
+    - Between surveys each has that of the other paths of the ``machine``, unless the surveys of
+      equivalent paths or its own show another noise.
     """
+    peers = grouped((part.peers, part) for part in parts)
+    between = {
+        key: pooled([p.noise.survey for p in own if p.noise.survey]) for key, own in peers.items()
+    }
+    found = []
+    for part, process in zip(parts, _process_noise(parts, enough), strict=True):
+        noise = Noise(process, None, machine.without([part]))
+        of_survey = fmean(side.share_of_survey for side in part.replicated[0].sides)
+        own = None
+        for surveys, others in (
+            (between[part.peers], peers[part.peers]),
+            (part.noise.survey, [part]),
+        ):
+            if own is None and surveys is not None:
+                expected = noise._replace(machine=machine.without(others)).of_survey(of_survey)
+                own = survey_noise_of(surveys, expected)
+        found.append(noise._replace(survey=own))
+    return found
+
+
+def _process_noise(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[Variance]:
+    """The variance between the processes of each part, as `noise_of` has it."""
     equivalent = _pooled_by((part.peers, part.noise) for part in parts)
     similar = _pooled_by((part.similar, part.noise) for part in parts)
     curves = grouped((part.curve, part) for part in parts)
     found = []
     for part in parts:
-        known = equivalent[part.peers]
-        if known.process.freedom > 0:
-            process = shared(part.noise.process, known.process)
+        known = equivalent[part.peers].process
+        if known.freedom > 0:
+            process = shared(part.noise.process, known)
             if process.freedom < enough:
                 process = max(process, similar[part.similar].process, key=lambda v: v.value)
-            found.append(Noise(process, known.survey))
+            found.append(process)
             continue
-        near = [equivalent[other.peers] for other in curves[part.curve]]
-        near = [each for each in near if each.process.freedom > 0]
-        noisiest = max(near, key=lambda each: each.process.value, default=part.noise)
-        found.append(Noise(shared(part.noise.process, noisiest.process), noisiest.survey))
+        near = [equivalent[other.peers].process for other in curves[part.curve]]
+        near = [each for each in near if each.freedom > 0]
+        noisiest = max(near, key=lambda each: each.value, default=part.noise.process)
+        found.append(shared(part.noise.process, noisiest))
     return found
 
 
@@ -297,14 +374,18 @@ def equivalence_class(curve: str) -> str:
 def _size_pair(
     old: Sequence[tuple[int, SeriesSummary]], new: Sequence[tuple[int, SeriesSummary]]
 ) -> SizePair:
-    variances = tuple(
-        tuple([block.standard_error**2 for _, series in side for block in series.blocks])
-        for side in (old, new)
+    blocks = tuple(
+        tuple([block for _, series in side for block in series.blocks]) for side in (old, new)
     )
     series = old[0][1]
     medians = _medians(old), _medians(new)
     surveys = tuple(Surveys(list(_by_survey(side).values())) for side in medians)
-    return SizePair(series.workload, series.text, medians, variances, surveys)
+    return SizePair(series.workload, series.text, medians, blocks, surveys)
+
+
+def _have_samples(blocks: Iterable[BlockSummary]) -> bool:
+    """Whether samples say how the medians of these processes scatter."""
+    return any(block.standard_error for block in blocks)
 
 
 def _returned(surveys: Iterable[Sequence[float]]) -> float:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from waywiser.analysis.comparison.column_scale import ColumnScale, columns_of, pooled_columns
 from waywiser.analysis.comparison.hardware import EqualHosts
 from waywiser.analysis.comparison.node import gpus_of
-from waywiser.analysis.comparison.outliers import MANY, Outlier, detectable_losses, outliers
+from waywiser.analysis.comparison.outliers import MANY, SPARE, Outlier, detectable_losses, outliers
 from waywiser.analysis.comparison.path_parts import equivalence_class
 from waywiser.curves.headline import Group, group_of
 from waywiser.curves.name import name_of
@@ -63,6 +63,8 @@ class Tested(NamedTuple):
     """The columns that the ``members`` are of."""
     beside: bool = False
     """Whether the values are relative to the host's own equivalent paths."""
+    spare: float = 0.0
+    """Scales by which a suspicion exceeds the threshold."""
 
 
 class SlowPath(Value, frozen=True):
@@ -232,7 +234,9 @@ class PathTimes:
         names, least = list(self.equal.hosts), math.log1p(self.threshold)
         last, own = self.latest(tested.apart), self.latest(tested.own)
         latest = self.latest(tested.values)
-        for outlier in outliers(latest, tested.scales, self.threshold, tested.false, own):
+        for outlier in outliers(
+            latest, tested.scales, self.threshold, tested.false, own, tested.spare
+        ):
             name = names[outlier.row]
             confirmed = self._is_confirmed(tested, outlier, name)
             for column in tested.members[outlier.column]:
@@ -256,23 +260,27 @@ class PathTimes:
         kinds = [self.kinds[at] for (at,) in single]
         return (
             self._tested(single, kinds, FALSE_PATHS),
-            self._tested([at for _, at in links], [key[:2] for key, _ in links], FALSE_LINKS),
+            self._tested(
+                [at for _, at in links], [key[:2] for key, _ in links], FALSE_LINKS, spare=SPARE
+            ),
             *(() if many else (self._tested(single, kinds, FALSE_PATHS, beside=True),)),
         )
 
     def _tested(
         self,
         members: Sequence[list[int]],
-        kinds: Sequence[Hashable],
+        kinds: Sequence[tuple[Hashable, Regime]],
         false: float,
         *,
         beside: bool = False,
+        spare: float = 0.0,
     ) -> Tested:
         apart = self.beside if beside else self.apart
         values = _middle_of(apart, members)
         own = _middle_of(self._own_beside if beside else self.own, members)
-        scales = pooled_columns(self.latest(values), kinds, self.threshold)
-        return Tested(values, own, members, scales, false, apart, beside)
+        regimes = [regime for _, regime in kinds]
+        scales = pooled_columns(self.latest(values), kinds, self.threshold, regimes)
+        return Tested(values, own, members, scales, false, apart, beside, spare)
 
     def _slow_path(self, name: str, column: int, difference: float, p: float) -> SlowPath:
         workloads = [self.workloads[at] for at in list(self.groups.values())[column]]
@@ -284,7 +292,7 @@ class PathTimes:
     def _is_confirmed(self, tested: Tested, outlier: Outlier, name: str) -> bool:
         """Whether the last survey of a host shows a value above the limit, and another does."""
         usual = tested.scales[outlier.column].middle
-        limit = usual + math.log1p(self.threshold) + 2 * outlier.scale
+        limit = usual + max(math.log1p(self.threshold), SPARE * outlier.scale)
         values = tested.values[:, outlier.column]
         again = [
             float(value) > limit

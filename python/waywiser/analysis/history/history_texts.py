@@ -44,5 +44,7 @@ def path_text(path: PathHistory) -> str:
     if (change := path.last_change) is not None:
         since = f" ({'; '.join(change.since)})" if change.since else ""
         return f"{path.status}: {change_text(change)}{since}"
-    least = f", changes from {percent(path.detectable)} on are found" if path.detectable else ""
+    least = ", and how large a change would be found is not known"
+    if path.detectable:
+        least = f", changes from {percent(path.detectable)} on are found"
     return f"{path.status}: no change in {len(path.nights)} nights{least}"

@@ -136,7 +136,7 @@ def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
     """Raises `NotMeasured` for a copy of which there is no time, `PolicyError` for memory of which
     policies have no class, `SimulatedMachineError` for a simulated machine."""
     for subject in subjects:
-        require_real(subject.machine, subject.overview.profile or subject.name)
+        require_real(subject.machine, subject.overview.profile or subject.name, timed=True)
     table, notes = find_table(subjects, request)
     times = table.times_at(request.bytes)
     if times is None:
@@ -542,14 +542,16 @@ class _MethodsOfCopy:
         if len(self._allowed) == 1:
             of = " of the transfer library" if self._is_of_library(self._chosen) else ""
             return f"it is the only method{of} that was measured here"
+        of = f"of {len(self._allowed)} measured methods"
         if self._request.polite:
-            return "it takes least from other work"
+            return f"{of} it takes least from other work"
         fastest = min(self._allowed, key=lambda n: self._allowed[n].seconds)
         if self._chosen == fastest == min(self._allowed):
             takes = ", and takes least from other work"
-            return f"it is the fastest method{takes if self._is_of_library(self._chosen) else ''}"
+            more = takes if self._is_of_library(self._chosen) else ""
+            return f"{of} it is the fastest{more}"
         if self._chosen == fastest:
-            return f"it is the fastest, by more than the noise and {THRESHOLD:.0%}"
+            return f"{of} it is the fastest, by more than the noise and {THRESHOLD:.0%}"
         gain = 1 - self._allowed[fastest].seconds / self._allowed[self._chosen].seconds
         return (
             f"{self._table.methods[fastest]} takes {gain:.1%} less time, which is not more "

@@ -20,7 +20,7 @@ from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import percent
 from waywiser.machine.machine import Machine
-from waywiser.machine.ranks import kind_alone, measurement
+from waywiser.machine.ranks import OF_TASK, kind_alone, measurement, task_settings
 from waywiser.machine.traits import DECLARED
 from waywiser.profile.estimate import Estimate
 from waywiser.profile.planned import TUNING
@@ -38,7 +38,7 @@ from waywiser.stats.noise_model import (
     survey_variance,
 )
 from waywiser.stats.order import CONFIDENCE, Interval, median
-from waywiser.words import Layout, Memory, Transfer, format_bytes
+from waywiser.words import Layout, Memory, Transfer, format_bytes, format_settings
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import RATE_BYTES
 from waywiser.words.numbers import whole_number
@@ -125,6 +125,16 @@ class _Found(NamedTuple):
     representative: str
     of_ranks: bool
     """Whether it is a message between ranks."""
+    task: str
+    """The settings that say in which test of a benchmark it was measured, which are no part of the
+    method."""
+    is_one_alone: bool
+    """Whether that test times one copy alone."""
+
+    @property
+    def rank(self) -> tuple[bool, bool]:
+        """The order in which tests of one method count: first one copy alone, without others."""
+        return not self.is_one_alone, bool(self.task)
 
 
 class _Pair(NamedTuple):
@@ -238,7 +248,8 @@ def _found(
             continue
         if not _counts(curve, transfer, kind, of_tools=of_tools):
             continue
-        settings = {n: v for n, v in transfer.parameters.items() if n != _PEER}
+        settings = {n: v for n, v in transfer.parameters.items() if n not in (_PEER, *OF_TASK)}
+        task = format_settings(task_settings(transfer)).strip("[]")
         if of_tools:
             settings |= _of_tool(curve, kind, kind_of(source, destination, subject.machine))
         method = Method(path.executor, settings)
@@ -247,7 +258,8 @@ def _found(
         of_ranks = DECLARED.is_between_ranks(path)
         for point in curve.measured:
             if point.bytes >= 2 * piece and _is_reported(transfer, point, reported):
-                found = _Found(method, piece, point, curve.text, curve.representative, of_ranks)
+                found = _Found(method, piece, point, curve.text, curve.representative, of_ranks,
+                               task, not measurement(transfer))  # fmt: skip
                 yield kind, (text, found)
 
 
@@ -384,6 +396,7 @@ def _of_kind(
         if found != times[requested.text]:
             notes.append(f"sizes that {places} lacks are those of its equivalent {base.text}")
     notes += _not_used(base.text, [group[0].text for group in groups[1:]])
+    notes += _tests(used)
     chosen = [used, *(pair for pair in (base, *others) if pair is not used)]
     paths = tuple(pair.text for pair in chosen)
     return Candidates(kind, threads, tuple(found), paths, tuple(notes), machine)
@@ -456,13 +469,8 @@ def _slower_by(base: Sequence[Candidate], other: Sequence[Candidate]) -> str:
 
 
 def _times(found: Sequence[_Found]) -> list[Candidate]:
-    """The candidates of one pair of places. Of methods that are one for the library, such as
-    several relays, the one that was measured at most sizes."""
-    curves: dict[tuple[Method, int], dict[str, dict[int, list[_Found]]]] = {}
-    for each in found:
-        by_curve = curves.setdefault((each.method, each.piece), {})
-        by_curve.setdefault(each.curve, {}).setdefault(each.point.bytes, []).append(each)
-    chosen = {key: max(by_curve.values(), key=len) for key, by_curve in curves.items()}
+    """The candidates of one pair of places."""
+    chosen = _counted(found)
     noise = _Noise(chosen.values())
     return [
         Candidate(
@@ -475,6 +483,40 @@ def _times(found: Sequence[_Found]) -> list[Candidate]:
 
 
 _BySize = Mapping[int, Sequence[_Found]]
+
+
+def _counted(found: Sequence[_Found]) -> dict[tuple[Method, int], _BySize]:
+    """Returns the times that count for each method.
+
+    Several curves can be one method for the library, as relays are: the one with most sizes counts.
+    Of several tests of a benchmark, one copy alone counts, and another test at sizes beyond it.
+    """
+    curves: dict[tuple[Method, int], dict[str, dict[int, list[_Found]]]] = {}
+    for each in found:
+        by_curve = curves.setdefault((each.method, each.piece), {})
+        by_curve.setdefault(each.curve, {}).setdefault(each.point.bytes, []).append(each)
+    counted: dict[tuple[Method, int], _BySize] = {}
+    for key, by_curve in curves.items():
+        by_task = grouped((next(iter(own.values()))[0].rank, own) for own in by_curve.values())
+        sizes: dict[int, Sequence[_Found]] = {}
+        for _, same in sorted(by_task.items()):
+            low, high = min(sizes, default=0), max(sizes, default=-1)
+            own = max(same, key=len)
+            sizes |= {size: at for size, at in own.items() if not low <= size <= high}
+        counted[key] = sizes
+    return counted
+
+
+def _tests(pair: _Pair) -> Iterator[str]:
+    """The notes about times that are not those of one copy alone."""
+    for (method, _), by_size in _counted(pair.found).items():
+        tasks = grouped((at[0].task, size) for size, at in by_size.items() if at[0].task)
+        for task, sizes in tasks.items():
+            span = format_bytes(min(sizes))
+            if len(sizes) > 1:
+                span += f" to {format_bytes(max(sizes))}"
+            where = f" at {span}" if len(sizes) < len(by_size) else ""
+            yield f"the times of {method}{where} are those of {task}"
 
 
 class _Noise:

@@ -22,6 +22,7 @@ from waywiser.curves.methods import (
 )
 from waywiser.curves.point import Point
 from waywiser.curves.texts import amount, size_span, span
+from waywiser.machine.ranks import task_settings
 from waywiser.machine.traits import Traits
 from waywiser.profile.estimate import Estimate
 from waywiser.stats.decision import THRESHOLD
@@ -168,8 +169,10 @@ def _difference(
     first: Curve, second: Curve, principal: set[str], traits: Traits
 ) -> tuple[tuple[str, str], str] | None:
     """(what each has for itself, what both have), if that is one thing, of which one of the two
-    is as by default."""
+    is as by default. Two tests of a benchmark are no two methods."""
     one, other = first.first_transfer, second.first_transfer
+    if task_settings(one) != task_settings(other):
+        return None
     both = {first.text, second.text} <= principal
     if not {first.text, second.text} & principal:
         return None

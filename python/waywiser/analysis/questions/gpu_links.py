@@ -77,9 +77,11 @@ def links_text(links: Mapping[int, Link]) -> str:
             f"{percent(1 - min(each.ratio for each in single))} below the median of the others"
         )
     if unknown:
+        most = percent(max(each.detectable or 1.0 for each in found))
         return (
             f"No link of {number} to the host was found to be slower; {unknown} of them "
-            f"{'is' if unknown == 1 else 'are'} not shown to be equivalent"
+            f"{'is' if unknown == 1 else 'are'} not shown to be equivalent, and up to "
+            f"{most} less bandwidth could be missed"
         )
     all_ = "both GPUs" if len(links) == 2 else f"all {number}"
     return f"The links of {all_} to the host are equivalent within {THRESHOLD:.0%}"

@@ -21,7 +21,12 @@ from typing import NamedTuple
 from waywiser.analysis.questions import missing
 from waywiser.analysis.questions.gpu_links import gpu_link_table, gpu_links, links_text
 from waywiser.analysis.questions.pair_answers import MARKS, finding, signed
-from waywiser.analysis.questions.peer_groups import PeerResult, loosest, peer_groups
+from waywiser.analysis.questions.peer_groups import (
+    PeerResult,
+    gpus_of_unknown_locality,
+    loosest,
+    peer_groups,
+)
 from waywiser.analysis.questions.undecided import BROKEN
 from waywiser.analysis.questions.undecided import undecided as undecided_paths
 from waywiser.curves.answer import (
@@ -75,15 +80,16 @@ def answer(subject: Subject) -> Answer:
             *gpu_link_table(subject, (each for peers in groups for each in peers)),
             *_table(groups),
         ),
-        unanswered=tuple(
-            undecided(
+        unanswered=(
+            *filter(None, [_unknown_locality(subject)]),
+            *undecided(
                 (
                     (str(peers[0].kind), loosest(peers).decision)
                     for peers in groups
                     if verdict_of(peers) == "no change found"
                 ),
                 ", with fewer than three paths",
-            )
+            ),
         ),
         answered=bool(groups),
     )
@@ -108,6 +114,9 @@ def verdict_of(peers: Sequence[PeerResult]) -> Verdict:
 
 def _summary(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> str:
     """First the links of GPUs to the host, then all paths."""
+    unknown = _unknown_locality(subject)
+    if not groups and unknown:
+        return f"Not determined: {unknown}."
     if not groups:
         return (
             "Not determined: no two paths are equivalent by the topology, or none of them was "
@@ -118,7 +127,8 @@ def _summary(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> str:
     slow = sum(each.is_slow for each in paths)
     fast = sum(each.is_fast and each.others > 1 for each in paths)
     links = links_text(gpu_links(subject.machine, paths))
-    said = f"{links}. " if links else ""
+    said = f"{capital(unknown)}. " if unknown else ""
+    said += f"{links}. " if links else ""
     between = slow_between_gpus(groups)
     said += f"{capital(between)}. " if between else ""
     said += (
@@ -136,6 +146,22 @@ def _summary(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> str:
         said += f"; not decidable, since nothing replicates their figures: {len(single)}, which "
         said += f"differ by up to {percent(most)}"
     return f"{said}."
+
+
+def _unknown_locality(subject: Subject) -> str:
+    """Why paths between GPUs and the host are not compared; empty if they are."""
+    unknown = gpus_of_unknown_locality(subject)
+    if not unknown:
+        return ""
+    give = (
+        "give --topology"
+        if not subject.machine.is_described
+        else ("the system does not say which NUMA node is near each GPU")
+    )
+    return (
+        f"locality unknown: {give}; the paths of {count(len(unknown), 'GPU')} from and to several "
+        "NUMA nodes are not compared"
+    )
 
 
 def _table(groups: Sequence[Sequence[PeerResult]]) -> tuple[Table, ...]:

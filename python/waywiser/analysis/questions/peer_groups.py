@@ -23,10 +23,10 @@ from waywiser.curves.kinds import Kind, usual
 from waywiser.curves.regimes import Regime
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import size_ranges
-from waywiser.stats.decision import Decision, Verdict
+from waywiser.stats.decision import FALSE_LOSSES, Decision, Verdict
 from waywiser.stats.order import median
 from waywiser.stats.pairwise import PairGroup, SizeRatios, decide_groups
-from waywiser.words import Path, Value, grouped
+from waywiser.words import Path, Place, Value, grouped
 
 LINK_REGIMES: tuple[Regime, ...] = ("bandwidth", "medium")
 """Regimes in which a difference is one of the link: below, it is one of what starts a copy."""
@@ -97,11 +97,14 @@ def loosest(peers: Iterable[PeerResult]) -> PeerResult:
 
 
 def peer_groups(subject: Subject) -> list[list[PeerResult]]:
-    """Each group of two and more usual paths, all decided together; no files."""
+    """Each group of two and more usual paths, all decided together; no files, and no paths between
+    a GPU and nodes of which none is known to be the nearer one."""
+    unknown = gpus_of_unknown_locality(subject)
     groups = grouped(
         (curve.representative, (curve, kind))
         for curve, kind in usual(subject)
         if kind.group not in ("file", "between ranks")
+        and not (kind.group == "host-GPU" and unknown & set(curve.first_transfer.path.places))
     )
     several = [found for found in groups.values() if len(found) > 1]
     made = [_members(found, set()) for found in several]
@@ -113,6 +116,25 @@ def peer_groups(subject: Subject) -> list[list[PeerResult]]:
         remade = [_members(found, out) if out else old for found, old, out in again]
         first = _decided(remade, slow)
     return [found for found in first if len(found) > 1]
+
+
+def gpus_of_unknown_locality(subject: Subject) -> frozenset[Place]:
+    """The GPUs with paths from or to several NUMA nodes of which neither the topology nor what a
+    survey measured shows the nearer one."""
+    machine = subject.machine
+    if len(machine.numa) < 2 or (subject.overview.sides and machine.is_described):
+        return frozenset()
+    nodes: dict[Place, set[Place]] = {}
+    for curve in subject.curves:
+        transfer = curve.transfer
+        if transfer is None:
+            continue
+        places = transfer.path.places
+        for gpu, node in (places, places[::-1]):
+            if gpu.kind == "gpu" and node.kind == "numa":
+                nodes.setdefault(gpu, set()).add(node)
+    known = {Place("gpu", gpu.index) for gpu in machine.gpus if gpu.numa >= 0}
+    return frozenset(gpu for gpu, own in nodes.items() if len(own) > 1 and gpu not in known)
 
 
 _Members = list[tuple[Kind, MeasuredPair, dict[int, float]]]
@@ -135,7 +157,7 @@ def _decided(made: Sequence[_Members], slow: Sequence[set[str]]) -> list[list[Pe
             PeerResult(kind, pair.a, len(members) - 1, pair.results(own), medians)
             for (kind, pair, medians), own in zip(members, found.pairs, strict=True)
         ]
-        for members, found in zip(made, decide_groups(compared), strict=True)
+        for members, found in zip(made, decide_groups(compared, FALSE_LOSSES), strict=True)
     ]
 
 

@@ -16,6 +16,7 @@ from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import usual
 from waywiser.curves.regimes import Regime
 from waywiser.curves.subject import Subject
+from waywiser.curves.texts import percent
 from waywiser.words.number_format import count
 
 RATIO = "bandwidth of remote ranks over bandwidth of local ranks"
@@ -99,4 +100,11 @@ def summary(groups: Sequence[CurveGroup]) -> str:
     if differ:
         return f"Between ranks: yes, for {', '.join(differ)}."
     equal = all(each.verdict == "equivalent" for each in rates)
-    return f"Between ranks: {'no' if equal else 'no effect on bandwidth was found'}."
+    if equal:
+        return "Between ranks: no."
+    losses = [each.decision.detectable for each in rates]
+    known = [loss for loss in losses if loss is not None]
+    least = (
+        f"{percent(max(known))} or more" if len(known) == len(losses) else "a size that is known"
+    )
+    return f"Between ranks: no effect on bandwidth of {least} was found."

@@ -33,8 +33,6 @@ from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.reading import clipped
 from waywiser.exchange.imports.summary import is_time, summary
-from waywiser.exchange.imports.text_runs import commands_of
-from waywiser.exchange.imports.visible_gpus import with_settings
 from waywiser.words import Memory, Path, Transfer, Value, Workload
 from waywiser.words.records import Unsupported
 
@@ -121,7 +119,6 @@ def read(text: str, where: str) -> list[ForeignFile]:
                 unsupported.append(Unsupported(series.name, reason))
             else:
                 measured.append(series)
-    shown = [each.command for each in commands_of(text) if each.command.format == "benchpress"]
     found = ForeignFile(
         format="benchpress",
         tool="BenchPress",
@@ -129,7 +126,7 @@ def read(text: str, where: str) -> list[ForeignFile]:
         measured=tuple(measured),
         unsupported_paths=tuple(unsupported),
     )
-    return [with_settings(found, shown[0] if len(shown) == 1 else None)]
+    return [found]
 
 
 def _unplaced(workload: Workload, stated: Mapping[int, RankPlace]) -> str:

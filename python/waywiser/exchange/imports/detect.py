@@ -25,6 +25,7 @@ from waywiser.exchange.imports import (
     rccl_csv,
     transferbench,
 )
+from waywiser.exchange.imports.command_parts import Read, read_by_commands
 from waywiser.exchange.imports.errors import ImportFailed, Malformed, NoTable, UnknownFormat
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
@@ -36,6 +37,7 @@ from waywiser.exchange.imports.json_objects import json_objects
 from waywiser.exchange.imports.known_tools import known_tool
 from waywiser.exchange.imports.line_prefixes import CapturedText, without_prefixes
 from waywiser.exchange.imports.reading import clipped, read_text
+from waywiser.exchange.imports.result_titles import TRANSFERBENCH
 from waywiser.exchange.imports.run_commands import Titled
 from waywiser.exchange.imports.text_runs import TextRun, of_format, runs_at
 from waywiser.exchange.imports.visible_gpus import with_settings
@@ -68,11 +70,22 @@ class _TextFormat(NamedTuple):
     """Each run in a text; raises `Malformed`."""
 
 
-def _one_run(
-    read: Callable[[str, str], ForeignFile],
-) -> Callable[[str, str], Sequence[ForeignFile]]:
+def _one_run(read: Callable[[str, str], ForeignFile]) -> Read:
     """A reader of texts whose runs it puts into one file by itself."""
     return lambda text, where: [read(text, where)]
+
+
+def _by_commands(read: Read, title: re.Pattern[str], format: str) -> Read:
+    """A reader of texts whose runs have no title of their own."""
+    return lambda text, where: read_by_commands(read, title, format, text, where)
+
+
+def _transferbench(text: str, where: str) -> Sequence[ForeignFile]:
+    """Both forms: with a title of each run, and without."""
+    own = _one_run(transferbench.read)
+    if TRANSFERBENCH.search(text):
+        return own(text, where)
+    return read_by_commands(own, transferbench.TITLE, "transferbench", text, where)
 
 
 _JSON = {
@@ -82,14 +95,24 @@ _JSON = {
 }
 _TEXT = {
     "nvbandwidth": _TextFormat(nvbandwidth_text.TITLE, nvbandwidth_text.read),
-    "google-benchmark": _TextFormat(benchmark_console.TITLE, benchmark_console.read),
-    "google-benchmark-csv": _TextFormat(google_benchmark.CSV_TITLE, google_benchmark.read_csv),
+    "google-benchmark": _TextFormat(
+        benchmark_console.TITLE,
+        _by_commands(benchmark_console.read, benchmark_console.TITLE, "google-benchmark"),
+    ),
+    "google-benchmark-csv": _TextFormat(
+        google_benchmark.CSV_TITLE,
+        _by_commands(google_benchmark.read_csv, google_benchmark.CSV_TITLE, "google-benchmark"),
+    ),
     "osu": _TextFormat(osu.TITLE, osu.read),
     "nccl": _TextFormat(nccl_text.TITLE, nccl_text.read),
     "rccl-csv": _TextFormat(rccl_csv.TITLE, _one_run(rccl_csv.read)),
-    "benchpress": _TextFormat(benchpress.TITLE, benchpress.read),
-    "transferbench": _TextFormat(transferbench.TITLE, _one_run(transferbench.read)),
-    "gpu-copy": _TextFormat(gpu_copy.TITLE, _one_run(gpu_copy.read)),
+    "benchpress": _TextFormat(
+        benchpress.TITLE, _by_commands(benchpress.read, benchpress.TITLE, "benchpress")
+    ),
+    "transferbench": _TextFormat(transferbench.TITLE, _transferbench),
+    "gpu-copy": _TextFormat(
+        gpu_copy.TITLE, _by_commands(_one_run(gpu_copy.read), gpu_copy.TITLE, "gpu-copy")
+    ),
 }
 
 

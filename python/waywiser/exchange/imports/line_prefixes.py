@@ -16,7 +16,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from waywiser.exchange.imports.reading import clipped
 
@@ -98,7 +98,8 @@ def without_prefixes(text: str) -> list[CapturedText]:
     if listed := _of_json_list(lines):
         return listed
     titles = list(_titles(lines))
-    for shape in _shapes(lines, titles):
+    shapes = list(_shapes(lines, titles))
+    for shape in (*_together(lines, shapes), *shapes):
         if (found := _without(lines, shape, {n for n, _ in titles})) is not None:
             return found
     return [CapturedText(text)]
@@ -130,6 +131,26 @@ def _shapes(lines: Sequence[str], titles: Iterable[tuple[int, int]]) -> Iterator
         if column and (shape := _shape(lines[n][:column])).pattern.pattern not in seen:
             seen.add(shape.pattern.pattern)
             yield shape
+
+
+def _together(lines: Sequence[str], shapes: Sequence[_Shape]) -> Iterator[_Shape]:
+    """Several shapes as one, if each has the lines of a whole result: sources whose names differ in
+    letters alone."""
+    whole = [
+        each
+        for each in shapes
+        if each.example.strip()
+        and sum(1 for line in lines if each.pattern.match(line)) >= LEAST_LINES
+        and not each.is_counter
+    ]
+    if len(whole) < 2:
+        return
+    parts = []
+    for n, each in enumerate(whole):
+        own = re.sub(r"\(\?P<(\w+)>", rf"(?P<\1_{n}>", each.pattern.pattern)
+        parts.append(own if "(?P<s" in own else f"(?P<s_{n}>{own})")
+    pattern = re.compile("|".join(f"(?:{part})" for part in parts))
+    yield _Shape(pattern, whole[0].example, False, all(each.is_tag for each in whole))
 
 
 def _shape(prefix: str) -> _Shape:
@@ -199,24 +220,36 @@ def _without(lines: Sequence[str], shape: _Shape, titles: set[int]) -> list[Capt
     text = _Prefixed(lines, shape, matches, counters, keys, titled)
     note = _note(shape, len(numbers))
     joined = list(_joined(text))
-    sources = _sources(text, joined)
+    sources: Sequence[_Key | None] = _sources(text, joined)
+    if None in titled and len(titled) > 1:
+        sources = _in_order(keys, titled)
     if not sources:
         others = _rows_of_others(text, joined)
         own = "\n".join("" if n in others else line for n, (_, line) in enumerate(joined))
         if others:
             note += f"; {len(others)} rows of sources without a title were skipped"
         return [CapturedText(own, "", (note,))]
-    names = {key: "/".join(key) for key in sources}
+    names = {key: NO_PREFIX if key is None else "/".join(key) for key in sources}
+    everywhere = () if None in sources else (None,)
     listed = ", ".join(list(names.values())[:4]) + (" …" if len(names) > 4 else "")
     split = f"lines of {len(sources)} sources were separated by it: {listed}"
     return [
         CapturedText(
-            "\n".join(line if each in (None, key) else "" for each, line in joined),
+            "\n".join(line if each in (*everywhere, key) else "" for each, line in joined),
             names[key],
             (note, split),
         )
         for key in sources
     ]
+
+
+NO_PREFIX = "lines-without-a-prefix"
+"""The source of lines without a prefix that have a title of their own."""
+
+
+def _in_order(keys: Iterable[_Key | None], titled: set[_Key | None]) -> list[_Key | None]:
+    """The sources with a title, in the order of their first lines."""
+    return list(dict.fromkeys(key for key in keys if key in titled))
 
 
 def _is_common(lines: Sequence[str], numbers: Sequence[int], shape: _Shape) -> bool:
@@ -233,7 +266,8 @@ def _counters(matches: Sequence[re.Match[str] | None], titles: set[int]) -> set[
     for n, match in enumerate(matches):
         if match:
             for name, value in match.groupdict().items():
-                values[name].append((n, value))
+                if value is not None:
+                    values[name].append((n, value))
     found = set()
     for name, listed in values.items():
         if not name.startswith("n"):
@@ -249,7 +283,11 @@ def _counters(matches: Sequence[re.Match[str] | None], titles: set[int]) -> set[
 
 
 def _key(match: re.Match[str], counters: set[str]) -> _Key:
-    return tuple(value for name, value in match.groupdict().items() if name not in counters)
+    return tuple(
+        value.strip(" \t[]():|<>")
+        for name, value in match.groupdict().items()
+        if value is not None and name not in counters
+    )
 
 
 def _sources(text: _Prefixed, joined: Sequence[tuple[_Key | None, str]]) -> list[_Key]:
@@ -315,6 +353,7 @@ def _of_json_log(lines: Sequence[str]) -> list[str] | None:
     """The lines within a log whose every line is a JSON object with one of them; None for any other
     text."""
     filled = [line for line in lines if line.strip()]
+    sources: list[str] = []
     if len(filled) < LEAST_LINES or not all(line[:1] == "{" and line[-1:] == "}" for line in
                                             (each.strip() for each in filled)):  # fmt: skip
         return None
@@ -328,7 +367,28 @@ def _of_json_log(lines: Sequence[str]) -> list[str] | None:
         if line.strip() and text is None:
             return None
         found.append((text or "").removesuffix("\n"))
-    return found
+        sources.append("/".join(_source_fields(value)))
+    if len({each for each in sources if each}) < 2:
+        return found
+    pairs = zip(found, sources, strict=True)
+    return [f"[{source}] {text}" if source else text for text, source in pairs]
+
+
+_SOURCE_FIELDS = re.compile(
+    r"(?:\w+_)?(?:pod|pod_?name|host|host_?name|node|node_?name|container|container_?name|rank|task|source"
+    r"|instance|service)",
+    re.IGNORECASE,
+)
+
+
+def _source_fields(value: dict[str, Any]) -> Iterator[str]:
+    """Yields what the object of a line states of its source, also one level down."""
+    for name, each in value.items():
+        if isinstance(each, dict):
+            yield from (str(v) for k, v in each.items() if _SOURCE_FIELDS.fullmatch(k)
+                        and isinstance(v, str | int))  # fmt: skip
+        elif _SOURCE_FIELDS.fullmatch(name) and isinstance(each, str | int):
+            yield str(each)
 
 
 _QUOTED = re.compile(r'\s*("(?:[^"\\]|\\.)*"),?\s*$')

@@ -125,7 +125,8 @@ def _file(run: NcclRun) -> ForeignFile:
             ),
             f"{run.where}: row",
         )
-        measured += (replace(each, settings=run.settings) for each in chain.from_iterable(good))
+        measured += (replace(each, settings=run.settings).noted(*run.notes)
+                     for each in chain.from_iterable(good))  # fmt: skip
         unsupported += damaged
     return ForeignFile(
         format="nccl",
@@ -151,7 +152,8 @@ def _run(lines: Sequence[str], run: TextRun, where: str) -> NcclRun:
     head = {match["key"].strip(): int(match["value"]) for match in _HEAD.finditer(lines[run.start])}
     config: dict[str, Any] = {_KEYS[key]: value for key, value in head.items() if key in _KEYS}
     own = _own(lines, run)
-    if any(map(_BLOCKING.match, own)):
+    waits = run.command.value_of("-z", "--blocking") if run.command else ""
+    if any(map(_BLOCKING.match, own)) or waits not in ("", "0"):
         config["blocking_collectives"] = "true"
     before, command = lines[run.above : run.start], run.command
     place = f"{where}:{run.start + 1}"
@@ -212,12 +214,12 @@ def _require_command(
     """Raises `Malformed` if the command is of another number of ranks than the table."""
     if command is None:
         return
-    for names, key in ((("-g", "--ngpus"), "ngpus"), (("-t", "--nthreads"), "nthreads")):
-        given = command.value_of(*names)
-        if given.isdigit() and int(given[:6]) != config.get(key):
+    for names, key in _OF_HEAD.items():
+        given = command.value_of(*names.split())
+        if re.fullmatch(r"[0-9]{1,6}", given) and int(given) != config.get(key, int(given)):
             raise Malformed(
-                f"its command has {names[0]} {given}, and the table {config.get(key)}: one of them "
-                "is not of this table",
+                f"its command has {names.split()[0]} {given}, and the table {config[key]}: one of "
+                "them is not of this table",
                 where=where,
             )
     if not command.launcher or not command.ranks or not listed:
@@ -229,6 +231,15 @@ def _require_command(
             f"its command starts {expected} ranks, and the table lists {ranks}", where=where,
             remedy=_MPI if expected > ranks else "keep the command of each table right above it",
         )  # fmt: skip
+
+
+_OF_HEAD = {
+    "-g --ngpus": "ngpus",
+    "-t --nthreads": "nthreads",
+    "-m --agg_iters": "aggregated_iterations",
+    "-G --cudagraph": "graph",
+}
+"""Options whose value the first line of a table repeats -> its key."""
 
 
 MOST_LISTED = 12

@@ -53,7 +53,7 @@ def with_command(
             own = tuple(each for each in own if not each.startswith(("membind=", "preferred=")))
         elif spread and NODE in series.notes:
             series = with_run(series, spread).noted(SPREAD.format(spread))
-        series = with_uncertain(series, uncertain)
+        series = with_uncertain(series, uncertain).noted(*command.notes)
         return replace(series, settings=tuple(sorted({*own, *said})))
 
     return replace(

@@ -103,6 +103,8 @@ class OsuTable(Value, frozen=True):
     """What it is, if the test is ``collective``."""
     ranks: int = 0
     """The number of ranks of a collective."""
+    notes: tuple[str, ...] = ()
+    """What was assumed, one line each."""
     damaged: tuple[Unsupported, ...] = ()
     """Lines that begin as rows and are none."""
 
@@ -187,6 +189,7 @@ def _table(lines: Sequence[str], run: TextRun, first: int, last: int, where: str
         failed=tuple(found.failed),
         collective=collective,
         ranks=run.command.ranks if run.command else 0,
+        notes=(*((buffers.note,) if buffers.note else ()), *run.notes),
         damaged=tuple(found.damaged),
     )
 
@@ -364,7 +367,7 @@ def _measured(table: OsuTable) -> Iterator[ForeignSeries]:
             samples=summary(seconds, () if both else (seconds,)),
             notes=(
                 places if table.gpus.variable else RANKS,
-                *([table.buffers.note] if table.buffers.note else []),
+                *table.notes,
             ),
             settings=table.settings,
         )
@@ -386,7 +389,7 @@ def _collective(
         workload=collective_workload(what, kind, table.ranks, size, table.parameters),
         mode="host",
         samples=summary(seconds, (seconds,)),
-        notes=(table.buffers.note,) if table.buffers.note else (),
+        notes=table.notes,
         settings=table.settings,
     )
 

@@ -22,7 +22,9 @@ _BUFFERS = re.compile(
     r"^\s*#\s*Send Buffer on \w+ \((?P<send>[DHM])\w?\) "
     r"and Receive Buffer on \w+ \((?P<to>[DHM])\w?\)"
 )
-_PAIR = re.compile(r"(?<![\w-])(?P<send>[DHM])(?:[\s,/]+|\s*-+>\s*|2)(?P<to>[DHM])(?![\w-])")
+_PAIR = re.compile(
+    r"(?<![\w-])(?P<send>[DHM])(?:[\s,/]+|\s*-+>\s*|2|[\s_-]+to[\s_-]+)(?P<to>[DHM])(?![\w-])"
+)
 
 _PAIR_IN_WORDS = re.compile(
     r"\b(?P<send>host|device|managed)[ -]to[ -](?P<to>host|device|managed)\b", re.IGNORECASE

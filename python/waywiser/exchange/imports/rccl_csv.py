@@ -11,8 +11,10 @@ import csv
 import io
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -20,6 +22,8 @@ from waywiser.exchange.imports import nccl
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.reading import clipped, parse_good
+from waywiser.exchange.imports.run_commands import Titled
+from waywiser.exchange.imports.text_runs import TextRun, of_format, runs_at
 from waywiser.words.collective import bus_factor
 from waywiser.words.grouping import grouped
 from waywiser.words.records import Samples, Unsupported
@@ -55,38 +59,83 @@ _Row = Mapping[str, str]
 def read(text: str, where: str) -> ForeignFile:
     """Raises `Malformed` if no row is good."""
     lines = text.splitlines()
-    start = next(n for n, line in enumerate(lines) if TITLE.match(line))
-    columns = [each.strip().lower().lstrip("#") for each in lines[start].split(",")]
-    columns = ["collective" if each == "name" else each for each in columns]
-    numbered = list(_rows(lines[start + 1 :], columns, start + 2))
-    series, errors = parse_good(numbered, lambda row: list(_measured(row[1], f"{where}:{row[0]}")))
-    measured = tuple(_with_cycles(list(chain.from_iterable(series))))
+    runs = list(_runs(text, lines))
+    numbered = [(run, row) for run in runs for row in run.rows]
     if not numbered:
         raise Malformed(
             "the table has no row: it is truncated",
-            where=f"{where}:{start + 1}",
+            where=f"{where}:{runs[0].made.start + 1}",
             remedy="run the benchmark again",
         )
-    damaged = tuple(Unsupported(f"line {n}", error.what) for (n, _), error in errors)
+    series, errors = parse_good(
+        numbered, lambda each: list(_measured(each[1][1], each[0], f"{where}:{each[1][0]}"))
+    )
+    damaged = tuple(Unsupported(f"line {n}", error.what) for (_, (n, _)), error in errors)
+    of_runs: dict[int, list[ForeignSeries]] = defaultdict(list)
+    for run, found in chain.from_iterable(series):
+        of_runs[run].append(found)
+    measured = tuple(chain.from_iterable(map(_with_cycles, of_runs.values())))
     return ForeignFile(
         format="rccl-csv", tool="rccl-tests", runtime="hip", measured=measured,
         unsupported_paths=damaged,
     )  # fmt: skip
 
 
+class _CsvRun(NamedTuple):
+    """The rows of one process, each with the number of its line."""
+
+    number: int
+    made: TextRun
+    rows: list[tuple[int, dict[str, str]]]
+
+
+def _runs(text: str, lines: Sequence[str]) -> Iterator[_CsvRun]:
+    """The runs of a text: a head begins one, and a row of a cycle and a size that the run before
+    has."""
+    starts = [n for n, line in enumerate(lines) if TITLE.match(line)]
+    above = [0, *(_last_row(lines, start, end) for start, end in pairwise(starts))]
+    titles = [Titled(a, start) for a, start in zip(above, starts, strict=True)]
+    number = 0
+    for made, end in zip(
+        runs_at(text, titles, of_format("nccl")), [*starts[1:], len(lines)], strict=True
+    ):
+        columns = [each.strip().lower().lstrip("#") for each in lines[made.start].split(",")]
+        columns = ["collective" if each == "name" else each for each in columns]
+        run, seen = _CsvRun(number, made, []), set[tuple[str, ...]]()
+        for n, row in _rows(lines[made.start + 1 : end], columns, made.start + 2):
+            key = tuple(row.get(each, "") for each in _OF_ROW)
+            if key in seen and "damaged" not in row:
+                yield run
+                number += 1
+                run, seen = _CsvRun(number, made, []), set[tuple[str, ...]]()
+            seen.add(key)
+            run.rows.append((n, row))
+        yield run
+        number += 1
+
+
+_OF_ROW = ("numcycle", "collective", "size", "type", "redop", "inplace", "ranks", "gpus")
+"""The columns that no two rows of a run have in common."""
+
+
+def _last_row(lines: Sequence[str], start: int, end: int) -> int:
+    """The line after the last row below a head."""
+    return next((n + 1 for n in range(end - 1, start, -1) if lines[n].count(",") > 2), start + 1)
+
+
 def _rows(
     lines: Sequence[str], columns: Sequence[str], first: int
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yields each row with the number of its line. The head may stand again between runs."""
+    """Yields each row with the number of its line. Lines of other programs have no columns."""
     for n, line in enumerate(lines, first):
-        if not line.strip() or TITLE.match(line):
+        if "," not in line:
             continue
         cells = next(csv.reader(io.StringIO(line)), [])
         row = dict(zip(columns, (each.strip() for each in cells), strict=False))
         yield n, row if len(cells) == len(columns) else {"damaged": f"{len(cells)}"}
 
 
-def _measured(row: _Row, where: str) -> Iterator[ForeignSeries]:
+def _measured(row: _Row, run: _CsvRun, where: str) -> Iterator[tuple[int, ForeignSeries]]:
     if "damaged" in row:
         raise Malformed(
             f"the row has {row['damaged']} columns, and the head has another number of them",
@@ -96,6 +145,10 @@ def _measured(row: _Row, where: str) -> Iterator[ForeignSeries]:
     ranks = _ranks(row, where)
     if reason := nccl.why_not(name, ranks, 1):
         raise Malformed(f"{clipped(row.get('collective', ''), 40)!r}: {reason}", where=where)
+    command = run.made.command
+    program = command.program.removesuffix("_mpi").removesuffix("_perf") if command else name
+    if program != name:
+        raise Malformed(f"its command names {program}, and the row {name}", where=where)
     _require_ratio(row, nccl.COLLECTIVES.get(name, name), ranks, where)
     wrong = row.get("wrong", "N/A")
     result = {
@@ -108,8 +161,12 @@ def _measured(row: _Row, where: str) -> Iterator[ForeignSeries]:
         raise Malformed("it is neither in place nor out of place", where=where)
     size = int(_number(row, "size", where))
     known = {"size": size, "type": row.get("type", "float"), "redop": row.get("redop", "none")}
-    notes = (nccl.UNSEEN, *((ROOT,) if name in nccl.ROOTED else ()))
-    yield from nccl.measured_of({**known, placement: result}, name, ranks, {}, where, notes)
+    unseen = () if command else (nccl.UNSEEN,)
+    notes = (*unseen, *((ROOT,) if name in nccl.ROOTED else ()), *run.made.notes)
+    average = command.value_of("-a", "--average") if command else ""
+    config = {"statistic": nccl.STATISTICS.get(average, nccl.USUAL)}
+    for each in nccl.measured_of({**known, placement: result}, name, ranks, config, where, notes):
+        yield run.number, replace(each, settings=run.made.settings)
 
 
 def _ranks(row: _Row, where: str) -> int:

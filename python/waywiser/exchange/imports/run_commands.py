@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.commands.shell_lines import OtherCommand
@@ -38,8 +40,8 @@ class Decided(NamedTuple):
     """Why none of the commands above is taken; empty if there is none, or one is."""
     is_unsure: bool = False
     """Whether its settings may be others than those of any other run."""
-    by: str = ""
-    """A command of another program that the table stands below."""
+    settings: tuple[str, ...] = ()
+    """The settings without a command: that of another program which the table stands below."""
 
 
 def decided(
@@ -154,13 +156,33 @@ def _of_typed(
         if made is None:
             yield from _by_other(line, lines, titles, shown[:first], matches)
             return
-        commands, is_loop, at_once = made, False, False
+        commands, is_loop, at_once = [replace(e, output="") for e in made], False, False
     else:
         same = [e for e in shown[first:] if isinstance(e, ShownCommand) and e.start == line.start]
         commands = [each.command for each in same]
         is_loop = line.is_loop
         at_once = line.is_at_once or any(each.output for each in commands)
+        if others := _also_possible(line, titles[0], shown[:first], at_once):
+            yield from (Decided(None, _many(others + 1), True) for _ in titles)
+            return
     yield from _in_order(lines, titles, line.end, commands, is_loop, at_once, matches)
+
+
+def _also_possible(
+    line: ShownCommand, title: Titled, before: Sequence[Shown], writes_files: bool
+) -> int:
+    """How many other commands may have made the first table below a typed one: those that the
+    shell did not wait for, and all if the typed one writes to a file."""
+    own = meaning(line.command)
+    others = {
+        meaning(each.command)
+        for each in before[-MOST_LISTED:]
+        if isinstance(each, ShownCommand)
+        and each.start >= title.above
+        and (each.is_at_once or (writes_files and each.is_typed))
+        and each.command.program == line.command.program
+    }
+    return len(others - {own})
 
 
 def _in_order(
@@ -216,6 +238,7 @@ def _by_other(
     command and made one table."""
     last = next((e for e in reversed(before) if isinstance(e, OtherCommand)), None)
     text = clipped(line.text, 120)
+    seen: Counter[str] = Counter()
     for title in titles:
         own = [
             each
@@ -224,10 +247,13 @@ def _by_other(
             and each.start >= titles[0].above
             and matches(each.command, lines[title.start])
         ]
-        if _LAUNCHES.match(line.text):
+        seen[lines[title.start]] += 1
+        if _LAUNCHES.match(line.text) or _LAUNCHER.search(line.text):
             yield Decided(None, f"{text!r} above it cannot be read as a command", True)
         elif not own:
-            yield Decided(by=text)
+            number = seen[lines[title.start]]
+            table = (f"table={number}",) if number > 1 else ()
+            yield Decided(settings=(f"by={text}", *table, *line.settings))
         elif len(own) + len(titles) == 2 and not own[0].is_typed and _runs_file(line, last):
             yield _sure(own[0].command)
         else:
@@ -248,6 +274,14 @@ _LAUNCHES = re.compile(
     r"|ibrun|mpirun_rsh|docker|numactl|ssh|su|env|bash|sh|[a-z]+_perf|nvbandwidth|osu_[a-z]+|\w+=)"
     r"(?:[._]\w+)?\s.*(?:osu_[a-z]|_perf\b|nvbandwidth|TransferBench)"
 )
+
+
+_LAUNCHER = re.compile(
+    r"(?:^|[\s;&|(])(?:\S*/)?(?:mpirun|mpiexec|orterun|prun|srun|jsrun|lrun|aprun|flux|ibrun|salloc|bsub"
+    r"|qsub|docker|docker-compose|podman|kubectl|oc|singularity|apptainer|enroot|runuser|script|watch"
+    r"|xargs|parallel|numactl|taskset)(?:[._]\w+)?\s.*(?:osu_[a-z]|_perf\b|nvbandwidth|TransferBench)"
+)  # fmt: skip
+"""A typed command that starts a benchmark somehow."""
 
 
 def _unread(lines: Sequence[str]) -> str:

@@ -27,6 +27,9 @@ LONGEST = 120
 ASSUMED = "the command of this run is not in the file: it is assumed to have no settings, as others"
 """The note of a run whose command is not known, beside runs whose commands have no settings."""
 
+REPEATED = "no command is above the tables of this curve: they are taken as repetitions of one run"
+"""The note of several runs whose commands are not known."""
+
 UNKNOWN = "unknown"
 """The label of a run whose command is not known, beside runs with settings; further ones have a
 number."""
@@ -44,7 +47,7 @@ def with_labels(files: Sequence[ForeignFile]) -> list[ForeignFile]:
         settings[each.workload.curve].add(each.settings)
     differ = {curve for curve, found in settings.items() if len(found) > 1}
     if not differ:
-        return list(files)
+        return _with_assumption(files)
     common = {
         curve: set.intersection(*(set(each) for each in settings[curve] if each is not None))
         for curve in differ
@@ -62,6 +65,24 @@ def with_labels(files: Sequence[ForeignFile]) -> list[ForeignFile]:
         return _labelled(series, settings[curve], common[curve], number)
 
     return [replace(each, measured=tuple(map(labelled, each.measured))) for each in files]
+
+
+def _with_assumption(files: Sequence[ForeignFile]) -> list[ForeignFile]:
+    """The same with a note for series of a text that has several runs, and no command."""
+
+    def of(file: ForeignFile) -> ForeignFile:
+        seen = Counter(each.workload.identity for each in file.measured)
+        return replace(
+            file,
+            measured=tuple(
+                each.noted(REPEATED)
+                if each.settings is None and seen[each.workload.identity] > 1
+                else each
+                for each in file.measured
+            ),
+        )
+
+    return [of(each) for each in files]
 
 
 def _numbered(files: Sequence[ForeignFile]) -> Sequence[ForeignFile]:

@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from waywiser.exchange.imports.commands.command_line import CommandLine
+from waywiser.exchange.imports.commands.prompts import typed_text
 from waywiser.exchange.imports.commands.transcript import Shown, ShownCommand, shown_lines
 from waywiser.exchange.imports.errors import Malformed, NoTable
 from waywiser.exchange.imports.result_titles import tool_of
-from waywiser.exchange.imports.run_commands import Matches, Titled, decided
-from waywiser.exchange.imports.said_settings import UNSURE, said_above
+from waywiser.exchange.imports.run_commands import Matches, Titled, decided, meaning
+from waywiser.exchange.imports.said_settings import (
+    UNSURE,
+    headings,
+    hosts_above,
+    said_above,
+    sections,
+)
 
 
 class TextRun(NamedTuple):
@@ -39,6 +47,11 @@ class TextRun(NamedTuple):
 
     said: tuple[str, ...] = ()
     """Settings that the lines above its title say beside its command."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes about what its command does not show."""
+        return self.command.notes if self.command else ()
 
     @property
     def settings(self) -> tuple[str, ...] | None:
@@ -79,17 +92,40 @@ def text_runs(
 def runs_at(text: str, titles: Sequence[Titled], matches: Matches) -> list[TextRun]:
     """The runs that begin at these lines, each to its first line only."""
     lines = text.splitlines()
+    found = decided(lines, titles, shown_of(text), matches)
+    named = headings(lines, titles)
+    runs, hosts = [], ""
+    for (above, start), made, heading in zip(titles, found, named, strict=True):
+        hosts = hosts_above(lines[above:start]) or hosts
+        has_none = made.command is None
+        said = said_above(lines[above:start], has_none)
+        if heading and has_none and not said:
+            said = (f"heading={heading}",)
+        if hosts:
+            said = (*said, f"hosts={hosts}")
+        if made.is_unsure:
+            said = (*said, f"{UNSURE}{start + 1}")
+        runs.append(TextRun(above, start, start + 1, made.command, made.contested,
+                            said=(*said, *made.settings)))  # fmt: skip
+    return _with_sections(lines, runs)
+
+
+def _with_sections(lines: Sequence[str], runs: Sequence[TextRun]) -> list[TextRun]:
+    """The runs, those of one command and below different headings with their heading."""
+    named = sections(lines, [(each.above, each.start) for each in runs])
+    keys = [
+        (lines[each.start], meaning(each.command), each.said) if each.command else None
+        for each in runs
+    ]
+    differ: dict[object, set[str]] = defaultdict(set)
+    for key, name in zip(keys, named, strict=True):
+        differ[key].add(name)
     return [
-        TextRun(
-            above, start, start + 1, made.command, made.contested,
-            said=(*said_above(lines[above:start], made.command is None),
-                  *((f"by={made.by}",) if made.by else ()),
-                  *((f"{UNSURE}{start + 1}",) if made.is_unsure else ())),
-        )
-        for (above, start), made in zip(
-            titles, decided(lines, titles, shown_of(text), matches), strict=True
-        )
-    ]  # fmt: skip
+        each._replace(said=(*each.said, f"heading={name}"))
+        if key is not None and name and len(differ[key]) > 1
+        else each
+        for each, key, name in zip(runs, keys, named, strict=True)
+    ]
 
 
 _ROW = re.compile(r"\s*[0-9]+\s+\S*[0-9]")
@@ -111,16 +147,12 @@ def _end(lines: Sequence[str], start: int, last: int) -> int:
     """Where a run ends: before the title of another tool and a typed command, and at ``last``."""
     own = tool_of(lines[start])
     for n in range(start + 1, last):
-        if _TYPED.match(lines[n]):
+        if typed_text(lines[n]):
             return n
         tool = tool_of(lines[n])
         if tool and (tool != own or is_head(lines[n])):
             return n
     return last
-
-
-_TYPED = re.compile(r"\s*(?:[$%]|\+{1,4}|\[?[\w.-]+@[\w.-]+[:\s][^$#%>]{0,80}[$#%>])\s+[\w./~]")
-"""A command behind a prompt, of any program."""
 
 
 def is_head(line: str) -> bool:

@@ -14,7 +14,7 @@ from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.reading import clipped
 from waywiser.exchange.imports.result_titles import TRANSFERBENCH
-from waywiser.exchange.imports.text_runs import TextRun, commands_of, of_format, text_runs
+from waywiser.exchange.imports.text_runs import TextRun, of_format, text_runs
 from waywiser.exchange.imports.transferbench_csv import add_csv_row, columns_of, is_row, test_of
 from waywiser.exchange.imports.transferbench_matrix import Found, MatrixDevice, PresetSetup, pair_of
 from waywiser.exchange.imports.transferbench_presets import opens_section, read_sections
@@ -105,10 +105,7 @@ def _runs(text: str, where: str) -> Iterator[tuple[ToolRun, list[str], TextRun]]
         plain = "\n".join(lines)
         titled = text_runs(plain, TRANSFERBENCH, where, "TransferBench v", whose)
     first = titled[0].start if titled else len(lines)
-    shown = [] if titled else [
-        each.command for each in commands_of(text) if each.command.format == "transferbench"
-    ]  # fmt: skip
-    untitled = TextRun(0, 0, first, shown[0] if len(shown) == 1 else None)
+    untitled = TextRun(0, 0, first)
     for each in (untitled, *titled):
         part = list(lines[each.start : each.end])
         settings: dict[str, str] = {}

@@ -117,6 +117,7 @@ def with_settings(
 
     def changed(series: ForeignSeries) -> ForeignSeries:
         series = replace(series, settings=tuple(sorted({*(series.settings or ()), *settings})))
+        series = series.noted(*(command.notes if command else ()))
         return with_uncertain(series, uncertain)
 
     return replace(

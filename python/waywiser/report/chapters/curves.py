@@ -284,7 +284,10 @@ def table(entry: Entry, found: Sequence[Curve], family: str) -> Sheet:
     usual = _usual_sizes(counted)
     ordered = sorted(found, key=lambda curve: (not is_principal(curve), bool(curve.like)))
     last, last_is = _LAST.get(family, ("of the bound", "the share of the bound is"))
-    caption = f"GB/s from 64 KiB on, times below, each with ±; {last_is} that of the largest size."
+    caption = (
+        "GB/s from 64 KiB on, times below, each with ± or how many processes measured it; "
+        f"{last_is} that of the largest size."
+    )
     if not any(point.rate for curve in found for point in curve.measured):
         caption = "Times, each with ±."
     sheet = Sheet.of(

@@ -13,6 +13,7 @@ from waywiser.report.parts import Block, Code, Section, Sheet, SheetColumn, Word
 from waywiser.words import format_bytes, json_text
 from waywiser.words.members import counted
 from waywiser.words.number_format import count, format_time
+from waywiser.words.same_wording import by_wording
 
 HOW = (
     "A rate is the bytes of a workload over the median time of one execution; rates are never "
@@ -20,9 +21,11 @@ HOW = (
     "in the profile, outliers among them. Of five and more processes, one that is more than five "
     "robust deviations and 3 % from the median is in no figure.",
     "± is half of the 95 % confidence interval of the median, over the median, from order "
-    "statistics: no distribution is assumed. With fewer than six blocks it is about the process "
-    "that was measured (the hull of its blocks' intervals) and says nothing of another one; from "
-    "six on it is about medians of blocks, and so about processes.",
+    "statistics: no distribution is assumed. If samples of a process depend on each other, it is "
+    "wider; with fewer than ten autocorrelation times tables say 'one process' and no ±. With "
+    "fewer than six blocks it is about the process that was measured (the hull of its blocks' "
+    "intervals) and says nothing of another one; from six on it is about medians of blocks, and so "
+    "about processes.",
     "A bound is what the narrowest link of a path can carry at best: line encoding is taken off, "
     "protocol is not.",
 )
@@ -118,8 +121,8 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "virtual", machine.virtual or "no hypervisor seen"
     for gpu in machine.gpus:
         yield f"gpu:{gpu.index}", ", ".join(filter(None, (gpu.name, gpu.pci, gpu.uuid)))
-    for note in machine.notes:
-        yield "note of the topology", note
+    for line, _ in by_wording(machine.notes):
+        yield "note of the topology", line
     for name, value in entry.subject.environment.items():
         if name == "imported":
             continue  # shown under Runs, a row for each file

@@ -12,6 +12,7 @@ from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Fold, Listing, Section, Words
 from waywiser.words.members import counted, member_lines, merged
 from waywiser.words.number_format import count
+from waywiser.words.same_wording import by_wording
 from waywiser.words.sizes_in_text import with_sizes
 
 MOST_MEMBERS = 20
@@ -45,9 +46,10 @@ def _quality(entry: Entry) -> Iterator[Block]:
         remedy = Words(f"Remedy: {group.remedy}.", "note")
         summary = f"{capital(group.reason)}: {count(len(group.members), 'series')}"
         yield Fold(summary, (remedy, _listing(group.members)))
-    for group in seen.notes:
-        summary = f"{capital(group.reason)} ({count(len(group.members), 'visit')})"
-        yield Fold(summary, (_listing(group.members),))
+    visits = {group.reason: group.members for group in seen.notes}
+    for line, reasons in by_wording(list(visits)):
+        members = [member for reason in reasons for member in visits[reason]]
+        yield Fold(f"{capital(line)} ({count(len(members), 'visit')})", (_listing(members),))
 
 
 def _missing(entry: Entry) -> Iterator[Block]:

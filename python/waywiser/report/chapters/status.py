@@ -14,9 +14,9 @@ def status(entries: Sequence[Entry]) -> Section:
     several = len(entries) > 1
     blocks: list[Block] = [assess(entry, entry.name if several else "") for entry in entries]
     for entry in entries:
-        if entry.subject.machine.simulated:
+        if entry.subject.machine.untimed:
             whose = entry.name if several else "The machine"
-            blocks.append(Words(f"{whose} is simulated {entry.subject.machine.simulated}."))
+            blocks.append(Words(f"{whose} is {entry.subject.machine.untimed}."))
         if entry.curves and not entry.subject.machine.gpus and not _has_gpu_memory(entry):
             whose = f" of {entry.name}" if several else ""
             why = entry.subject.machine.gpu_reason or "there is no GPU"

@@ -15,6 +15,7 @@ from waywiser.analysis.policy.texts import costly_text, costs_text
 from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.words import format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
+from waywiser.words.same_wording import by_wording
 from waywiser.words.sizes import size_text
 
 USES_POLICY = (
@@ -67,7 +68,7 @@ def advice_parts(found: Advice, *, table: bool = False) -> Iterator[Block | Sect
         yield Words(f"{line.library}: {line.code}")
     if has_it:
         yield Words(USES_POLICY)
-    for note in found.notes:
+    for note, _ in by_wording(found.notes):
         yield Words(f"Note: {note}.")
     if table:
         yield Section("", "", (_sheet(found.table),))

@@ -13,6 +13,7 @@ from waywiser.analysis.cluster.texts import (
     finding_remedy,
     measured_text,
     one_line_of,
+    reference_text,
     standing_remedy,
 )
 from waywiser.analysis.cluster.verdict_values import (
@@ -64,6 +65,8 @@ def cluster_parts(found: ClusterSummary, folder: str) -> Iterator[Block | Sectio
     failed = f", {found.failed_tests} failed" if found.failed_tests else ""
     yield Words(f"{counts_text(verdict)}; {tests_text(found)}{failed}")
     yield Words(detectable_text(verdict))
+    if any(each.tests for each in verdict.nodes):
+        yield Words(reference_text(verdict))
     if not verdict.complete:
         resume = f"waywiser cluster survey -o {folder} --resume"
         yield Words(f"the survey is not complete; to go on: {resume}", tone="warning")

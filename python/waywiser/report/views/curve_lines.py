@@ -18,6 +18,7 @@ from waywiser.curves.point import Point
 from waywiser.machine.system_files import format_list
 from waywiser.report.parts import Section, Sheet, SheetColumn, Sheets
 from waywiser.report.views.curve_sizes import Marks, letters, operation_of
+from waywiser.report.writing import instead_of_interval
 from waywiser.words import Memory, Path, Transfer, Workload
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import (
@@ -254,11 +255,12 @@ def _operation_rows(curves: Sequence[Curve], marks: Marks, most: Limits) -> Iter
 def _row(name: str, curve: Curve, marks: Marks) -> Row:
     """One curve. ``±`` is that of the bandwidth, or of the time if there is none."""
     large, small = _largest(curve), _smallest(curve)
+    shown = (large or curve.measured[0]).measured
     return (
         name,
         large.rate_text if large else "",
         *([large.bus_rate_text if large else ""] if curve.family == COLLECTIVES else []),
-        format_relative((large or curve.measured[0]).measured.relative),
+        instead_of_interval(shown) or format_relative(shown.relative),
         f"{large.of_bound:.0%}" if large and large.of_bound is not None else "",
         size_of(large.text) if large else "",
         format_time(small.seconds, small.measured.relative) if small else "",

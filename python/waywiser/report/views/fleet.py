@@ -21,6 +21,7 @@ from waywiser.curves.texts import named, percent
 from waywiser.report.parts import Block, Tone, Words
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
+from waywiser.words.same_wording import by_wording
 from waywiser.words.visible import single_line
 
 LESS = 0.005
@@ -63,8 +64,9 @@ def fleet_parts(found: Fleet) -> Iterator[Block]:
     for host in found.hosts:
         if host.last_change and host not in ill:
             yield Words(f"last change: {host.host}: {host.last_change}")
-        if host.notes and host not in ill:
-            yield Words(f"note: {host.host}: {'; '.join(host.notes)}")
+    noted = [host for host in found.hosts if host.notes and host not in ill]
+    for line, _ in by_wording([f"{host.host}: {'; '.join(host.notes)}" for host in noted]):
+        yield Words(f"note: {line}")
     for file, why in found.unreadable.items():
         yield Words(f"not read: {single_line(file)}: {why}")
 
@@ -116,8 +118,10 @@ def detectable_text(each: HardwareClass) -> str:
     whole = _by_group((path, path.detectable) for path in known)
     alone = _by_group((p, min(p.detectable or 1.0, p.detectable_beside or 1.0)) for p in known)
     if not whole:
-        return ""
+        return "which loss of a host would be found is not known" if each.assessed else ""
     text = f"smallest loss of one host that is found: {_texts(whole)}"
+    if len(known) < len(each.paths):
+        text += f"; of {len(each.paths) - len(known)} of {count(len(each.paths), 'path')} not known"
     less = {name: each for name, each in alone.items() if each < whole[name] - LESS}
     return f"{text}; of one of several equal GPUs alone: {_texts(less)}" if less else text
 

@@ -13,7 +13,7 @@ from waywiser.curves.normal import NO_BASELINE, NormalPath, normal_paths
 from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
 from waywiser.report.parts import Sheet, SheetCell, SheetColumn
-from waywiser.report.writing import spread
+from waywiser.report.writing import spread_or_processes
 from waywiser.stats.order import relative
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_rate, format_time
@@ -63,7 +63,10 @@ def headline_sheet(
     sheet = Sheet.of("One row for each kind of path", COLUMNS, cells).without_empty_columns()
     caption = []
     if "GB/s" in sheet.names:
-        caption.append("GB/s: all bytes that move, ± half of the 95 % interval.")
+        caption.append(
+            "GB/s: all bytes that move, ± half of the 95 % interval; none if samples of a process "
+            "may depend on each other (proc.: processes)."
+        )
     if smallest:
         caption.append(f"Latency: time of one copy of {small} if copies are queued.")
     if COMPLETION in sheet.names:
@@ -115,7 +118,7 @@ def bandwidth_cell(point: Point | None) -> SheetCell:
     if found is None or found.rate is None:
         return SheetCell()
     sure = relative(found.rate.value, found.rate.interval, of_rate=True)
-    return SheetCell(format_rate(found.rate.value, sure), note=spread(sure))
+    return SheetCell(format_rate(found.rate.value, sure), note=spread_or_processes(found, sure))
 
 
 def _share(point: Point | None) -> SheetCell:
@@ -130,6 +133,6 @@ def _latency(point: Point | None, *, sized: bool) -> tuple[SheetCell, SheetCell]
     found = point.estimate
     time = format_time(found.median, found.relative)
     size = size_of(point.text) if sized else ""
-    note = ", ".join(filter(None, (spread(found.relative), size)))
+    note = ", ".join(filter(None, (spread_or_processes(found, found.relative), size)))
     seen = format_time(found.host_median, found.host_relative) if found.host_median else ""
     return SheetCell(time, note=note), SheetCell(seen)

@@ -17,6 +17,7 @@ from waywiser.analysis.history.history import (
 from waywiser.analysis.history.history_texts import change_text, node_change_text
 from waywiser.report.parts import Block, Sheet, SheetCell, SheetColumn, Tone, Words
 from waywiser.words.number_format import count, format_rate
+from waywiser.words.same_wording import by_wording
 from waywiser.words.visible import single_line
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -56,9 +57,9 @@ def history_parts(found: History, *, everything: bool = False) -> Iterator[Block
     if simulated := [node for node in found.nodes if node.simulated]:
         are = "is" if len(simulated) == 1 else "are"
         yield Words(f"note: {count(len(simulated), 'node')} {are} simulated", "note")
-    for node in found.nodes:
-        for note in node.notes:
-            yield Words(f"note: {node.name}: {note}")
+    notes = [f"{node.name}: {note}" for node in found.nodes for note in node.notes]
+    for line, _ in by_wording(notes):
+        yield Words(f"note: {line}")
     for file, why in found.unreadable.items():
         yield Words(f"not read: {single_line(file)}: {why}")
 

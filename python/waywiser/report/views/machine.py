@@ -14,6 +14,7 @@ from waywiser.report.parts import Block, Outline, Section, Sheet, SheetColumn, W
 from waywiser.words import format_bytes
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
+from waywiser.words.same_wording import by_wording
 
 
 def machine_parts(machine: Machine) -> Iterator[Block | Section]:
@@ -212,4 +213,5 @@ def _trouble(gpu: Gpu) -> str:
 
 
 def _notes(machine: Machine) -> Iterator[Words]:
-    return (Words(note, label="note:", tone="warning", indent=6) for note in machine.notes)
+    lines = (line for line, _ in by_wording(machine.notes))
+    return (Words(line, label="note:", tone="warning", indent=6) for line in lines)

@@ -22,6 +22,7 @@ from waywiser.model.texts import (
 from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
+from waywiser.words.same_wording import by_wording
 
 MOST_ROWS = 16
 """Rows of a table, unless all are asked for."""
@@ -244,8 +245,8 @@ def validation_parts(found: Validation, *, everything: bool = False) -> Iterator
         unknown = ", ".join(each.prediction.unknown)
         unknown = f", unknown: {unknown}" if unknown else ""
         yield Words(f"{each.error:+.1%}{unknown}: {label_of(each.timed.workload)}", indent=2)
-    for note in found.notes:
-        yield Words(f"Note: {note}.")
+    for line, _ in by_wording(found.notes):
+        yield Words(f"Note: {line}.")
 
 
 def published_parts(found: PublishedModel, warnings: Sequence[str]) -> Iterator[Block]:

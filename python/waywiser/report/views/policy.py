@@ -19,6 +19,7 @@ from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words
 from waywiser.words import format_bytes
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
+from waywiser.words.same_wording import by_wording
 from waywiser.words.sizes import size_text
 
 COLUMNS = (
@@ -55,7 +56,8 @@ def policy_parts(found: Policy, tables: Sequence[DecisionTable] = ()) -> Iterato
         *others, last = _sheets(kind, rows)
         for sheet in others:
             yield Section("", sheet.title, (sheet,))
-        yield Section("", last.title, (last, *(Words(f"Note: {note}.") for note in notes)))
+        lines = (Words(f"Note: {line}.") for line, _ in by_wording(list(notes)))
+        yield Section("", last.title, (last, *lines))
     yield Section("", "", (Words(LEGEND),))
     reasons = ((table.kind, why_not_written(table)) for table in tables)
     kept = tuple(dict.fromkeys(f"{kind}: {why}" for kind, why in reasons if why))

@@ -9,6 +9,7 @@ from waywiser.model.prediction import LONGER, LimitingCapacity, Prediction
 from waywiser.report.parts import Block, Sheet, SheetColumn, Words, numbers
 from waywiser.words import WaywiserError, Workload, format_bytes
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
+from waywiser.words.same_wording import by_wording
 from waywiser.words.sizes_in_text import bytes_of_each, with_sizes
 
 MOST_MEASUREMENTS = 6
@@ -48,8 +49,8 @@ def prediction_parts(found: Prediction) -> Iterator[Block]:
         yield Words(_named(text), indent=2)
     if (more := len(found.rests_on) - MOST_MEASUREMENTS) > 0:
         yield Words(f"and {more} more", indent=2)
-    for note in found.notes:
-        yield Words(f"Note: {with_sizes(note)}.")
+    for line, _ in by_wording(found.notes):
+        yield Words(f"Note: {with_sizes(line)}.")
 
 
 def measured_parts(found: Prediction) -> Iterator[Block]:
@@ -108,7 +109,10 @@ def _without_capacity(found: Prediction) -> str:
     alone = max(each.alone for each in found.transfers)
     if found.span > LONGER * alone:
         return f"One alone takes {format_time(alone, 0.01)}."
-    return "No shared resource limits it: each transfer takes the time that it takes alone."
+    return (
+        "No shared resource whose capacity was measured limits it: each transfer takes the time "
+        "that it takes alone."
+    )
 
 
 def _limit_text(limit: LimitingCapacity) -> str:

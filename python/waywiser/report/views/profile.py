@@ -49,6 +49,7 @@ from waywiser.report.views.pairs import pair_sections
 from waywiser.report.views.unsupported import all_unsupported_words, unsupported_words
 from waywiser.words.members import counted, member_lines
 from waywiser.words.number_format import count, format_time
+from waywiser.words.same_wording import by_wording
 from waywiser.words.sizes_in_text import with_sizes
 
 FEW_REASONS = 3
@@ -182,8 +183,10 @@ def _reasons(machine: Machine, found: Overview, marks: Marks, everything: bool) 
             yield Words(text, tone="warning")
     for group in found.warnings:
         yield from _warning(marks[group.reason], group, found, everything)
-    for group in found.notes:
-        yield Words(f"note: {group.reason} ({count(len(group.members), 'visit')})")
+    visits = {group.reason: len(group.members) for group in found.notes}
+    for line, reasons in by_wording(list(visits)):
+        number = sum(visits[reason] for reason in reasons)
+        yield Words(f"note: {line} ({count(number, 'visit')})")
     for group in found.unbounded if everything else ():
         yield Words(f"no bound for {count(len(group.members), 'curve')}: {group.reason}")
     for group in found.link_use_unknown if everything else ():

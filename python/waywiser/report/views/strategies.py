@@ -23,6 +23,7 @@ from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words, num
 from waywiser.report.views.strategy_texts import comparison_text, fastest_text, span_of
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_time, plural
+from waywiser.words.same_wording import by_wording
 
 BASES = {"measured": "as measured", "modelled": "by the model"}
 CROSSINGS = (
@@ -122,7 +123,7 @@ def _notes(found: MessageStrategies, table: StrategyTable) -> Iterator[str]:
         how = {"modelled" if each.is_modelled else "measured" for each in missing}
         names_of = " and ".join(dict.fromkeys(each.name for each in missing))
         yield f"Not {' and not '.join(sorted(how))}: {names_of}, since {reason}."
-    yield from (f"Note: {note}." for note in found.notes)
+    yield from (f"Note: {line}." for line, _ in by_wording(found.notes))
     for basis in table.bases:
         if any(not each.has_scatter for each in basis.times):
             yield (

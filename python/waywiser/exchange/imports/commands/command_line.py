@@ -17,13 +17,20 @@ from waywiser.exchange.imports.commands import lsf, mpirun, slurm, wrappers
 from waywiser.exchange.imports.commands.launch_state import LaunchState, is_setting
 from waywiser.exchange.imports.commands.options import FoundOption, take_options
 from waywiser.exchange.imports.commands.programs import MENTIONS, Program, arguments_of, program_of
-from waywiser.exchange.imports.commands.shell_words import commands_with_files, expanded
+from waywiser.exchange.imports.commands.shell_words import (
+    commands_with_files,
+    expanded,
+    folder_in,
+    split_words,
+)
 from waywiser.words import Value
 
 MOST_TEXT = 4_000
 """Characters of a line that is read as a command."""
 MOST_NESTED = 6
 """Launchers and wrappers in front of a program."""
+
+REDIRECTED = "the command above the table writes to {}: the table is taken as its result"
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _KEYWORDS = frozenset({"do", "then", "else", "{", "(", "!", "while", "if", "until"})
@@ -80,6 +87,11 @@ class CommandLine(Value, frozen=True):
     output: str = ""
     """The file that its results go to, and not to the terminal."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes about what the command does not show."""
+        return (REDIRECTED.format(self.output[:60]),) if self.output else ()
+
     def value_of(self, *names: str) -> str:
         """The value of the last of the options with one of these names; empty without one."""
         found = [values for name, values in self.options if name in names and values]
@@ -94,6 +106,8 @@ def commands_in(text: str, known: Mapping[str, str]) -> list[CommandLine]:
     for words, file in commands_with_files(inner[:MOST_TEXT]):
         if words[0] == "export":
             known |= dict(_assignments(words[1:], known))
+        elif words[0] == "cd" and len(words) == 2:
+            known["PWD"] = folder_in(known.get("PWD", ""), words[1])
         for each in _each_inner(words):
             if command := _command(each, dict(known), text):
                 found.append(replace(command, output=file or command.output))
@@ -115,7 +129,9 @@ def _each_inner(words: list[str]) -> Iterator[list[str]]:
         return
     exported: list[str] = []
     for inner, file in commands_with_files(words[at]):
-        if inner[0] in ("export", "source", ".", "module") and len(inner) > 1:
+        if inner[0] == "cd" and len(inner) == 2:
+            exported.append(f"PWD={inner[1]}")
+        elif inner[0] in ("export", "source", ".", "module") and len(inner) > 1:
             own = inner[1:] if inner[0] == "export" else [f"module={'+'.join(inner[1:])}"]
             exported += [each for each in own if _ASSIGNMENT.fullmatch(each)]
         elif any(MENTIONS.search(word) for word in inner):
@@ -150,7 +166,8 @@ def _command(words: list[str], known: dict[str, str], text: str) -> CommandLine 
         ranks = [launch.ranks]
         for part in parts[1:]:
             other = LaunchState(known)
-            if _program([launch.launcher, *part], other, known, text) is None:
+            found = _program([launch.launcher, *part], other, known, text)
+            if found is None or not first.is_like(found):
                 return None
             ranks.append(other.ranks)
             launch.settings += [each for each in other.settings if each not in launch.settings]
@@ -177,6 +194,11 @@ class _Found:
     ) -> None:
         self.program, self.word, self.options, self.words = program, word, options, words
 
+    def is_like(self, other: _Found) -> bool:
+        """Whether both are the same program with the same arguments."""
+        name, *others = (each.word.rpartition("/")[2] for each in (self, other))
+        return others == [name] and (self.options, self.words) == (other.options, other.words)
+
     def made(self, launch: LaunchState, text: str) -> CommandLine:
         folder, _, name = self.word.rpartition("/")
         own = [
@@ -188,7 +210,8 @@ class _Found:
         variables = [
             f"{name}={value}" for name, value in launch.environment.items() if is_setting(name)
         ]
-        folders = [f"in={folder}"] if folder.startswith("/") else []
+        if "/" in self.word:
+            folder = folder_in(launch.environment.get("PWD", ""), folder or "/")
         return CommandLine(
             format=self.program.format,
             program=name.removesuffix(".exe"),
@@ -200,7 +223,9 @@ class _Found:
             hosts=tuple(each.partition(":")[0] for each in launch.hosts),
             memory_node=launch.memory_node,
             environment=launch.environment,
-            settings=tuple(sorted({*launch.settings, *own, *variables, *folders})),
+            settings=tuple(
+                sorted({*launch.settings, *own, *variables, *([f"in={folder}"] if folder else ())})
+            ),
             text=" ".join(text.split()),
             is_bare=launch.environment == launch.known
             and not (self.options or self.words or launch.settings),
@@ -210,7 +235,7 @@ class _Found:
 def _program(
     words: Sequence[str], launch: LaunchState, known: dict[str, str], text: str
 ) -> _Found | None:
-    words = [expanded(word, known) for word in words]
+    words = split_words(words, known)
     at = 0
     for _ in range(MOST_NESTED):
         at = _variables(words, at, launch)
@@ -223,6 +248,7 @@ def _program(
         if name in _LAUNCHERS:
             launch.launcher = name
             launch.set("launcher", _FAMILIES.get(name, name))
+            launch.set_folder("launcher-in", words[at])
             at = _LAUNCHERS[name](words, at, launch, _is_command)
         elif name in wrappers.WRAPPERS:
             at = wrappers.read(words, at, launch, _is_command)

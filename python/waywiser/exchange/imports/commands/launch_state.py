@@ -61,11 +61,20 @@ class LaunchState:
         if not _LISTING.search(name):
             self.settings.append(f"{name}={value}" if value else name)
 
+    def set_folder(self, name: str, word: str) -> None:
+        """The folder of a program that is named by its whole path."""
+        folder = word.rpartition("/")[0]
+        if folder.startswith(("/", "~", "$")):
+            self.settings.append(f"{name}={folder}")
+
     def set_variable(self, text: str) -> None:
-        """A variable as ``NAME=VALUE``; a bare name has the value that is known, if any."""
+        """A variable as ``NAME=VALUE``; a bare name has the value that is known, or one that is
+        not."""
         name, separator, value = text.partition("=")
         if separator:
             self.environment[name] = value
+        elif re.fullmatch(r"[A-Za-z_]\w*", name) and name not in ("ALL", "NONE"):
+            self.environment.setdefault(name, f"${name}")
 
     def unset(self, name: str) -> None:
         self.environment.pop(name, None)

@@ -26,8 +26,11 @@ _TABLE = options(
     {
         "-n -np --np -c --n -nprocs": OptionMeaning("ranks"),
         "-N --npernode -npernode -ppn --ppn -perhost": OptionMeaning("each"),
+        "-npersocket --npersocket": OptionMeaning("part", 1, "ranks-of-socket"),
         "-H --host -host -hosts --hosts --hostlist": OptionMeaning("hosts"),
         "-x": OptionMeaning("variable"),
+        "-genvlist -envlist --genvlist --envlist": OptionMeaning("list"),
+        "--prefix --path": OptionMeaning("setting"),
         "-genv -env --genv --env": OptionMeaning("pair", 2),
         "-E": OptionMeaning("variable"),
         "-hostfile --hostfile -machinefile --machinefile -f": OptionMeaning("setting", 1, "file"),
@@ -36,9 +39,9 @@ _TABLE = options(
         "--mca -mca --pmixmca --prtemca --gmca -gmca --omca": OptionMeaning("mca", 2),
         "--tune -am --am --rankfile -rf --depth -d --gpus-per-rank": OptionMeaning("setting"),
         "--bind-to-core --bind-to-socket --bycore --bynode --bysocket --byslot": FLAG,
-        "--output-filename -output-filename --output --stdin --wdir -wdir -wd --wd --prefix --path "
-        "--xterm --timeout --personality -outfile-pattern -errfile-pattern -l-file --app -genvlist "
-        "-envlist -usize --max-restarts --report-uri --stream-buffering --label-file -chdir"
+        "--output-filename -output-filename --output --stdin --wdir -wdir -wd --wd "
+        "--xterm --timeout --personality -outfile-pattern -errfile-pattern -l-file --app "
+        "-usize --max-restarts --report-uri --stream-buffering --label-file -chdir"
         : PLAIN,
         "--tag-output -tag-output --timestamp-output -timestamp-output --report-bindings "
         "-report-bindings --display-map -display-map --display-allocation --allow-run-as-root "
@@ -50,7 +53,7 @@ _TABLE = options(
         "--display -display": PLAIN,
     }
 )  # fmt: skip
-_EACH = re.compile(r"(?:^|,)ppr:([0-9]{1,5}):node\b", re.IGNORECASE)
+_EACH = re.compile(r"(?:^|,)ppr:([0-9]{1,5}):(\w+)", re.IGNORECASE)
 _TABLE_OF_MVAPICH = options(
     {
         "-np -n": OptionMeaning("ranks"),
@@ -67,13 +70,17 @@ def read(
     """Takes what the launcher at ``words[at]`` says; returns where its program begins."""
     found, end = take_options(words, at + 1, _TABLE, is_command)
     others = launch.take(found)
-    each = 0
+    each, is_by_parts = 0, False
     for option in others:
         value = option.values[0] if option.values else ""
         if option.option.kind == "map":
             launch.set(option.name.lstrip("-"), value)
             if ppr := _EACH.search(value):
-                each = int(ppr[1])
+                each = int(ppr[1]) if ppr[2].lower() in ("node", "n") else 0
+                is_by_parts = not each
+        elif option.option.kind == "part":
+            launch.set(option.option.name, value)
+            is_by_parts = True
         elif option.option.kind == "each":
             each = number(value)
             launch.set("ranks-of-node", value)
@@ -82,7 +89,8 @@ def read(
         elif option.option.kind == "mca" and len(option.values) == 2:
             launch.set(f"{option.values[0]}", option.values[1])
     stated = last_of(others, "ranks")
-    launch.ranks = number(stated) if stated else _by_hosts(launch.hosts, each)
+    unstated = 0 if is_by_parts else _by_hosts(launch.hosts, each)
+    launch.ranks = number(stated) if stated else unstated
     return end
 
 

@@ -64,6 +64,16 @@ _NVBANDWIDTH = options(
     }
 )
 
+_COMMSCOPE = options(
+    {
+        "--benchmark_out --benchmark_out_format --benchmark_repetitions --benchmark_min_time "
+        "--benchmark_filter --benchmark_format --benchmark_display_aggregates_only "
+        "--benchmark_report_aggregates_only --benchmark_color -l": PLAIN,
+        "--benchmark_list_tests -v --verbose": PLAIN_FLAG,
+        "-c --cuda -n --numa --gpu --hip": SETTING,
+    }
+)
+
 PROGRAMS = (
     Program(
         "osu", re.compile(r"osu_[a-z][a-z0-9_]*"), _OSU, re.compile(r"[DH]|M[DH]?"), 2
@@ -82,11 +92,12 @@ PROGRAMS = (
     ),
     Program("gpu-copy", re.compile(r"gpu_copy"), options({"--size": OptionMeaning("named")}),
             re.compile(r"(?!)")),
+    Program("google-benchmark", re.compile(r"(?i:comm_?scope)"), _COMMSCOPE, re.compile(r"(?!)")),
     Program("benchpress", re.compile(r"time_[a-z_]+"), {}, re.compile(r"(?!)")),
 )  # fmt: skip
 
 MENTIONS = re.compile(
-    r"osu_[a-z]|_perf\b|_perf_mpi\b|nvbandwidth|TransferBench|gpu_copy\b|time_[a-z]"
+    r"osu_[a-z]|_perf\b|_perf_mpi\b|nvbandwidth|TransferBench|gpu_copy\b|time_[a-z]|(?i:comm_?scope\b)"
 )
 """What a line that runs one of them has in it."""
 

@@ -8,14 +8,6 @@ from typing import NamedTuple
 
 from waywiser.exchange.imports.commands.shell_words import simple_commands
 
-_TYPED = re.compile(
-    r"\s*(?:\([\w.-]{1,40}\)\s*)?(?:(?P<trace>\+{1,4})\s+|[$%❯]\s+"
-    r"|\[[^\]\n]{1,80}\]\s*[$#%>❯]\s*"
-    r"|[\w.-]{1,40}@[\w.-]{1,60}[:\s][^$#%>\n]{0,120}[$#%>❯]\s+"
-    r"|➜\s+\S{1,60}\s+(?:git:\(\S{1,60}\)\s+)?(?:✗\s+)?"
-    r"|[\w.-]{1,40}(?::?[~/][^\s$#%>]{0,120}|-[0-9.]+)\s?[$#%>❯]\s+)(?=[\w./~({$\"'])"
-)
-"""A prompt or a trace before a command of any program."""
 _SILENT = frozenset(
     {
         "cd", "ls", "pwd", "pushd", "popd", "date", "hostname", "echo", "printf", "export",
@@ -31,13 +23,9 @@ _SILENT = frozenset(
 )  # fmt: skip
 """Commands that print no result of a benchmark."""
 _OF_FILES = frozenset(["cat", "head", "tail", "more", "less"])
-LEAVES = frozenset(
-    {
-        "ssh", "bash", "sh", "zsh", "csh", "tcsh", "su", "sudo", "exit", "logout", "salloc",
-        "srun", "docker", "podman", "singularity", "apptainer", "enroot", "kubectl",
-    }
-)  # fmt: skip
-"""Commands after which another shell may read what is typed."""
+
+_BEFORE_OTHERS = frozenset({"do", "then", "else", "if", "while", "until", "time", "!", "{"})
+"""Words of a shell that a command follows."""
 
 
 class OtherCommand(NamedTuple):
@@ -49,28 +37,25 @@ class OtherCommand(NamedTuple):
     text: str
     files: tuple[str, ...]
     """The files that it prints, if it is a command that prints files."""
+    settings: tuple[str, ...] = ()
+    """The settings that its shell gives to its programs."""
 
 
-def typed_text(line: str) -> str:
-    """What stands behind the prompt of a line; empty without a prompt."""
-    found = _TYPED.match(line[:400])
-    return line[found.end() :].strip() if found else ""
-
-
-def other_command(text: str, start: int, end: int) -> OtherCommand | None:
+def other_command(
+    text: str, start: int, end: int, settings: tuple[str, ...]
+) -> OtherCommand | None:
     """A typed line as one of another program; None if its programs print no result."""
     commands = simple_commands(text)
     speaking = [words for words in commands if _prints(words)]
     if commands and not speaking:
         return None
     files = speaking[0][1:] if len(speaking) == 1 and speaking[0][0] in _OF_FILES else []
-    return OtherCommand(
-        start, end, " ".join(text.split()), tuple(each for each in files if each[:1] not in "-+")
-    )
+    printed = tuple(each for each in files if each[:1] not in "-+")
+    return OtherCommand(start, end, " ".join(text.split()), printed, settings)
 
 
 def _prints(words: Sequence[str]) -> bool:
     verb = words[0].rpartition("/")[2]
-    if re.match(r"[A-Za-z_]\w*=", words[0]):
+    if re.match(r"[A-Za-z_]\w*=", words[0]) or verb in _BEFORE_OTHERS:
         return len(words) > 1 and _prints(words[1:])
     return not (verb in _SILENT or verb.startswith("(("))

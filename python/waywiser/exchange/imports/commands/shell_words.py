@@ -6,7 +6,9 @@ left out, and so is everything that follows a pipe but the commands themselves.
 
 from __future__ import annotations
 
+import posixpath
 import re
+from collections.abc import Sequence
 
 MOST_WORDS = 2_000
 
@@ -122,3 +124,26 @@ def expanded(word: str, known: dict[str, str]) -> str:
         return known.get(found[1] or found[3], default)
 
     return _VARIABLE.sub(value, word)
+
+
+def split_words(words: Sequence[str], known: dict[str, str]) -> list[str]:
+    """The words with the variables that are ``known``: one that is a variable alone may be several,
+    except where a shell takes it as a line."""
+    found: list[str] = []
+    for n, word in enumerate(words):
+        value = expanded(word, known)
+        is_line = n > 0 and re.fullmatch(r"-\w*c", words[n - 1])
+        if value != word and _VARIABLE.fullmatch(word) and not is_line:
+            found += value.split()
+        else:
+            found.append(value)
+    return found
+
+
+def folder_in(base: str, folder: str) -> str:
+    """A folder as a path from the one that is named by ``base``, which may be empty."""
+    folder = re.sub(r"^\$(?:HOME\b|\{HOME\})", "~", folder)
+    if folder.startswith(("/", "~", "$")):
+        return posixpath.normpath(folder)
+    joined = posixpath.normpath(posixpath.join(base, folder))
+    return "" if joined == "." else joined

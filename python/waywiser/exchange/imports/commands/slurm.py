@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from waywiser.exchange.imports.commands.launch_state import LaunchState, last_of, number
 from waywiser.exchange.imports.commands.options import (
+    FLAG,
     PLAIN,
     PLAIN_FLAG,
     SETTING,
@@ -26,19 +27,20 @@ _TABLE = options(
         "--export": OptionMeaning("list"),
         "-c --cpus-per-task -m --distribution --gpus-per-task --gpus-per-node --gpus -G --gres "
         "--cpu-bind --gpu-bind --mem-bind --mpi -C --constraint -x --exclude --network --hint -B "
-        "--container-image --environment --ntasks-per-socket --ntasks-per-gpu --ntasks-per-core "
+        "--container-image --container-name -p --partition --reservation -r --relative "
+        "--environment --ntasks-per-socket --ntasks-per-gpu --ntasks-per-core "
         "--accel-bind --cpu-freq --threads-per-core --switches --multi-prog --cores-per-socket"
         : SETTING,
-        "-p --partition -A --account -q --qos -t --time "
+        "--oversubscribe --overlap --exclusive --exact": FLAG,
+        "-A --account -q --qos -t --time "
         "-J --job-name --jobid -o --output -e --error "
         "-i --input --mem --mem-per-cpu --mem-per-gpu "
-        "-D --chdir --comment --reservation --licenses "
-        "--kill-on-bad-exit -W --wait --container-mounts --container-workdir --container-name "
-        "--open-mode --mail-type --mail-user -r --relative --profile --slurmd-debug -T --threads "
+        "-D --chdir --comment --licenses "
+        "--kill-on-bad-exit -W --wait --container-mounts --container-workdir "
+        "--open-mode --mail-type --mail-user --profile --slurmd-debug -T --threads "
         "--propagate --bcast --het-group --pack-group --clusters -M"
         : PLAIN,
         "-l --label -u --unbuffered -v --verbose -vv -vvv -Q --quiet -K --pty -H --hold -s "
-        "--oversubscribe --overlap --exclusive --exact "
         "-O --overcommit --no-kill --no-container-mount-home "
         "--container-writable --container-mount-home --container-remap-root -E --preserve-env "
         "-X --disable-status"

@@ -10,30 +10,13 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from waywiser.exchange.imports.commands.command_line import MOST_TEXT, CommandLine, commands_in
-from waywiser.exchange.imports.commands.launch_state import is_setting
+from waywiser.exchange.imports.commands.lasting_changes import is_lasting_change
 from waywiser.exchange.imports.commands.programs import MENTIONS
-from waywiser.exchange.imports.commands.shell_lines import (
-    LEAVES,
-    OtherCommand,
-    other_command,
-    typed_text,
-)
-from waywiser.exchange.imports.commands.shell_words import (
-    commands_with_files,
-    expanded,
-    simple_commands,
-)
+from waywiser.exchange.imports.commands.prompts import loose_prompt_of, prompt_of, typed_text
+from waywiser.exchange.imports.commands.shell_lines import OtherCommand, other_command
+from waywiser.exchange.imports.commands.shell_state import STATE_VERBS, Session
+from waywiser.exchange.imports.commands.shell_words import commands_with_files, simple_commands
 
-_MARK = r"[$#%>❯]"
-_PROMPTS = re.compile(
-    rf"(?:\([\w.-]{{1,40}}\)\s*)?(?:"
-    rf"(?P<trace>\+{{1,4}})\s+|{_MARK}\s+"
-    rf"|\[[^\]\n]{{1,80}}\]\s*{_MARK}\s*"
-    rf"|[\w.-]{{1,40}}@[\w.-]{{1,60}}[:\s][^\s$#%>]{{0,120}}(?:\s\([\w./-]{{1,60}}\))?\s?{_MARK}\s+"
-    r"|➜\s+\S{1,60}\s+(?:git:\(\S{1,60}\)\s+)?(?:✗\s+)?"
-    rf"|[\w.-]{{1,40}}(?::?[~/][^\s$#%>]{{0,120}})?\s?{_MARK}\s+)"
-)
-"""What a shell prints before a command, and before each one that ``set -x`` shows."""
 _LABELS = re.compile(
     r"(?:\[[^\]\n]{1,60}\]:?\s*|(?:INFO|DEBUG|NOTE)\b:?\s*|[-=*#>]{2,}\s*"
     r"|[0-9T:.,-]{8,32}Z?\s+"
@@ -43,14 +26,17 @@ _LABELS = re.compile(
 )
 """What a script writes before a command that it shows."""
 _STARTING = re.compile(r"Collective test (?:starting|concluded)")
-_SHELL_STATE = re.compile(
-    r"(?:export|unset|setenv|module|ml|source|\.)\s+\S|[A-Za-z_]\w*=\S*\s*(?:$|;|[A-Za-z_]\w*=)"
+_OF_STATE = (
+    r"(?:(?:export|unset|unsetenv|setenv|module|ml|source|\.)\s+\S"
+    r"|(?:declare|typeset|set|ulimit)\s+[-+]\w|cd\s+\S+\s*(?:$|[;&])"
+    r"|(?:conda|mamba|micromamba|spack)\s+(?:(?:de)?activate|(?:un)?load)\b"
+    r"|[A-Za-z_]\w*=\S*\s*(?:$|;|[A-Za-z_]\w*=))"
 )
+_SHELL_STATE = re.compile(_OF_STATE)
 """Lines that change what later commands are given."""
 _CHANGES = re.compile(
     r"\s*(?:\[[^\]\n]{1,80}\]:?\s*|[0-9T:.,-]{8,32}Z?\s+|[\w.-]{1,60}:\s+){0,4}"
-    rf"(?:\+{{1,4}}\s+|[^\s=]{{0,80}}(?:\s[^\s=]{{1,60}})?\s?{_MARK}\s+)?"
-    r"(?:(?:export|unset|setenv|module|ml|source|\.)\s+\S|[A-Za-z_]\w*=\S*\s*(?:$|;|[A-Za-z_]\w*=))"
+    r"(?:\+{1,4}\s+|[^\s=]{0,80}(?:\s[^\s=]{1,60})?\s?[$#%>❯]\s+)?" + _OF_STATE
 )
 """A line that may change what later commands are given."""
 _CONTINUED = re.compile(r"\\\s*$")
@@ -75,80 +61,6 @@ class ShownCommand(NamedTuple):
 Shown = ShownCommand | OtherCommand
 
 
-class _ShellState:
-    """The environment, as the lines of a text change it."""
-
-    def __init__(self) -> None:
-        self.variables: dict[str, str] = {}
-        """All that are known: some only for the words of later commands."""
-        self.exported: set[str] = set()
-        self.once: set[str] = set()
-        """Those that a trace shows before a command, which alone has them."""
-        self.modules: list[str] = []
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {
-            name: self.variables[name] for name in sorted(self.exported & self.variables.keys())
-        }
-
-    def take(self, words: Sequence[str], is_trace: bool) -> None:
-        """What one simple command changes."""
-        verb, *others = words
-        if verb == "export":
-            for each in others:
-                self._assign(each, exported=True)
-        elif verb == "setenv" and len(others) >= 1:
-            self._assign(f"{others[0]}={' '.join(others[1:])}", exported=True)
-        elif verb == "unset":
-            for name in others:
-                self.variables.pop(name, None)
-        elif verb in ("module", "ml"):
-            self._load([each for each in others if not each.startswith("-")])
-        elif verb in ("source", ".") and others:
-            self.modules.append(f"source {others[0]}")
-        elif all("=" in word for word in words):
-            for each in words:
-                self._assign(each, exported=False, once=is_trace)
-
-    def _assign(self, text: str, *, exported: bool, once: bool = False) -> None:
-        name, separator, value = text.partition("=")
-        if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            return
-        if separator:
-            self.variables[name] = expanded(value, self.variables)
-        if exported or (is_setting(name) and name.isupper() and "_" in name):
-            self.exported.add(name)
-            (self.once.add if once else self.once.discard)(name)
-
-    def _load(self, words: Sequence[str]) -> None:
-        if words[:1] and words[0] in ("purge", "reset"):
-            self.modules = []
-        elif words[:1] and words[0] in ("unload", "rm", "del"):
-            self.modules = [each for each in self.modules if each not in words[1:]]
-        elif words[:1] and words[0] in ("swap", "switch"):
-            kept = [each for each in self.modules if each not in words[1:]]
-            self.modules = [*kept, *words[-1:]]
-        elif words[:1] and words[0] in ("list", "avail", "use", "show", "spider", "av", "save"):
-            return
-        else:
-            loaded = words[1:] if words[:1] and words[0] in ("load", "add") else words
-            self.modules += [each for each in loaded if each not in self.modules]
-
-    def settings(self) -> tuple[str, ...]:
-        return tuple(f"module={each}" for each in sorted(set(self.modules)))
-
-    def leave(self) -> None:
-        """Another shell may not have what this one has."""
-        self.variables, self.exported, self.once, self.modules = {}, set(), set(), []
-
-    def ran(self) -> None:
-        """A command that ran takes with it what only it was given."""
-        for name in self.once:
-            self.variables.pop(name, None)
-        self.once = set()
-
-
 def shown_commands(lines: Sequence[str]) -> list[ShownCommand]:
     """Every command of a benchmark in the text, in order."""
     return [each for each in shown_lines(lines) if isinstance(each, ShownCommand)]
@@ -156,10 +68,10 @@ def shown_commands(lines: Sequence[str]) -> list[ShownCommand]:
 
 def shown_lines(lines: Sequence[str]) -> list[Shown]:
     """Every command of a benchmark in the text, and every other one that was typed, in order."""
-    return list(_shown(lines, _ShellState()))
+    return list(_shown(lines, Session()))
 
 
-def _shown(lines: Sequence[str], state: _ShellState) -> Iterator[Shown]:
+def _shown(lines: Sequence[str], state: Session) -> Iterator[Shown]:
     end = 0
     is_output = typed_before = False
     for n, line in enumerate(lines):
@@ -170,6 +82,8 @@ def _shown(lines: Sequence[str], state: _ShellState) -> Iterator[Shown]:
                 or line.rstrip()[-1:] == "\\"):  # fmt: skip
             continue
         text, after = _joined(lines, n)
+        if typed and (prompt := prompt_of(line)):
+            state.shell.at_prompt(prompt)
         is_quoted = typed_before and not typed and (is_output or _is_prose(lines, n))
         found = _read(text, state, is_quoted)
         if found is None:
@@ -185,9 +99,6 @@ def _shown(lines: Sequence[str], state: _ShellState) -> Iterator[Shown]:
             is_output, typed_before = False, True
         is_at_once = bool(_AT_ONCE.search(text))
         for command in commands:
-            if not any(each.startswith("module=") for each in command.settings):
-                settings = tuple(sorted({*command.settings, *state.settings()}))
-                command = replace(command, settings=settings)
             yield ShownCommand(n, after, command, is_typed, is_loop, is_at_once)
 
 
@@ -206,11 +117,10 @@ _NO_COMMAND = re.compile(
 _AT_ONCE = re.compile(r"(?<![&>|])&(?![&>0-9])")
 
 
-def _other(text: str, start: int, end: int, state: _ShellState) -> Iterator[OtherCommand]:
-    verb = text.split(maxsplit=1)[0] if text else ""
-    if verb in LEAVES:
-        state.leave()
-    if found := other_command(text, start, end):
+def _other(text: str, start: int, end: int, state: Session) -> Iterator[OtherCommand]:
+    for words, file in commands_with_files(text):
+        state.take(words, False, file)
+    if found := other_command(text, start, end, state.all_settings()):
         yield found
 
 
@@ -281,31 +191,31 @@ def _values(text: str) -> list[str] | None:
 
 
 def _read(
-    text: str, state: _ShellState, is_quoted: bool = False
+    text: str, state: Session, is_quoted: bool = False
 ) -> tuple[list[CommandLine], bool, bool] | None:
     """(commands, whether they were typed, whether they are of a loop) of one line; None if it is
     of no shell."""
     rest, is_typed, is_trace = text.strip().rstrip("=-*#").rstrip(), False, False
     rest = re.sub(r"\s\.{2,}$", "", rest)
     is_heading = False
-    if typed_text(rest) and (prompt := _PROMPTS.match(rest)):
-        is_typed, is_trace = True, prompt["trace"] is not None
-        rest = rest[prompt.end() :]
+    if prompt := prompt_of(rest):
+        is_typed, is_trace = True, prompt.is_trace
+        rest = rest[prompt.end :]
     for _ in range(5):
         commands, is_loop = _in_parts(rest, state, is_trace) if is_typed else ([], False)
         if not commands:
-            commands, is_loop = _unrolled(rest, {**state.variables})
-            commands = [_with_exported(each, state) for each in commands]
+            commands, is_loop = _unrolled(rest, {**state.shell.variables})
+            commands = [_in_shell(each, state) for each in commands]
         if commands and (is_typed or not all(each.is_bare for each in commands)):
-            state.ran()
+            state.shell.ran()
             return commands, is_typed, is_loop
         if _SHELL_STATE.match(rest):
             if not is_quoted and not is_heading:
                 _take(rest, state, is_trace)
             return ([], is_typed, False) if not is_typed or not MENTIONS.search(rest) else None
-        if prompt := _PROMPTS.match(rest):
-            is_typed, is_trace = True, prompt["trace"] is not None
-            rest = rest[prompt.end() :]
+        if prompt := loose_prompt_of(rest):
+            is_typed, is_trace = True, prompt.is_trace
+            rest = rest[prompt.end :]
         elif label := _LABELS.match(rest):
             is_heading = is_heading or label[0][:1] in "-=*#>"
             rest = rest[label.end() :]
@@ -314,46 +224,54 @@ def _read(
     return None
 
 
-_STATE_VERBS = frozenset({"export", "unset", "setenv", "module", "ml", "source", "."})
+_OF_LOOPS = frozenset({"for", "while", "until", "do", "done", "if", "then", "else", "fi", "case"})
 
 
-def _in_parts(text: str, state: _ShellState, is_trace: bool) -> tuple[list[CommandLine], bool]:
+def _in_parts(text: str, state: Session, is_trace: bool) -> tuple[list[CommandLine], bool]:
     """The commands of a typed line some of whose parts change the shell; none for other lines."""
     parts = commands_with_files(text)
-    changes = [words[0] in _STATE_VERBS for words, _ in parts]
-    if not any(changes) or len(parts) < 2 or _LOOP.match(text) or not MENTIONS.search(text):
+    changes = [
+        words[0] in STATE_VERBS
+        or is_lasting_change(words, file)
+        or all(map(_VARIABLE.match, words))
+        for words, file in parts
+    ]
+    if not any(changes) or len(parts) < 2 or not MENTIONS.search(text):
+        return [], False
+    if any(words[0] in _OF_LOOPS for words, _ in parts):
         return [], False
     commands: list[CommandLine] = []
     for (words, file), is_change in zip(parts, changes, strict=True):
         if is_change:
-            state.take(words, is_trace)
+            state.take(words, is_trace, file)
             continue
         part = shlex.join(words) + (f" > {shlex.quote(file)}" if file else "")
-        for each in commands_in(part, {**state.variables}):
-            found = _with_exported(each, state)
-            settings = tuple(sorted({*found.settings, *state.settings()}))
-            commands.append(replace(found, settings=settings, text=" ".join(text.split())))
+        for each in commands_in(part, {**state.shell.variables}):
+            commands.append(replace(_in_shell(each, state), text=" ".join(text.split())))
     return commands, False
 
 
-def _take(text: str, state: _ShellState, is_trace: bool) -> None:
-    for words in simple_commands(text):
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+
+
+def _take(text: str, state: Session, is_trace: bool) -> None:
+    for words, file in commands_with_files(text):
         if not MENTIONS.search(" ".join(words)):
-            state.take(words, is_trace)
+            state.take(words, is_trace, file)
 
 
-def _with_exported(command: CommandLine, state: _ShellState) -> CommandLine:
-    """The command without the variables of the shell that it is not given."""
+def _in_shell(command: CommandLine, state: Session) -> CommandLine:
+    """The command with what its shell gives it, and without the variables that the shell does
+    not export."""
+    shell = state.shell
     hidden = {
         name
-        for name, value in state.variables.items()
-        if name not in state.exported and command.environment.get(name) == value
+        for name, value in shell.variables.items()
+        if name not in shell.exported and command.environment.get(name) == value
     }
-    if not hidden:
-        return command
     gone = {f"{name}={command.environment[name]}" for name in hidden}
     return replace(
         command,
         environment={k: v for k, v in command.environment.items() if k not in hidden},
-        settings=tuple(each for each in command.settings if each not in gone),
+        settings=tuple(sorted({*command.settings, *state.settings()} - gone)),
     )

@@ -31,6 +31,8 @@ class Wrapper(NamedTuple):
     """Whether that it is there changes what is measured."""
     verbs: tuple[str, ...] = ()
     """Words that follow it first: ``exec`` of ``singularity exec``."""
+    usual: str = ""
+    """The setting that it makes without options."""
 
 
 _NUMACTL = options(
@@ -49,15 +51,38 @@ _CONTAINER = options(
     {
         "-e --env": OptionMeaning("variable"),
         "--gpus --cpuset-cpus --cpuset-mems --device --network --net --ipc --shm-size --ulimit "
-        "--runtime --platform --cap-add --security-opt": SETTING,
-        "-v --volume -w --workdir --name -u --user "
-        "--mount -h --hostname --pid --entrypoint --log-driver "
-        "-B --bind --pwd --home -H --env-file "
-        "--tmpfs -c --container -n --namespace --context": PLAIN,
-        "--rm -i -t -it -ti --tty --interactive --privileged --nv --rocm --cleanenv --contain -d "
-        "--writable --no-home --init --stdin": PLAIN_FLAG,
+        "--runtime --platform --cap-add --security-opt -v --volume --mount -B --bind --env-file "
+        "-c --cpu-shares --cpus -m --memory --pid": SETTING,
+        "-w --workdir --name -u --user -h --hostname --entrypoint --log-driver --pwd --home -H "
+        "--tmpfs -p --publish -l --label --restart --pull --log-opt -f --file": PLAIN,
+        "--privileged": FLAG,
+        "--rm -i -t -it -ti --tty --interactive --nv --rocm --cleanenv --contain -d "
+        "--writable --no-home --init --stdin -T -q --quiet -s --silent": PLAIN_FLAG,
     }
 )  # fmt: skip
+_POD = options(
+    {
+        "-c --container -n --namespace --context --cluster --kubeconfig --image "
+        "--overrides": SETTING,
+        "-i -t -it -ti --stdin --tty --rm --quiet -q": PLAIN_FLAG,
+        "--restart --request-timeout --pod-running-timeout": PLAIN,
+    }
+)
+_BATCH = options(
+    {
+        "-n -R -gpu -nnodes -m -alloc_flags -l": SETTING,
+        "-q -W -P -G -J -o -e -oo -eo -A -N": PLAIN,
+        "-I -Is -Ip -K -x -V -X": PLAIN_FLAG,
+    }
+)
+_AS_USER = options(
+    {
+        "-E -n -H -b": PLAIN_FLAG,
+        "-u --user": OptionMeaning("setting", 1, "user"),
+        "-g": PLAIN,
+        "--preserve-env": PLAIN_FLAG,
+    }
+)
 _PROFILER = options({"-o --output -f --force-overwrite -d": PLAIN})
 _NONE: dict[str, OptionMeaning] = {}
 
@@ -68,7 +93,9 @@ WRAPPERS: dict[str, Wrapper] = {
         (),
         False,
     ),
-    "nice": Wrapper(options({"-n --adjustment": OptionMeaning("setting", 1, "nice")}), (), False),
+    "nice": Wrapper(
+        options({"-n --adjustment": OptionMeaning("setting", 1, "nice")}), (), False, (), "nice=10"
+    ),
     "ionice": Wrapper(options({"-c --class -n --classdata": PLAIN, "-t": PLAIN_FLAG}), (), False),
     "chrt": Wrapper(options({"-f -r -o -b -i -d": FLAG}), ("priority",)),
     "time": Wrapper(
@@ -85,7 +112,9 @@ WRAPPERS: dict[str, Wrapper] = {
     "exec": Wrapper(_NONE, (), False),
     "command": Wrapper(_NONE, (), False),
     "eval": Wrapper(_NONE, (), False),
-    "sudo": Wrapper(options({"-E -n -H -b": PLAIN_FLAG, "-u -g": PLAIN}), (), False),
+    "sudo": Wrapper(_AS_USER, (), False, (), "user=root"),
+    "doas": Wrapper(_AS_USER, (), False, (), "user=root"),
+    "runuser": Wrapper(_AS_USER, (), False),
     "env": Wrapper(options({"-u --unset": OptionMeaning("unset"), "-i": FLAG}), (), False),
     "setarch": Wrapper(options({"-R": FLAG}), ("architecture",)),
     "hwloc-bind": Wrapper(
@@ -100,14 +129,19 @@ WRAPPERS: dict[str, Wrapper] = {
     "rocprof": Wrapper(_PROFILER),
     "perf": Wrapper(_PROFILER, (), True, ("stat", "record")),
     "strace": Wrapper(options({"-e -o": PLAIN, "-f -c": PLAIN_FLAG})),
-    "docker": Wrapper(_CONTAINER, ("image",), False, ("run", "exec")),
+    "docker": Wrapper(_CONTAINER, ("image",), False, ("compose", "run", "exec")),
     "nvidia-docker": Wrapper(_CONTAINER, ("image",), False, ("run", "exec")),
     "podman": Wrapper(_CONTAINER, ("image",), False, ("run", "exec")),
     "singularity": Wrapper(_CONTAINER, ("image",), False, ("exec", "run")),
     "apptainer": Wrapper(_CONTAINER, ("image",), False, ("exec", "run")),
     "enroot": Wrapper(_CONTAINER, ("image",), False, ("start",)),
-    "kubectl": Wrapper(_CONTAINER, ("pod",), False, ("exec",)),
-    "oc": Wrapper(_CONTAINER, ("pod",), False, ("exec",)),
+    "docker-compose": Wrapper(_CONTAINER, ("service",), False, ("run", "exec")),
+    "kubectl": Wrapper(_POD, ("pod",), False, ("exec", "run")),
+    "oc": Wrapper(_POD, ("pod",), False, ("exec", "run")),
+    "bsub": Wrapper(_BATCH, (), False),
+    "watch": Wrapper(options({"-n --interval": PLAIN, "-d -t -b -e -g": PLAIN_FLAG}), (), False),
+    "prlimit": Wrapper(_NONE),
+    "systemd-run": Wrapper(options({"-p --property": SETTING, "--unit": PLAIN})),
     "shifter": Wrapper(options({"--image": OptionMeaning("setting", 1, "image")}), (), False),
     "sarus": Wrapper(_CONTAINER, ("image",), False, ("run",)),
     "ch-run": Wrapper(options({"-b -c": PLAIN, "-w": PLAIN_FLAG}), ("image",), False),
@@ -136,12 +170,22 @@ def read(
     name = words[at].rpartition("/")[2]
     wrapper = WRAPPERS[name]
     at += 1
-    if wrapper.verbs and at < len(words) and words[at] in wrapper.verbs:
+    first = at
+    found: list[FoundOption] = []
+    while wrapper.verbs and at < len(words):
+        before, at = take_options(words, at, wrapper.table, is_command)
+        found += before
+        if at >= len(words) or words[at] not in wrapper.verbs:
+            break
         at += 1
     if name == "nice" and at < len(words) and re.fullmatch(r"--?[0-9]+", words[at]):
         launch.set("nice", words[at][1:])
         at += 1
-    found, end = take_options(words, at, wrapper.table, is_command)
+    after, end = take_options(words, at, wrapper.table, is_command)
+    found += after
+    names = {each.option.name for each in found}
+    if (wrapper.usual and end == first) or (wrapper.usual == "user=root" and "user" not in names):
+        launch.set(*wrapper.usual.split("="))
     if wrapper.is_setting:
         launch.set("by", name)
     for each in launch.take(found):
