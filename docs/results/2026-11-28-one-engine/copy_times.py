@@ -88,7 +88,7 @@ def measure_copies(
                         measure(f"copy {which} {name}", partial(copy, contexts[which], to, from_))
             if kib in (4, 65536):
                 measure(f"async default {name}", partial(later, default, to, from_))
-            if kib in (16384, 65536) and kind == "pageable":
+            if kib in (16384, 65536):
                 call = partial(copy, default, to, from_)
                 measure(f"paused default {name}", call, pause=0.01, least=15)
     if kib in (65536, 1048576):

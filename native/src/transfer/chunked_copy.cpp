@@ -157,7 +157,8 @@ ChunkedCopy::ChunkedCopy(Engine& engine, const Endpoint& to, const Endpoint& fro
       stream_slots_(shape.stream_slots),
       direct_io_(shape.direct_io),
       sync_(shape.sync),
-      truncate_(shape.truncate) {
+      truncate_(shape.truncate),
+      submits_together_(gpu::has_batch() && division().rings > 1) {
     if (is_in_file(from)) source_file_.emplace(from.file);
     if (is_in_file(to)) target_file_.emplace(to.file, writing_of(to, shape));
     most_threads_ = threads_of(engine, shape);
@@ -229,31 +230,50 @@ void ChunkedCopy::read(const Part& part, std::byte* into, bool padded) {
     if (target_file_ && got > 0) target_file_->write(into, got, to_.offset + part.at);
 }
 
-void ChunkedCopy::submit(const Submission& made) {
+// Several are between a host and a GPU. A copy engine pauses less between the copies of one call.
+void ChunkedCopy::submit(std::span<const Submission> made) {
+    if (made.size() == 1 || !submits_together_) {
+        for (const Submission& one : made) submit_one(one);
+        return;
+    }
+    const bool to_gpu = is_on_gpu(to_);
+    std::vector<void*> to;
+    std::vector<const void*> from;
+    std::vector<std::size_t> bytes;
+    for (const Submission& one : made) {
+        std::byte* const memory = (to_gpu ? to_ : from_).data + one.part.at;
+        to.push_back(to_gpu ? memory : one.slot);
+        from.push_back(to_gpu ? one.slot : memory);
+        bytes.push_back(one.part.bytes);
+    }
+    gpu::copy_batch_async(to, from, bytes, true, *made.front().stream);
+}
+
+void ChunkedCopy::submit_one(const Submission& made) {
     const bool to_gpu = is_on_gpu(to_);
     std::byte* const memory = (to_gpu ? to_ : from_).data + made.part.at;
     const std::size_t bytes = made.part.bytes;
     std::byte* host = made.slot;
     if (host == nullptr) host = (to_gpu ? from_ : to_).data + made.part.at;  // pinned
     const auto hand_over = [&] {
-        made.handover->record(made.stream);
+        made.handover->record(*made.stream);
         gpu::wait(*made.second, *made.handover);
     };
     if (to_gpu && is_on_gpu(from_)) {
-        gpu::copy_async(host, from_.data + made.part.at, bytes, made.stream);
+        gpu::copy_async(host, from_.data + made.part.at, bytes, *made.stream);
         hand_over();
         gpu::copy_async(memory, host, bytes, *made.second);
         return;
     }
-    const int relay = made.route.device;
+    const int relay = made.route->device;
     if (made.bounce == nullptr) {
-        gpu::copy_async(to_gpu ? memory : host, to_gpu ? host : memory, bytes, made.stream);
+        gpu::copy_async(to_gpu ? memory : host, to_gpu ? host : memory, bytes, *made.stream);
     } else if (to_gpu) {
-        gpu::copy_async(made.bounce, host, bytes, made.stream);
+        gpu::copy_async(made.bounce, host, bytes, *made.stream);
         hand_over();
         gpu::copy_peer_async(memory, to_.gpu, made.bounce, relay, bytes, *made.second);
     } else {
-        gpu::copy_peer_async(made.bounce, relay, memory, from_.gpu, bytes, made.stream);
+        gpu::copy_peer_async(made.bounce, relay, memory, from_.gpu, bytes, *made.stream);
         hand_over();
         gpu::copy_async(host, made.bounce, bytes, *made.second);
     }

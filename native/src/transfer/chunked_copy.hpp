@@ -55,12 +55,13 @@ public:
                 const CopyShape& shape);
 
     void fill(const Part& part, std::byte* slot) override;
-    void submit(const Submission& made) override;
+    void submit(std::span<const Submission> made) override;
     void drain(const Part& part, const std::byte* slot) override;
     void finish() override;
 
 private:
     void add_routes(Engine& engine, const CopyShape& shape, bool through_host);
+    void submit_one(const Submission& made);
     void read(const Part& part, std::byte* into, bool padded);
 
     const Endpoint to_;
@@ -70,6 +71,7 @@ private:
     const bool direct_io_;
     const bool sync_;
     const bool truncate_;
+    const bool submits_together_;  // by one call of the driver
     std::optional<FileEnd> source_file_;
     std::optional<FileEnd> target_file_;
 };

@@ -4,7 +4,7 @@
 //   CopyThreads       the threads
 //   Schedule          which job a thread works on next; which threads sleep
 //   Worker            the work of one thread
-//   Ring              moves the bytes of a job over one route
+//   Ring              moves the bytes of a job; RouteQueue: what a GPU has to copy of them
 //   StagingPools      pinned slots and slots on GPUs; ListStaging: tables of lists
 //   EventPool, CopyStreams, PeerAccess
 //   Statistics        counts what was moved

@@ -160,8 +160,11 @@ void Job::open(const RingResources& resources, std::shared_ptr<const gpu::Event>
     const std::size_t parts = (division_.first + bytes_ + division_.slot - 1) / division_.slot;
     const std::size_t most = std::max<std::size_t>(parts, 1);
     const std::size_t all = std::min(division_.rings * routes_.size(), most);
+    for (const Route& route : routes_) queues_.emplace_back(*this, route, resources);
     for (std::size_t n = 0; n < all; ++n) {
-        rings_.emplace_back(*this, routes_[n % routes_.size()], resources);
+        const std::size_t route = n % routes_.size();
+        rings_.emplace_back(*this, routes_[route], queues_[route], resources);
+        queues_[route].add(rings_.back(), division_.slots);
     }
 }
 
@@ -208,7 +211,7 @@ Step Job::work_on_rings(std::size_t seat) {
             continue;
         }
         const Step step = ring.work();
-        if (step == Step::yields) return step;
+        if (step == Step::yields || step == Step::submitted) return step;
         awaits = step == Step::awaits;
     }
     if (!is_stopped() && is_complete()) return Step::ends;
@@ -245,11 +248,15 @@ bool Job::has_open_rings() const {
 
 void Job::close_rings() noexcept {
     const bool is_broken = failed();
-    for (Ring& ring : rings_) {
-        if (ring.clear(is_broken) == Settled::no) keep_in_use();
+    Settled settled = Settled::yes;
+    for (RouteQueue& queue : queues_) {
+        const Settled now = queue.clear(is_broken);
+        if (now == Settled::no) keep_in_use();
+        if (now != Settled::yes) settled = now;
     }
+    for (Ring& ring : rings_) ring.clear(settled);
     const std::lock_guard lock(mutex_);  // another thread may be in set_submitted()
-    for (Ring& ring : rings_) ring.drop_last_event();
+    for (RouteQueue& queue : queues_) queue.drop_last_event();
     in_flight_.clear();
 }
 
@@ -280,8 +287,8 @@ bool Job::failed() const {
 void Job::set_submitted() {
     const std::lock_guard lock(mutex_);
     if (ended()) return;
-    for (const Ring& ring : rings_) {
-        if (auto last = ring.last_event()) in_flight_.push_back(std::move(last));
+    for (const RouteQueue& queue : queues_) {
+        if (auto last = queue.last_event()) in_flight_.push_back(std::move(last));
     }
     submitted_ = true;
     changed_.notify_all();

@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "gpu/gpu.hpp"
 #include "transfer/ring.hpp"
 #include "transfer/route.hpp"
+#include "transfer/route_queue.hpp"
 #include "transfer/statistics.hpp"
 #include "transfer/wait.hpp"
 
@@ -91,8 +93,8 @@ public:
 
     // Called on a CPU: copies a piece into its place in a slot, or to the destination without one.
     virtual void fill(const Part&, std::byte*) {}
-    // Enqueues on the streams without blocking.
-    virtual void submit(const Submission&) {}
+    // Enqueues on the streams without blocking. All of them have the same streams.
+    virtual void submit(std::span<const Submission>) {}
     // Called on a CPU when the GPU has copied the piece: copies it from its place in a slot.
     virtual void drain(const Part&, const std::byte*) {}
     // Called once when all bytes are complete, before waiters are notified. May throw.
@@ -260,7 +262,8 @@ private:
     Statistics::Clock::time_point begun_;
     std::shared_ptr<const gpu::Event> start_;
     EventQuery start_query_;
-    std::deque<Ring> rings_;  // of each route; constant after open()
+    std::deque<RouteQueue> queues_;  // of each route; constant after open()
+    std::deque<Ring> rings_;         // of each route; constant after open()
 
     std::atomic<std::size_t> next_{0};  // first byte that is in no part yet
     std::atomic<std::size_t> submitted_bytes_{0};

@@ -7,11 +7,9 @@
 #include <utility>
 
 #include "transfer/byte_text.hpp"
-#include "transfer/copy_streams.hpp"
 #include "transfer/job.hpp"
-#include "transfer/job_end.hpp"
-#include "transfer/polite_queues.hpp"
 #include "transfer/profiler.hpp"
+#include "transfer/route_queue.hpp"
 #include "transfer/schedule.hpp"
 #include "transfer/staging_pools.hpp"
 
@@ -28,23 +26,6 @@ constexpr double kStayWithoutPieces = 200e-6;
 
 std::size_t ceiling(std::size_t bytes, std::size_t part) { return (bytes + part - 1) / part; }
 
-// A flag that this thread has set, until it leaves.
-class Turn {
-public:
-    explicit Turn(std::atomic<bool>& flag)
-        : flag_(flag), is_own_(!flag.load(std::memory_order_relaxed) && !flag.exchange(true)) {}
-    ~Turn() {
-        if (is_own_) flag_.store(false, std::memory_order_release);
-    }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-    explicit operator bool() const { return is_own_; }
-
-private:
-    std::atomic<bool>& flag_;
-    const bool is_own_;
-};
-
 // For a profiler: "waywiser fill 1 MiB chunked".
 std::string text_of_work(const char* step, const Part& part, const Job& job) {
     return std::string("waywiser ") + step + ' ' + text_of_bytes(part.bytes) + ' ' +
@@ -53,9 +34,10 @@ std::string text_of_work(const char* step, const Part& part, const Job& job) {
 
 }  // namespace
 
-Ring::Ring(Job& job, const Route& route, const RingResources& resources)
+Ring::Ring(Job& job, const Route& route, RouteQueue& queue, const RingResources& resources)
     : job_(job),
       route_(route),
+      queue_(queue),
       resources_(resources),
       has_gpu_(route.device >= 0),
       fills_(job.cpu_work() == CpuWork::fills),
@@ -63,7 +45,7 @@ Ring::Ring(Job& job, const Route& route, const RingResources& resources)
       has_pieces_(job.cpu_work() != CpuWork::none) {}
 
 // What was submitted may still run if the job could not start.
-Ring::~Ring() { static_cast<void>(clear(true)); }
+Ring::~Ring() { clear(queue_.clear(true)); }
 
 // A thread that has come too late may be taking memory: other rings have moved all bytes.
 bool Ring::close() noexcept {
@@ -73,24 +55,12 @@ bool Ring::close() noexcept {
     return is_first;
 }
 
-Settled Ring::clear(bool failed) noexcept {
-    if (!close()) return Settled::yes;
-    Settled settled = job_.is_in_use() ? Settled::no : Settled::yes;
-    for (const gpu::Stream* used : {stream_, second_}) {
-        if (used == nullptr || !failed || settled == Settled::no) continue;
-        const Settled now = settle(*used);
-        if (now != Settled::yes) settled = now;
-    }
-    stream_ = nullptr;
-    second_ = nullptr;
-    resources_.queues.leave(route_.lane(), queued_.exchange(0));
+void Ring::clear(Settled settled) noexcept {
+    if (!close()) return;
     for (Slot* const each : {&memory_, &bounce_}) {
         if (settled != Settled::yes) each->abandon(settled);
         each->release();
     }
-    events_.clear();
-    handovers_.clear();
-    return settled;
 }
 
 // --- memory ----------------------------------------------------------------------------------
@@ -122,31 +92,17 @@ bool Ring::take_memory() {
             return false;
         }
     }
-    use_slots(slots);
-    return true;
-}
-
-void Ring::use_slots(std::size_t slots) {
     slots_ = slots;
     for (auto* const each : {&begins_, &ends_, &left_}) {
         std::vector<std::atomic<std::size_t>> made(slots);
         each->swap(made);
     }
-    if (!has_gpu_) return;
-    slots_after_.resize(slots);
-    while (events_.size() < slots) {
-        events_.push_back(resources_.events.take(route_.last_device()));
-        if (route_.second_device < 0) continue;
-        handovers_.push_back(resources_.events.take(route_.device));
-    }
-    stream_ = &resources_.streams.of(route_.lane());
-    if (route_.second_device >= 0) second_ = &resources_.streams.of(route_.second_lane());
+    return true;
 }
 
 void Ring::start_early() {
     if (open() != Memory::ready || !has_gpu_ || fills_) return;
-    bool held_back = false;
-    static_cast<void>(submit_next(held_back));
+    queue_.submit_first();
 }
 
 Part Ring::part_of(std::size_t slot) const {
@@ -206,7 +162,7 @@ Ring::Take Ring::take(Piece& piece) {
         const std::size_t slot = number / cut.pieces_of_slot();
         if (slot >= opened_.load(std::memory_order_acquire)) {
             if (drains_) {  // who submits opens it
-                const bool opens = opening_.load() || submitting_.load();
+                const bool opens = opening_.load() || queue_.is_submitting();
                 const bool is_last = job_.has_all_parts() && !opens;
                 if (slot < opened_.load(std::memory_order_acquire)) continue;
                 return is_last ? Take::none : Take::blocked;
@@ -255,8 +211,8 @@ void Ring::move(const Piece& piece) {
 
 void Ring::look() {
     if (!is_open() || !has_gpu_) return;
-    query_oldest();
-    submit_ready();
+    queue_.query_oldest();
+    queue_.submit_ready();
 }
 
 Step Ring::work() {
@@ -270,7 +226,7 @@ Step Ring::work() {
     while (!job_.is_stopped()) {
         if (has_gpu_ && can_submit()) {
             working.stop();
-            submit_ready();
+            queue_.submit_ready();
         }
         Piece piece;
         switch (take(piece)) {
@@ -279,7 +235,7 @@ Step Ring::work() {
                 move(piece);
                 if (!resources_.schedule.has_unserved()) break;
                 working.stop();
-                if (has_gpu_) submit_ready();
+                if (has_gpu_) queue_.submit_ready();
                 return Step::yields;
             case Take::none: working.stop(); return fills_ ? await_end() : Step::nothing;
             case Take::blocked: {
@@ -306,10 +262,10 @@ Step Ring::await_end() {
     if (!turn) return Step::nothing;
     const bool was_submitted = job_.all_submitted();
     while (!job_.is_stopped()) {
-        submit_ready();
+        queue_.submit_ready();
         const std::size_t arrived = arrived_.load(std::memory_order_acquire);
         if (job_.has_all_parts() && arrived == opened_.load(std::memory_order_acquire)) break;
-        if (!was_submitted && job_.all_submitted()) return Step::awaits;
+        if (!was_submitted && job_.all_submitted()) return Step::submitted;
         if (!await([&] { return arrived_ != arrived; })) return Step::awaits;
     }
     return Step::nothing;
@@ -319,7 +275,8 @@ template <class Condition>
 bool Ring::await(const Condition& condition) {
     const auto changed = [&] {
         if (job_.is_stopped() || condition()) return true;
-        if (has_gpu_) query_oldest();
+        if (has_gpu_) queue_.query_oldest();
+        if (queue_.holds_back()) queue_.submit_ready();
         return false;  // it looks again
     };
     // Without CPUs the GPU would have nothing to do while the only thread sleeps.
@@ -328,7 +285,7 @@ bool Ring::await(const Condition& condition) {
     return poll(changed, Deadline(stay), kArrival);
 }
 
-// --- submissions -----------------------------------------------------------------------------
+// --- for the queue of its route ---------------------------------------------------------------
 
 bool Ring::is_ready(std::size_t slot) const {
     return slot < opened_.load(std::memory_order_acquire) &&
@@ -336,99 +293,45 @@ bool Ring::is_ready(std::size_t slot) const {
 }
 
 bool Ring::can_submit() const {
-    if (job_.is_stopped()) return false;
+    if (!is_open() || job_.is_stopped()) return false;
     const std::size_t slot = submitted_.load(std::memory_order_acquire);
     if (fills_) return is_ready(slot);
     return slot < opened_.load(std::memory_order_acquire) ||
            (!job_.has_all_parts() && is_free(slot));
 }
 
-// A thread that finds another one submitting goes on: that one looks again.
-void Ring::submit_ready() {
-    bool held_back = false;
-    while (!held_back && can_submit()) {
-        const Turn turn(submitting_);
-        if (!turn) return;
-        while (can_submit() && submit_next(held_back)) {
-        }
-    }
-}
-
-// By one thread at a time. To a GPU, neighbours in the ring are copied by one call: it pauses
-// between calls.
-bool Ring::submit_next(bool& held_back) {
+Ring::Run Ring::next_run(bool joins) {
     const std::size_t first = submitted_.load(std::memory_order_relaxed);
+    Run run{.ring = this, .first = first, .end = first};
+    if (!is_open()) return run;
     if (!fills_ && first >= opened_.load(std::memory_order_acquire)) open_slot();
-    if (first >= opened_.load(std::memory_order_acquire)) return false;
-    std::size_t end = first + 1;
-    std::size_t bytes = part_of(first).bytes;
-    if (fills_ && job_.division().joins && !resources_.queues.limited()) {
-        while (index(end) != 0 && is_ready(end) && part_of(end).at == part_of(end - 1).end()) {
-            bytes += part_of(end++).bytes;
-        }
+    if (fills_ ? !is_ready(first) : first >= opened_.load(std::memory_order_acquire)) return run;
+    run.bytes = part_of(run.end++).bytes;
+    const bool all = joins && fills_ && job_.division().joins;
+    while (all && index(run.end) != 0 && is_ready(run.end) &&
+           part_of(run.end).at == part_of(run.end - 1).end()) {
+        run.bytes += part_of(run.end++).bytes;
     }
-    if (!resources_.queues.enter(route_.lane(), bytes)) {
-        held_back = true;
-        query_oldest();
-        return false;
-    }
-    queued_ += resources_.queues.limited() ? bytes : 0;
-    submit(first, end);
-    job_.note_submitted(bytes);
-    if (job_.all_submitted() && job_.begin_announcement()) {
-        announce_submitted(resources_.schedule, job_);
-    }
-    return true;
+    return run;
 }
 
-void Ring::submit(std::size_t first, std::size_t end) {
-    const std::size_t at = part_of(first).at;
+Submission Ring::submission(const Run& run) const {
+    const std::size_t at = part_of(run.first).at;
     // A file may have ended before.
-    const std::size_t all = std::min(part_of(end - 1).end(), job_.moved_or_expected());
-    const std::size_t call = calls_.load(std::memory_order_relaxed);
-    const Submission made{.part = {at, std::max(all, at) - at},
-                          .slot = place_of(first, at),
-                          .bounce = bounce_of(first),
-                          .route = route_,
-                          .stream = *stream_,
-                          .second = second_,
-                          .handover = second_ != nullptr ? handovers_[index(call)].get() : nullptr};
-    if (made.part.bytes > 0) job_.submit(made);
-    const std::shared_ptr<gpu::Event>& event = events_[index(call)];
-    event->record(made.last());
-    slots_after_[index(call)] = end;
-    last_ = event;
-    calls_.store(call + 1, std::memory_order_release);
-    submitted_.store(end, std::memory_order_release);
-    resources_.schedule.note_progress();
+    const std::size_t all = std::min(part_of(run.end - 1).end(), job_.moved_or_expected());
+    return {.part = {at, std::max(all, at) - at},
+            .slot = place_of(run.first, at),
+            .bounce = bounce_of(run.first),
+            .route = &route_};
 }
 
-// Threads that all ask the driver hold up the one that submits.
-void Ring::query_oldest() {
-    if (calls_.load(std::memory_order_acquire) <= ended_.load(std::memory_order_acquire)) return;
-    std::size_t bytes = 0;
+std::size_t Ring::note_arrived(const Run& run) {
     std::size_t moved = 0;
-    {
-        const Turn turn(querying_);
-        if (!turn) return;
-        // Only the thread that asks changes them.
-        const std::size_t oldest = ended_.load(std::memory_order_relaxed);
-        if (oldest >= calls_.load(std::memory_order_acquire)) return;
-        if (!events_[index(oldest)]->done()) return;
-        const std::size_t end = slots_after_[index(oldest)];
-        for (std::size_t slot = arrived_.load(std::memory_order_relaxed); slot < end; ++slot) {
-            bytes += part_of(slot).bytes;
-            moved += job_.before_end(part_of(slot));
-        }
-        if (resources_.queues.limited()) {
-            queued_ -= bytes;
-            resources_.queues.leave(route_.lane(), bytes);
-        }
-        resources_.schedule.note_progress();
-        ended_.store(oldest + 1, std::memory_order_release);
-        arrived_.store(end, std::memory_order_release);
+    for (std::size_t slot = run.first; slot < run.end; ++slot) {
+        moved += job_.before_end(part_of(slot));
     }
-    if (!drains_) job_.note_complete(bytes, moved);
+    arrived_.store(run.end, std::memory_order_release);
+    return moved;
 }
 
 }  // namespace waywiser::transfer

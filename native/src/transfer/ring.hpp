@@ -1,9 +1,9 @@
 // Moves the bytes of a job over one route: CPUs fill or drain slots, and a GPU copies them.
 //
 // Threads join a job, and each takes pieces by a counter: that takes no lock. The pieces that CPUs
-// copy are smaller than the slots, which the GPU copies. One thread at a time submits slots, in
-// order, and one asks whether the oldest submission has ended. A thread that waits for the GPU has
-// taken no piece, so that it can leave at any time, and another one goes on where it was.
+// copy are smaller than the slots, which a RouteQueue submits to the GPU in order. A thread that
+// waits for the GPU has taken no piece, so that it can leave at any time, and another one goes on
+// where it was.
 #pragma once
 
 #include <atomic>
@@ -22,6 +22,7 @@ namespace waywiser::transfer {
 class CopyStreams;
 class Job;
 class PoliteQueues;
+class RouteQueue;
 class Schedule;
 class StagingPools;
 
@@ -40,6 +41,7 @@ enum class Step {
     nothing,    // nothing is left for it
     ends,       // all bytes have arrived, and this thread ends the job
     awaits,     // the GPU has to copy first, or another thread has to do something
+    submitted,  // the same, and all bytes have just been submitted: a caller may go on
     no_memory,  // others have all staging memory
     yields,     // a job without any thread waits
 };
@@ -47,8 +49,8 @@ enum class Step {
 // Several threads work on it at once. Has no lock. Its counters have cache lines of their own.
 class Ring {  // NOLINT(clang-analyzer-optin.performance.Padding)
 public:
-    // Of the job, which must outlive it, and its route.
-    Ring(Job& job, const Route& route, const RingResources& resources);
+    // Of the job and the queue of a route of it, which must outlive it.
+    Ring(Job& job, const Route& route, RouteQueue& queue, const RingResources& resources);
     // Waits until no GPU uses its memory, if the job has never ended.
     ~Ring();
     Ring(const Ring&) = delete;
@@ -65,12 +67,27 @@ public:
     [[nodiscard]] bool is_open() const { return is_open_.load(std::memory_order_acquire); }
     // Number of pieces of its slots that no thread has taken.
     [[nodiscard]] std::size_t pieces_left() const;
-    // After the last submission: what follows all of them. Nullptr: nothing was submitted.
-    [[nodiscard]] std::shared_ptr<gpu::Event> last_event() const { return last_; }
-    void drop_last_event() { last_.reset(); }
-    // No thread works on it any more: frees what it holds. `failed`: a GPU may still use it.
-    // Returns whether one does, and does not answer.
-    [[nodiscard]] Settled clear(bool failed) noexcept;
+    // No thread works on it any more: frees what it holds. `settled`: whether a GPU may still use
+    // it.
+    void clear(Settled settled) noexcept;
+
+    // --- for the queue of its route; by one thread at a time
+
+    // Slots in a row whose parts are neighbours.
+    struct Run {
+        Ring* ring = nullptr;
+        std::size_t first = 0, end = 0;
+        std::size_t bytes = 0;  // 0: no slot is ready
+    };
+    // Whether a slot can be submitted now. By any thread.
+    [[nodiscard]] bool can_submit() const;
+    // The next slot that is ready, or, with `joins`, as many as can be copied at once.
+    [[nodiscard]] Run next_run(bool joins);
+    // What the GPU has to copy, without streams and events. No bytes: a file has ended before.
+    [[nodiscard]] Submission submission(const Run& run) const;
+    void note_submitted(const Run& run) { submitted_.store(run.end, std::memory_order_release); }
+    // The GPU has copied them. Returns how many bytes of them a file that ends early has.
+    std::size_t note_arrived(const Run& run);
 
 private:
     enum class Memory { ready, busy, none };
@@ -78,7 +95,6 @@ private:
     [[nodiscard]] bool take_memory();
     // From now on it takes none. False if it was closed before.
     bool close() noexcept;
-    void use_slots(std::size_t slots);
 
     struct Piece {
         std::size_t slot = 0;
@@ -101,35 +117,19 @@ private:
     template <class Condition>
     [[nodiscard]] bool await(const Condition& condition);
     [[nodiscard]] bool is_ready(std::size_t slot) const;
-    // Whether a slot can be submitted now.
-    [[nodiscard]] bool can_submit() const;
-    // Submits slots until none is ready, unless another thread does so.
-    void submit_ready();
-    // False if none is ready; `held_back`: the copy engine has enough work.
-    [[nodiscard]] bool submit_next(bool& held_back);
-    void submit(std::size_t first, std::size_t end);
-    void query_oldest();
-
     std::size_t index(std::size_t slot) const { return slot % slots_; }
 
     Job& job_;
     const Route& route_;
+    RouteQueue& queue_;
     const RingResources& resources_;
     const bool has_gpu_, fills_, drains_, has_pieces_;
-    gpu::Stream* stream_ = nullptr;
-    gpu::Stream* second_ = nullptr;
 
     // Constant when the ring is open.
     std::size_t slots_ = 0;
     Slot memory_, bounce_;
     // Of each slot: its part of the transfer, and pieces that CPUs have not moved.
     std::vector<std::atomic<std::size_t>> begins_, ends_, left_;
-    // Of each submission, of which at most one for each slot has not ended: the event after it, the
-    // number of slots up to it, and the event between two devices.
-    std::vector<std::shared_ptr<gpu::Event>> events_, handovers_;
-    std::vector<std::size_t> slots_after_;
-    std::shared_ptr<gpu::Event> last_;
-    std::atomic<std::size_t> queued_{0};      // bytes that the copy engine has
     std::atomic<bool> taking_memory_{false};  // a thread does so
     bool is_closed_ = false;                  // guarded by it
     std::atomic<bool> is_open_{false};        // the ring has its memory
@@ -140,11 +140,7 @@ private:
     alignas(64) std::atomic<bool> opening_{false};       // a thread opens a slot
     alignas(64) std::atomic<std::size_t> opened_{0};     // number of slots with a part
     alignas(64) std::atomic<std::size_t> next_{0};       // piece that no CPU has taken
-    alignas(64) std::atomic<bool> submitting_{false};    // a thread submits slots
     alignas(64) std::atomic<std::size_t> submitted_{0};  // number of slots
-    alignas(64) std::atomic<std::size_t> calls_{0};      // number of submissions
-    alignas(64) std::atomic<bool> querying_{false};      // a thread asks whether one has ended
-    alignas(64) std::atomic<std::size_t> ended_{0};      // number of submissions that have ended
     alignas(64) std::atomic<std::size_t> arrived_{0};    // number of slots that the GPU has copied
 };
 

@@ -12,7 +12,7 @@ namespace waywiser::transfer {
 enum class Direction { in, out, peer };
 using Lane = std::pair<int, Direction>;  // by GPU
 
-// One way for the bytes of a job. Each has a Ring.
+// One way for the bytes of a job. Each has a RouteQueue, and a Ring or several.
 struct Route {
     int device = -1;  // whose stream carries the bytes; -1: only CPUs move them
     Direction direction = Direction::in;
@@ -39,11 +39,11 @@ struct Submission {
     Part part;
     std::byte* slot = nullptr;    // of the first byte in host memory, if the route has such slots
     std::byte* bounce = nullptr;  // the same on the route's device
-    const Route& route;
-    const gpu::Stream& stream;            // of the route's device
+    const Route* route = nullptr;
+    const gpu::Stream* stream = nullptr;  // of the route's device
     const gpu::Stream* second = nullptr;  // of its second device
     gpu::Event* handover = nullptr;       // between the two
-    [[nodiscard]] const gpu::Stream& last() const { return second != nullptr ? *second : stream; }
+    [[nodiscard]] const gpu::Stream& last() const { return second != nullptr ? *second : *stream; }
 };
 
 }  // namespace waywiser::transfer

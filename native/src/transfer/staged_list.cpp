@@ -86,11 +86,21 @@ StagedList::Cut StagedList::cut(const CopyList& list, std::size_t slot_bytes) {
     return cut;
 }
 
-Division StagedList::division(const Cut& cut, std::size_t slot_bytes) {
+// Each thread fills slots of its own, which stay in its cache. Slots that a GPU fills are drained
+// by all threads.
+Division StagedList::division(const Cut& cut, std::size_t slot_bytes, CpuWork work) {
+    const bool own = work == CpuWork::fills;
     return {.slot = cut.chunk,
-            .piece = cut.least,
+            .piece = own ? cut.chunk : cut.least,
             .slot_memory = slot_bytes,
-            .slots = kSlotsPerThread * kListThreads};
+            .slots = own ? kSlotsPerThread : kSlotsPerThread * kListThreads,
+            .rings = own ? kListThreads : 1};
+}
+
+CpuWork StagedList::work_of(const Endpoint& to, const Endpoint& from) {
+    const bool to_gpu = to.kind == Endpoint::Kind::device;
+    if (to.kind == from.kind) return to_gpu ? CpuWork::none : CpuWork::all;
+    return to_gpu ? CpuWork::fills : CpuWork::drains;
 }
 
 StagedList::StagedList(Engine& engine, const Endpoint& to, const Endpoint& from, CopyList list,
@@ -99,10 +109,7 @@ StagedList::StagedList(Engine& engine, const Endpoint& to, const Endpoint& from,
 
 StagedList::StagedList(Engine& engine, const Endpoint& to, const Endpoint& from, CopyList&& list,
                        std::size_t slot_bytes, const Cut& cut)
-    : Job(list.bytes(), division(cut, slot_bytes),
-          to.kind == from.kind ? from.kind == Endpoint::Kind::device ? CpuWork::none : CpuWork::all
-          : to.kind == Endpoint::Kind::device ? CpuWork::fills
-                                              : CpuWork::drains),
+    : Job(list.bytes(), division(cut, slot_bytes, work_of(to, from)), work_of(to, from)),
       to_gpu_(to.kind == Endpoint::Kind::device),
       from_gpu_(from.kind == Endpoint::Kind::device),
       list_(std::move(list)),
@@ -180,9 +187,9 @@ void StagedList::drain(const Part& part, const std::byte* slot) {
     }
 }
 
-void StagedList::submit(const Submission& made) {
+void StagedList::submit(std::span<const Submission> made) {
     try {
-        enqueue(made);
+        for (const Submission& one : made) enqueue(one);
     } catch (const MemoryInUse&) {
         keep_in_use();
         throw;
@@ -191,10 +198,10 @@ void StagedList::submit(const Submission& made) {
 
 void StagedList::enqueue(const Submission& made) {
     if (from_gpu_) {
-        move_on_gpu(*source_, ListSide::from, made, 0, made.stream, nullptr);
+        move_on_gpu(*source_, ListSide::from, made, 0, *made.stream, nullptr);
     }
     if (from_gpu_ && to_gpu_) {
-        made.handover->record(made.stream);
+        made.handover->record(*made.stream);
         gpu::wait(*made.second, *made.handover);
     }
     if (to_gpu_) {

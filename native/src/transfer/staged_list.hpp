@@ -30,7 +30,7 @@ public:
     void keep_indexes();
 
     void fill(const Part& part, std::byte* slot) override;
-    void submit(const Submission& made) override;
+    void submit(std::span<const Submission> made) override;
     void drain(const Part& part, const std::byte* slot) override;
     void clear() noexcept override;
 
@@ -41,7 +41,8 @@ private:
         std::size_t least = 0;  // of what a CPU copies at once
     };
     static Cut cut(const CopyList& list, std::size_t slot_bytes);
-    static Division division(const Cut& cut, std::size_t slot_bytes);
+    static Division division(const Cut& cut, std::size_t slot_bytes, CpuWork work);
+    static CpuWork work_of(const Endpoint& to, const Endpoint& from);
     StagedList(Engine& engine, const Endpoint& to, const Endpoint& from, CopyList&& list,
                std::size_t slot_bytes, const Cut& cut);
 

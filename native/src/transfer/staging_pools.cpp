@@ -127,6 +127,7 @@ std::size_t StagingPools::pinned_bytes() const {
 }
 
 void StagingPools::report_unpinned(const std::string& why) {
+    is_unpinned_ = true;
     warnings_.add("staging memory could not be pinned (" + why +
                   "): copies are slower; raise the limit of locked memory (ulimit -l)");
 }

@@ -58,6 +58,8 @@ public:
     }
     // Memory of the engine could not be pinned.
     void report_unpinned(const std::string& why);
+    // Whether that has happened.
+    [[nodiscard]] bool is_unpinned() const { return is_unpinned_; }
 
 private:
     [[nodiscard]] std::unique_ptr<Slots> make_host(const NumaNode& place, bool pinned,
@@ -71,6 +73,7 @@ private:
     const std::size_t host_bytes_;         // at each node
     const std::size_t device_bytes_;       // on each device
     std::atomic<int> pinning_device_{-1};  // the GPU in whose context memory is pinned
+    std::atomic<bool> is_unpinned_{false};
 
     mutable host::SpinningMutex mutex_;
     std::map<std::pair<int, bool>, Budget> host_budgets_;  // by node, pinned or not

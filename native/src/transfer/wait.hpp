@@ -70,6 +70,23 @@ bool poll(const Condition& condition, const Deadline& deadline, const Polling& p
     return true;
 }
 
+// A flag that this thread has set, until it leaves: true if no other thread had set it.
+class Turn {
+public:
+    explicit Turn(std::atomic<bool>& flag)
+        : flag_(flag), is_own_(!flag.load(std::memory_order_relaxed) && !flag.exchange(true)) {}
+    ~Turn() {
+        if (is_own_) flag_.store(false, std::memory_order_release);
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    explicit operator bool() const { return is_own_; }
+
+private:
+    std::atomic<bool>& flag_;
+    const bool is_own_;
+};
+
 // A GPU that completes nothing for so long is taken for one that does not answer.
 inline constexpr double kUnresponsiveSeconds = 5;
 

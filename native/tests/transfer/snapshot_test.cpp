@@ -314,9 +314,11 @@ public:
           gate_(gate) {
         routes_.push_back({.device = 0, .direction = Direction::out, .through_host = true});
     }
-    void submit(const Submission& made) override {
-        if (gate_ != nullptr) gate_->close(made.stream);
-        gpu::copy_async(made.slot, from_ + made.part.at, made.part.bytes, made.stream);
+    void submit(std::span<const Submission> made) override {
+        for (const Submission& one : made) {
+            if (gate_ != nullptr) gate_->close(*one.stream);
+            gpu::copy_async(one.slot, from_ + one.part.at, one.part.bytes, *one.stream);
+        }
     }
     void drain(const Part& part, const std::byte* slot) override {
         stalled_ = true;
