@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -19,7 +20,7 @@ NATIVE = ROOT / "native"
 
 TESTS = ROOT / "tests"
 
-PACKAGES_FOR_HELP = {"cli", "errors", "words"}
+PACKAGES_FOR_HELP = {"cli", "errors", "version", "words"}
 MODULES_FOR_HELP = {
     "cluster", "cluster.survey_options",
     "measure", "measure.option", "measure.simulate_options", "measure.survey_options",
@@ -89,6 +90,69 @@ def test_version_has_one_home() -> None:
     cited = re.search(r"^version: (\S+)$", citation, re.MULTILINE)
     assert cited is not None
     assert cited[1] == waywiser.__version__
+
+
+PROSE = {"reason", "text", "message"}
+"""Attributes with a sentence for people. What a program must know has a field of its own."""
+
+READERS_OF_PROSE = {
+    "analysis/policy/code_lines.py": 1,
+    "analysis/questions/crashed.py": 1,
+    "analysis/questions/trust.py": 2,
+    "cluster/mpi_transport.py": 1,
+    "measure/plan/schedule.py": 1,
+    "measure/probe/supervisor.py": 1,
+    "measure/ranks/launcher.py": 1,
+    "measure/ranks/mpi_library.py": 1,
+    "model/texts.py": 1,
+    "report/figures/drawn_point.py": 2,
+    "report/views/cluster.py": 1,
+}
+"""How often files decide by the words of a sentence. This may only shrink."""
+
+
+def is_prose(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in PROSE
+
+
+def reads_prose(node: ast.AST) -> bool:
+    """Whether an expression looks for words in a sentence for people, or cuts it."""
+    cuts = {"startswith", "endswith", "find", "index", "split", "partition", "rpartition"}
+    cuts |= {"removeprefix", "removesuffix"}
+    searches = {"match", "search", "fullmatch", "findall", "finditer", "sub"}
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        own = node.func.attr in cuts and is_prose(node.func.value)
+        return own or (node.func.attr in searches and any(map(is_prose, node.args)))
+    if not isinstance(node, ast.Compare):
+        return False
+    looks = any(isinstance(each, (ast.In, ast.NotIn)) for each in node.ops)
+    return looks and any(map(is_prose, node.comparators))
+
+
+@pytest.mark.parametrize(
+    ("code", "reads"),
+    [
+        ("row.reason.startswith('crash')", True),
+        ("'x' in row.text", True),
+        ("PATTERN.search(row.message)", True),
+        ("row.reason == other.reason", False),
+        ("name.startswith('crash')", False),
+        ("row.reason in seen", False),
+    ],
+)
+def test_readers_of_prose_are_seen(code: str, reads: bool) -> None:
+    assert reads_prose(ast.parse(code, mode="eval").body) is reads
+
+
+def test_nothing_decides_by_the_words_of_a_sentence() -> None:
+    found: dict[str, int] = {}
+    for path in (ROOT / "python" / "waywiser").rglob("*.py"):
+        name = str(path.relative_to(ROOT / "python" / "waywiser"))
+        count = sum(map(reads_prose, ast.walk(ast.parse(path.read_text()))))
+        # Imports read the texts of other programs.
+        if count and not name.startswith("exchange/imports/"):
+            found[name] = count
+    assert found == READERS_OF_PROSE, "give what a program must know a field of its own"
 
 
 CUDA_FOLDERS = (NATIVE / "src" / "gpu", NATIVE / "tests" / "driver")

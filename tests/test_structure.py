@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 import pytest
@@ -396,10 +398,23 @@ def test_a_word_that_is_no_tree_is_reported() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_the_packages_are_few_and_import_one_way() -> None:
-    between_modules = imports.module_imports(ROOT / "python", "waywiser")
-    between_packages = imports.package_imports(between_modules)
-    assert imports.circles(between_modules) == []
-    assert imports.layers(between_packages) <= 12
-    assert len(between_packages) <= 94
-    assert len(python_code.entries(ROOT / "python" / "waywiser")) <= 19
+def test_the_tree_is_within_its_limits() -> None:
+    done = subprocess.run(
+        [sys.executable, STRUCTURE, "--check"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_figure_above_its_limit_is_named_with_both_numbers() -> None:
+    loader = SourceFileLoader("structure_script", str(STRUCTURE))
+    spec = spec_from_loader(loader.name, loader)
+    assert spec is not None
+    structure = module_from_spec(spec)
+    loader.exec_module(structure)
+    figures = {"circles": 2, "layers": 10}
+    assert structure.exceeded(figures, {"circles": 2, "layers": 10}) == []
+    assert structure.exceeded(figures, {"circles": 1, "layers": 12}) == [
+        "circles of modules: 2, and scripts/structure.toml allows 1"
+    ]
+    with pytest.raises(KeyError):
+        structure.exceeded(figures, {"no_figure": 1})

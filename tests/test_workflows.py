@@ -167,7 +167,7 @@ def test_a_tag_of_another_version_stops_the_release(tmp_path: Path) -> None:
     # Nothing is installed then: the version is read without the packages that it needs.
     python = {"python3.12": f'exec {sys.executable} -S "$@"'}
     (version,) = re.findall(
-        r'^__version__ = "(.*)"', (ROOT / "python/waywiser/__init__.py").read_text(), re.MULTILINE
+        r'^__version__ = "(.*)"', (ROOT / "python/waywiser/version.py").read_text(), re.MULTILINE
     )
     right = run_step("wheel", "REF_NAME", tmp_path, python, GITHUB_REF_NAME=f"v{version}")
     assert (right.returncode, right.stderr) == (0, "")

@@ -16,8 +16,7 @@ from __future__ import annotations
 # would use what it has not loaded: the process ended by a segmentation fault later.
 import datetime as _datetime  # noqa: F401
 
-__version__ = "0.1.0"
-"""The only place of the version: the build, the command line and the profile read it here."""
+from waywiser.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

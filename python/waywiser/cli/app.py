@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from waywiser import __version__
 from waywiser.cli import build_folders
 from waywiser.cli.command_help import HELP_OPTIONS, Waywiser
 from waywiser.cli.option_parameters import option_of
 from waywiser.measure.option import Option, options_of
 from waywiser.measure.survey_options import SurveyOptions
+from waywiser.version import __version__
 from waywiser.words import WordError
 from waywiser.words.numbers import MOST_GPUS, MOST_SIMULATED_GPUS, Bounds, decimal_number
 

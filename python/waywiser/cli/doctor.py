@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from waywiser import __version__
 from waywiser.cli.app import Json
 from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
+from waywiser.version import __version__
 
 if TYPE_CHECKING:
     from waywiser.report.parts import Block

@@ -14,7 +14,6 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from waywiser import __version__
 from waywiser.curves.answer import Exhibit, Finding, device_at
 from waywiser.curves.curve import Curve, curves_of
 from waywiser.curves.headline import Group, group_of
@@ -37,6 +36,7 @@ from waywiser.machine.machine import Machine
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.order import Interval, relative
+from waywiser.version import __version__
 from waywiser.words import Place, Value, Workload, grouped
 from waywiser.words.number_format import count, format_rate
 from waywiser.words.sizes_in_text import size_of

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import msgspec
 
-from waywiser import __version__
 from waywiser.machine.facts import NvmlFacts, SystemFacts
 from waywiser.machine.hwloc import read_xml
 from waywiser.machine.nvml import is_scripted
 from waywiser.machine.nvml_facts import read_nvml
 from waywiser.machine.system import read_system
+from waywiser.version import __version__
 from waywiser.words import Value, WaywiserError
 from waywiser.words.regular_file import read_regular, why_not_read
 

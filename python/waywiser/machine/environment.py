@@ -11,13 +11,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from waywiser import __version__
 from waywiser.machine.direct_storage import direct_storage
 from waywiser.machine.hypervisor import hypervisor
 from waywiser.machine.isolation import isolation
 from waywiser.machine.limits import cpu_quota, memlock, memory_limit
 from waywiser.machine.nvml import Nvml, cuda_version, nvml
 from waywiser.machine.system_files import SystemFiles
+from waywiser.version import __version__
 
 SWAPPED_FRACTION = 0.01
 """Share of the memory that is swapped out; a few unused pages always are."""

@@ -16,7 +16,6 @@ from uuid import NAMESPACE_DNS, uuid5
 
 import msgspec
 
-from waywiser import __version__
 from waywiser.machine.machine import SIMULATED_NAME, Gpu, Machine, require_real
 from waywiser.measure.plan.outlook import outlook
 from waywiser.measure.plan.plan import Plan
@@ -42,6 +41,7 @@ from waywiser.model.simulation import SimulatedMachine, Simulation
 from waywiser.model.whatif import MachineChanges
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.planned import TUNING, planned
+from waywiser.version import __version__
 from waywiser.words.number_format import count
 from waywiser.words.numbers import MOST_SIMULATED_GPUS
 from waywiser.words.records import Process, Unsupported, Visit

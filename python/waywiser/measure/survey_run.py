@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 import msgspec
 
-from waywiser import __version__
 from waywiser.curves.imported import imported_from
 from waywiser.machine import native
 from waywiser.machine.cpu_load import ENTRY as LOAD_ENTRY
@@ -52,6 +51,7 @@ from waywiser.measure.who_copies import observe_planned_copies
 from waywiser.profile import NotReadable, NotWritable, Profile, WritableProfile
 from waywiser.profile.planned import resume_command
 from waywiser.profile.profile import is_finished
+from waywiser.version import __version__
 from waywiser.words import Value, WaywiserError
 from waywiser.words.records import Order, Visit
 

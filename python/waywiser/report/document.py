@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from waywiser import __version__
 from waywiser.analysis.comparison.hardware import counted_models
 from waywiser.machine.machine import machine_line
 from waywiser.machine.traits import DECLARED
@@ -27,6 +26,7 @@ from waywiser.report.families import families, of_family
 from waywiser.report.figures.render import MADE
 from waywiser.report.origin import when
 from waywiser.report.parts import Document, Section
+from waywiser.version import __version__
 
 
 def document(entries: Sequence[Entry]) -> Document:

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import msgspec
 
-from waywiser import __version__
 from waywiser.analysis.history.night import Night, NightGpu, PathNight, read_night
 from waywiser.profile.errors import ProfileError
 from waywiser.profile.name import profiles_in, why_no_profile
+from waywiser.version import __version__
 from waywiser.words import Value
 from waywiser.words.atomic_write import replaced_file
 from waywiser.words.regular_file import open_regular, read_regular

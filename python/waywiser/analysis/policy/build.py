@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser import __version__
 from waywiser.analysis.policy.candidates import (
     Candidate,
     Candidates,
@@ -50,6 +49,7 @@ from waywiser.machine.machine import UNKNOWN_CPU, Machine, require_real
 from waywiser.machine.traits import DECLARED
 from waywiser.stats.method_choice import UNKNOWN, Timed, choices, good
 from waywiser.stats.order import Interval
+from waywiser.version import __version__
 from waywiser.words import Transfer
 from waywiser.words.grouping import grouped
 from waywiser.words.numbers import MOST_INDEX, whole_number

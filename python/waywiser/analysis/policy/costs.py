@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser import __version__
 from waywiser.analysis.policy.candidates import (
     RELAYS,
     is_bounded,
@@ -30,6 +29,7 @@ from waywiser.machine.catalogue import Catalogue, Requirements
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED
 from waywiser.stats.order import median
+from waywiser.version import __version__
 from waywiser.words import Transfer
 from waywiser.words.numbers import MOST_INDEX, whole_number
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from waywiser import __version__
 from waywiser.exchange.exports.json_lines import write_lines
 from waywiser.exchange.imports.commscope_names import counters_of, name_of
 from waywiser.profile import Profile
 from waywiser.profile.block import counted
 from waywiser.profile.estimate import Estimate, estimate
+from waywiser.version import __version__
 from waywiser.words import Workload, json_text
 from waywiser.words.records import SUMMARY, Series, Visit
 

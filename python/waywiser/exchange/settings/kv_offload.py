@@ -10,7 +10,6 @@ from typing import Literal
 
 import msgspec
 
-from waywiser import __version__
 from waywiser.curves.subject import Subject
 from waywiser.exchange.settings.list_methods import (
     DIRECTIONS,
@@ -23,6 +22,7 @@ from waywiser.exchange.settings.list_methods import (
 )
 from waywiser.exchange.settings.origin import OmittedSetting
 from waywiser.profile.layout_crossover import is_first_clear
+from waywiser.version import __version__
 from waywiser.words import Value
 from waywiser.words.numbers import whole_number
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from waywiser import __version__
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.profile.estimate import Estimate
 from waywiser.stats.order import Interval
+from waywiser.version import __version__
 from waywiser.words import Value, WaywiserError
 from waywiser.words.number_format import count, format_rate, format_time
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from statistics import median
 
-from waywiser import __version__
 from waywiser.model.capacity import CapacityModel
 from waywiser.model.errors import ModelError
 from waywiser.model.export.exported_routes import ExportedRoute, exported_routes
+from waywiser.version import __version__
 
 EQUAL = 0.05
 """Links whose bandwidths differ by less from their median are equal."""

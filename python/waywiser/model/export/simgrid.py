@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from xml.sax.saxutils import quoteattr
 
-from waywiser import __version__
 from waywiser.model.capacity import CapacityModel
 from waywiser.model.export.exported_routes import ROUTE_BYTES, ExportedRoute, exported_routes
+from waywiser.version import __version__
 from waywiser.words import format_bytes
 
 OPTIONS = {

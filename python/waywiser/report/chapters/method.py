@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from waywiser import __version__
 from waywiser.curves.imported import imported_from
 from waywiser.machine.machine import machine_line
 from waywiser.report.entry import Entry
 from waywiser.report.origin import imported_files, when
 from waywiser.report.parts import Block, Code, Section, Sheet, SheetColumn, Words, numbers
+from waywiser.version import __version__
 from waywiser.words import format_bytes, json_text
 from waywiser.words.members import counted
 from waywiser.words.number_format import count, format_time
