@@ -194,6 +194,25 @@ transfer::Engine& Session::State::engine_for(const Request& request) {
     return own;
 }
 
+namespace {
+
+// Copies once more, to memory that is filled anew. Throws what PreparedWorkload::check() throws.
+void verify(measure::PreparedWorkload& prepared, measure::Timer& timer, std::size_t repetitions) {
+    prepared.fill();
+    prepared.condition(repetitions);
+    timer.take(repetitions);  // like all samples: behind the gate, slice after slice
+    prepared.check(repetitions);
+}
+
+void require_rank(const Request& request, const SessionOptions& options) {
+    if (options.messenger == nullptr) throw NotSupported("this process is no rank of a launch");
+    if (request.cache != Cache::warm || request.shared) {
+        throw NotSupported("caches and shared buffers are not prepared in several processes");
+    }
+}
+
+}  // namespace
+
 Outcome Session::State::measure_transfers(const Request& request,
                                           const std::function<void(const Progress&)>& progress,
                                           const Evidence& evidence) {
@@ -228,10 +247,7 @@ Outcome Session::State::measure_transfers(const Request& request,
                                   evidence);
     }
 
-    prepared.fill();
-    condition(repetitions);
-    timer->take(repetitions);  // like all samples: behind the gate, slice after slice
-    prepared.check(repetitions);
+    verify(prepared, *timer, repetitions);
     outcome.pool_peak_bytes = pool.peak_bytes();
     return outcome;
 }
@@ -239,10 +255,7 @@ Outcome Session::State::measure_transfers(const Request& request,
 Outcome Session::State::measure_between_ranks(
     const Request& request, const std::function<void(const Progress&)>& progress) {
     admit(request);
-    if (options.messenger == nullptr) throw NotSupported("this process is no rank of a launch");
-    if (request.cache != Cache::warm || request.shared) {
-        throw NotSupported("caches and shared buffers are not prepared in several processes");
-    }
+    require_rank(request, options);
     const double start = host::now();
     const std::vector<int> ranks = measure::RankWorkload::ranks_of(request, machine);
     if (std::ranges::find(ranks, options.messenger->rank()) == ranks.end()) {

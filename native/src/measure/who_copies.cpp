@@ -154,19 +154,31 @@ std::vector<gpu::Occupation*> Occupier::occupations(const std::vector<int>& gpus
     return held;
 }
 
-Observation Occupier::attempt(const Observed& work, const Alone& alone, double patience) {
-    const std::vector<gpu::Occupation*> held = occupations(work.gpus);
+namespace {
+
+// Whether one kernel has all multiprocessors of each GPU before it takes too long. Else all of them
+// are released.
+bool occupy(const std::vector<gpu::Occupation*>& held) {
     const double begun = host::now();
     for (gpu::Occupation* each : held) each->start(kMostSeconds);
     while (!complete(held)) {
         if (host::now() - begun > kOccupyingSeconds) {
             release(held);
-            return undecided("no kernel got all multiprocessors within " +
-                             milliseconds(kOccupyingSeconds) + ": other work uses some");
+            return false;
         }
         std::this_thread::yield();
     }
+    return true;
+}
 
+}  // namespace
+
+Observation Occupier::attempt(const Observed& work, const Alone& alone, double patience) {
+    const std::vector<gpu::Occupation*> held = occupations(work.gpus);
+    if (!occupy(held)) {
+        return undecided("no kernel got all multiprocessors within " +
+                         milliseconds(kOccupyingSeconds) + ": other work uses some");
+    }
     Release releasing(held, patience);
     const double start = host::now();
     work.submit();

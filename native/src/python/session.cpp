@@ -190,9 +190,7 @@ nb::dict measure_workload(Session& session, std::vector<Transfer> transfers,
     return outcome_dict(outcome);
 }
 
-}  // namespace
-
-void bind_session(nb::module_& m) {
+void bind_stop_rule(nb::module_& m) {
     nb::class_<StopRule>(m, "StopRule")
         .def(
             "__init__",
@@ -208,6 +206,12 @@ void bind_session(nb::module_& m) {
             "slow_seconds"_a = StopRule{}.slow_seconds, "maximum"_a = StopRule{}.maximum,
             "minimum_seconds"_a = StopRule{}.minimum_seconds,
             "soft_seconds"_a = StopRule{}.soft_seconds, "hard_seconds"_a = StopRule{}.hard_seconds);
+}
+
+}  // namespace
+
+void bind_session(nb::module_& m) {
+    bind_stop_rule(m);
     nb::class_<Session>(m, "Session")
         .def(
             "__init__",

@@ -14,7 +14,7 @@ using namespace nb::literals;
 namespace waywiser {
 namespace {
 
-void bind_workloads(nb::module_& m) {
+void bind_transfer(nb::module_& m) {
     nb::class_<Memory>(m, "Memory")
         .def(
             "__init__",
@@ -44,6 +44,9 @@ void bind_workloads(nb::module_& m) {
             "source"_a, "destination"_a, "executor"_a, "bytes"_a, "parameters"_a = Settings(),
             "layout"_a = "contiguous", "layout_settings"_a = Settings())
         .def("__str__", &Transfer::text);
+}
+
+void bind_operation(nb::module_& m) {
     nb::class_<OperationCall>(m, "Operation")
         .def(
             "__init__",
@@ -84,6 +87,9 @@ void bind_places(nb::module_& m) {
                                      bytes,           std::move(filesystem), direct};
             },
             "name"_a, "path"_a, "scratch"_a, "bytes"_a, "filesystem"_a, "direct"_a = true);
+}
+
+void bind_machine(nb::module_& m) {
     nb::class_<RankPlace>(m, "RankPlace")
         .def(
             "__init__",
@@ -115,8 +121,10 @@ void bind_places(nb::module_& m) {
 }  // namespace
 
 void bind_words(nb::module_& m) {
-    bind_workloads(m);
+    bind_transfer(m);
+    bind_operation(m);
     bind_places(m);
+    bind_machine(m);
 }
 
 }  // namespace waywiser

@@ -84,8 +84,7 @@ bool is_sequence(nb::handle object) {
            Py_TYPE(object.ptr()) == &PyRange_Type;
 }
 
-BlockIndex index_of(nb::handle object, const char* name) {
-    BlockIndex index;
+void require_numbers(nb::handle object, const char* name) {
     if (PyIndex_Check(object.ptr()) && !PyObject_HasAttrString(object.ptr(), "shape")) {
         reject(Failure::invalid_operand,
                std::string(name) + " is one number, not a list or an array of integers",
@@ -96,6 +95,11 @@ BlockIndex index_of(nb::handle object, const char* name) {
                std::string(name) + " is " + given(object) + ", not a list or an array of integers",
                kPassNumbers);
     }
+}
+
+BlockIndex index_of(nb::handle object, const char* name) {
+    require_numbers(object, name);
+    BlockIndex index;
     if (!is_sequence(object)) {
         Operand operand;
         Held held;

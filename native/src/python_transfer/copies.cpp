@@ -87,6 +87,16 @@ nb::tuple sequence(nb::handle objects, const char* name) {
            .remedy = "pass lists: copy_batch(dsts=[...], srcs=[...])"});
 }
 
+void require_as_many(const nb::tuple& destinations, const nb::tuple& sources, const char* call) {
+    const std::size_t count = destinations.size();
+    const std::size_t others = sources.size();
+    if (count == others) return;
+    raise(Failure::invalid_transfer, {.what = "dsts has " + std::to_string(count) +
+                                              " arrays and srcs has " + std::to_string(others),
+                                      .where = call,
+                                      .remedy = "give each destination its source"});
+}
+
 // `writes`: the destinations will be written.
 Submission prepare_batch(const Context& context, nb::handle to, nb::handle from, nb::handle stream,
                          const char* call = "copy_batch", bool writes = true) {
@@ -95,13 +105,7 @@ Submission prepare_batch(const Context& context, nb::handle to, nb::handle from,
     const nb::tuple destinations = sequence(to, "dsts");
     const nb::tuple sources = sequence(from, "srcs");
     const std::size_t count = destinations.size();
-    const std::size_t others = sources.size();
-    if (count != others) {
-        raise(Failure::invalid_transfer, {.what = "dsts has " + std::to_string(count) +
-                                                  " arrays and srcs has " + std::to_string(others),
-                                          .where = call,
-                                          .remedy = "give each destination its source"});
-    }
+    require_as_many(destinations, sources, call);
     Submission submission;
     submission.kept.to.reserve(count);
     submission.kept.from.reserve(count);
@@ -270,6 +274,16 @@ nb::dict usage(const Context& context) {
     return all;
 }
 
+nb::dict stats_of(const waywiser_method_stats& found) {
+    nb::dict one;
+    one["transfers"] = found.transfers;
+    one["bytes"] = found.bytes;
+    one["seconds"] = found.seconds;
+    one["failures"] = found.failures;
+    one["cancellations"] = found.cancellations;
+    return one;
+}
+
 nb::dict stats(const Context& context) {
     context->check_process();
     waywiser_stats found{};
@@ -290,14 +304,8 @@ nb::dict stats(const Context& context) {
     context->add_copies_on_host(of_methods.front());
     nb::dict methods;
     for (std::size_t i = 0; i < of_methods.size(); ++i) {
-        const waywiser_method_stats& own = of_methods[i];
-        nb::dict one;
-        one["transfers"] = own.transfers;
-        one["bytes"] = own.bytes;
-        one["seconds"] = own.seconds;
-        one["failures"] = own.failures;
-        one["cancellations"] = own.cancellations;
-        methods[waywiser_method_name(static_cast<waywiser_method>(i + 1))] = one;
+        methods[waywiser_method_name(static_cast<waywiser_method>(i + 1))] =
+            stats_of(of_methods[i]);
     }
     nb::dict all;
     all["transfers"] = found.transfers;

@@ -21,6 +21,14 @@ nb::object entry(const nb::dict& fields, const char* name) {
     return found == nullptr ? nb::none() : nb::borrow(found);
 }
 
+void read_stream(nb::handle stream, Role role, Operand& operand) {
+    if (stream.is_none()) return;
+    std::uintptr_t number = 0;
+    if (!nb::try_cast(stream, number)) reject(role, "has a stream that is no number");
+    if (number == 0) reject(role, "has the stream 0, which it forbids: 1 is the legacy one");
+    operand.stream = reinterpret_cast<void*>(number);
+}
+
 }  // namespace
 
 bool read_cuda_array(nb::handle object, Role role, Operand& operand) {
@@ -57,13 +65,7 @@ bool read_cuda_array(nb::handle object, Role role, Operand& operand) {
     }
     if (operand.item == 0) reject(role, "has the unknown typestr " + operand.type.name);
     operand.gpu = kSomeGpu;
-    const nb::object stream = entry(fields, "stream");
-    if (!stream.is_none()) {
-        std::uintptr_t number = 0;
-        if (!nb::try_cast(stream, number)) reject(role, "has a stream that is no number");
-        if (number == 0) reject(role, "has the stream 0, which it forbids: 1 is the legacy one");
-        operand.stream = reinterpret_cast<void*>(number);
-    }
+    read_stream(entry(fields, "stream"), role, operand);
     complete(operand, role);
     return true;
 }

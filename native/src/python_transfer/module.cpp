@@ -85,10 +85,8 @@ struct PyContext {
 
 using Object = nb::handle;
 
-// Binds the same calls as methods of Context and as functions of the module. `Scope` is nb::class_
-// or nb::module_; `context_of` returns the context of the first argument, or the default one.
 template <class Define>
-void define_calls(const Define& define) {
+void define_copies(const Define& define) {
     define("copy", &copy, "dst"_a.none(), "src"_a.none(), nb::kw_only(), "stream"_a = nb::none(),
            "Copies src to dst, ordered in the stream.\n"
            "\n"
@@ -126,6 +124,10 @@ void define_calls(const Define& define) {
     define("copy_blocks_async", &copy_blocks_async, "dst"_a.none(), "src"_a.none(),
            "dst_index"_a.none(), "src_index"_a.none(), nb::kw_only(), "stream"_a = nb::none(),
            "Starts what copy_blocks does, and returns at once.");
+}
+
+template <class Define>
+void define_files(const Define& define) {
     define("read", &read_file, "path_or_fd"_a.none(), "dst"_a.none(), nb::kw_only(), "offset"_a = 0,
            "nbytes"_a = nb::none(), "stream"_a = nb::none(),
            "Reads nbytes of a file at offset into a contiguous array, by default all of it.\n"
@@ -149,6 +151,10 @@ void define_calls(const Define& define) {
            "offset"_a = 0, "nbytes"_a = nb::none(), "truncate"_a.none() = false,
            "sync"_a.none() = false, "stream"_a = nb::none(),
            "Starts a write and returns at once; result() gives the bytes.");
+}
+
+template <class Define>
+void define_operations(const Define& define) {
     define("submit", &submit_operations, "operations"_a.none(), nb::kw_only(),
            "stream"_a = nb::none(),
            "Starts Copy, CopyBlocks, Read and Write operations as one transfer, and returns at "
@@ -165,6 +171,10 @@ void define_calls(const Define& define) {
            "They are checked and their files are opened once. The memory of the arrays stays as it "
            "is\n"
            "until the plan is closed. Raises TransferError.");
+}
+
+template <class Define>
+void define_questions(const Define& define) {
     define("explain", &explain, "dst"_a = nb::none(), "src"_a = nb::none(),
            "dst_index"_a = nb::none(), "src_index"_a = nb::none(), nb::kw_only(),
            "dsts"_a = nb::none(), "srcs"_a = nb::none(),
@@ -196,6 +206,16 @@ void define_calls(const Define& define) {
            "Returns the warnings of the context so far: a policy that is not used, memory that "
            "could\n"
            "not be pinned. Each is also a UserWarning, once per process.");
+}
+
+// Binds the same calls as methods of Context and as functions of the module. `Scope` is nb::class_
+// or nb::module_; `context_of` returns the context of the first argument, or the default one.
+template <class Define>
+void define_calls(const Define& define) {
+    define_copies(define);
+    define_files(define);
+    define_operations(define);
+    define_questions(define);
 }
 
 // Converts the result of a call to Python.
@@ -345,12 +365,8 @@ std::size_t wait_any(Object handles, Object timeout) {
     return PendingTransfer::wait_any(pending, seconds_of(timeout, kCall));
 }
 
-void bind_handle(nb::module_& m) {
-    nb::class_<PyHandle> handle(m, "TransferHandle", nb::is_weak_referenceable());
-    const auto define = [&](const char* name, const auto& call, const auto&... extra) {
-        handle.def(name, call, extra...);
-        reject_other_arguments(handle, name, "TransferHandle.", extra...);
-    };
+template <class Define>
+void define_ends(const Define& define) {
     define(
         "done", [](PyHandle& self) { return self.pending->done(); },
         "Returns whether the transfer has ended, in success or failure. Does not wait.");
@@ -383,6 +399,10 @@ void bind_handle(nb::module_& m) {
         "Copies that are in a stream of the GPU runtime are made all the same; if nothing else is "
         "left,\n"
         "the transfer ends as without this call.");
+}
+
+template <class Define>
+void define_orders(const Define& define) {
     define(
         "wait",
         [](PyHandle& self, Object stream) {
@@ -406,6 +426,16 @@ void bind_handle(nb::module_& m) {
         "them.\n\nBlocks the host first while source_read_pending is true. None means the streams "
         "that the "
         "call was\nordered in.");
+}
+
+void bind_handle(nb::module_& m) {
+    nb::class_<PyHandle> handle(m, "TransferHandle", nb::is_weak_referenceable());
+    const auto define = [&](const char* name, const auto& call, const auto&... extra) {
+        handle.def(name, call, extra...);
+        reject_other_arguments(handle, name, "TransferHandle.", extra...);
+    };
+    define_ends(define);
+    define_orders(define);
     handle.def_prop_ro(
         "source_read_pending", [](PyHandle& self) { return self.pending->source_read_pending(); },
         "Whether wait_source_read would block the host now: not all reads are submitted yet.");
@@ -457,6 +487,11 @@ void bind_wait_any(nb::module_& m) {
            "Raises TransferTimeout if none has; then they go on.");
 }
 
+void close_context(PyContext& self) {
+    self.close();
+    self.report();
+}
+
 void bind_context(nb::module_& m) {
     nb::class_<PyContext> context(m, "Context", nb::is_weak_referenceable());
     context.def(
@@ -486,15 +521,11 @@ void bind_context(nb::module_& m) {
         "list_multiprocessors"_a = nb::none(), "spin_seconds"_a = nb::none(),
         "policy"_a = nb::bytes(""), "cpus"_a = std::vector<int>(),
         "numa_nodes"_a = std::vector<int>());
-    const auto close = [](PyContext& self) {
-        self.close();
-        self.report();
-    };
     context.def("_report_warnings", [](PyContext& self) { self.report(2); });
-    context.def("close", close);
+    context.def("close", &close_context);
     context.def("__enter__", [](Object self) { return self; });
     context.def(
-        "__exit__", [close](PyContext& self, Object, Object, Object) { close(self); },
+        "__exit__", [](PyContext& self, Object, Object, Object) { close_context(self); },
         "type"_a.none(), "value"_a.none(), "traceback"_a.none());
     define_calls(DefineMethods{context});
 }

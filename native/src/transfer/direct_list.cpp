@@ -210,17 +210,15 @@ bool move_by_pipeline(ListStaging& lists, const ListPart& part, ListTraits trait
                               reinterpret_cast<const std::size_t*>(table->on_device.data()));
     part.write_offsets(traits.run, on_gpu, runs.data,
                        reinterpret_cast<std::size_t*>(table->pinned.data()));
-    // After a failure the table may be in use in any stream of the pipeline.
-    const auto give_back = [&] { lists.retire(std::move(*table), kernels); };
     try {
         pipeline->upload(table->on_device.data(), table->pinned.data(), bytes);
         move(runs);
     } catch (...) {
-        pipeline->join();
-        give_back();
+        pipeline->join();  // the table may be in use in any stream of the pipeline
+        lists.retire(std::move(*table), kernels);
         throw;
     }
-    give_back();
+    lists.retire(std::move(*table), kernels);
     return true;
 }
 

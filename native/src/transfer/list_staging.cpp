@@ -106,24 +106,31 @@ PipelineShape ListStaging::largest_pipeline(int device) {
     return pipeline_within(without_tables(most, most));
 }
 
+namespace {
+
+// One that the stream used last, else one that is done; nullptr if there is none.
+template <class Pipelines>
+std::unique_ptr<OwnPipeline> take_idle(Pipelines& idle, const gpu::Stream& stream) {
+    auto found = std::ranges::find_if(
+        idle, [&](const auto& one) { return (*one)->last_stream() == stream.handle(); });
+    for (auto one = idle.begin(); found == idle.end() && one != idle.end(); ++one) {
+        if ((**one)->done()) found = one;
+    }
+    if (found == idle.end()) return nullptr;
+    std::unique_ptr<OwnPipeline> taken = std::move(*found);
+    idle.erase(found);
+    return taken;
+}
+
+}  // namespace
+
 std::unique_ptr<OwnPipeline> ListStaging::take_pipeline(const gpu::Stream& stream) {
     const int device = stream.device();
     {
         const std::lock_guard lock(mutex_);
         if (stopped_) return nullptr;
         Pipelines& own = pipelines_[device];
-        const auto follows = [&](const auto& one) {
-            return (*one)->last_stream() == stream.handle();
-        };
-        auto found = std::ranges::find_if(own.idle, follows);
-        for (auto one = own.idle.begin(); found == own.idle.end() && one != own.idle.end(); ++one) {
-            if ((**one)->done()) found = one;
-        }
-        if (found != own.idle.end()) {
-            std::unique_ptr<OwnPipeline> taken = std::move(*found);
-            own.idle.erase(found);
-            return taken;
-        }
+        if (auto idle = take_idle(own.idle, stream)) return idle;
         if (own.all == kMostPipelines) return nullptr;
         ++own.all;
     }

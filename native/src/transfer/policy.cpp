@@ -138,6 +138,15 @@ public:
                 reader_.skip();
             }
         });
+        require(row, seen);
+        row.pieces = pieces == 0 ? row.count : pieces;
+        decide(row, given);
+        return row;
+    }
+
+private:
+    // All that a row needs, in the ranges that it must have.
+    void require(const PolicyRow& row, std::span<const bool> seen) {
         const auto missing = std::ranges::find(seen, false);
         if (missing != seen.end()) {
             const std::string_view name = kNeeded[static_cast<std::size_t>(missing - seen.begin())];
@@ -150,12 +159,7 @@ public:
         if (row.host_contiguous && row.count == 1) {
             reader_.fail("a row of one copy among those of lists ends");
         }
-        row.pieces = pieces == 0 ? row.count : pieces;
-        decide(row, given);
-        return row;
     }
-
-private:
     void decide(PolicyRow& row, const Settings& given) {
         const Use& use = use_of(row);
         if (!use.is_allowed) {
