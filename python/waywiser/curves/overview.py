@@ -139,8 +139,13 @@ def overview(
         ],
         health=profile.health(),
     )
+    return _with_runs(seen, profile, sum(map(is_finished, frame.visits)))
+
+
+def _with_runs(seen: Overview, profile: Profile, visits: int) -> Overview:
+    """With what the profile says of its runs, and what to do about each warning."""
     foreseen = planned(profile.plan_json).estimate
-    origin = origin_of(machine, profile.environment)
+    origin = origin_of(profile.machine, profile.environment)
     return msgspec.structs.replace(
         seen,
         warnings=tuple(
@@ -150,10 +155,10 @@ def overview(
         profile=str(profile.path),
         created=profile.created,
         runs=profile.runs,
-        visits=sum(map(is_finished, frame.visits)),
+        visits=visits,
         planned_visits=foreseen.visits if foreseen else None,
         load=load_of(profile.environment),
-        simulated=machine.simulated,
+        simulated=profile.machine.simulated,
     )
 
 
@@ -172,14 +177,8 @@ def overview_of(
     `waywiser.curves.classes.representatives` finds it.
     """
     sides, reasons = decide_sides(localities), Reasons(unsupported_paths, localities)
-    points: list[Point] = []
     where: dict[str, dict[int, Nearness]] = {}
-    for known in series:
-        point = point_of(known, machine, first)
-        points.append(point)
-        reasons.add(known, point, machine)
-        if found := _nearness(known.series, point, sides, reasons):
-            where[point.identity] = found
+    points = [_read(known, machine, first, sides, reasons, where) for known in series]
     points = beside_contiguous(without_wrong_bounds(points, machine, reasons))
     return Overview(
         schema=SCHEMA,
@@ -199,6 +198,22 @@ def overview_of(
         layout_crossovers=tuple(layout_crossovers(_timed(points))),
         nearness=where,
     )
+
+
+def _read(
+    known: SeriesBlocks,
+    machine: Machine,
+    first: Mapping[str, str],
+    sides: Sides | None,
+    reasons: Reasons,
+    where: dict[str, dict[int, Nearness]],
+) -> Point:
+    """The point of a series. Adds it to ``reasons``, and to ``where`` the side that it shows."""
+    point = point_of(known, machine, first)
+    reasons.add(known, point, machine)
+    if found := _nearness(known.series, point, sides, reasons):
+        where[point.identity] = found
+    return point
 
 
 def _nearness(

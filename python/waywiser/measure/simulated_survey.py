@@ -96,10 +96,7 @@ def prepare_simulation(
     if seed is not None:
         request = msgspec.structs.replace(request, seed=seed)
     changed = changes.applied(measured)
-    of_machine = f" ({measured.machine.hostname})" if measured.machine.hostname else ""
-    origin = " of ".join(filter(None, (f"{file.name}{of_machine}", created[:10])))
-    text = f"from {origin}; {str(changes) or 'no changes'}; seed {request.seed}"
-    text += _not_known(len(measured.machine.gpus), changes.gpus or 0)
+    text = _origin(file, measured.machine, created, changes, request.seed)
     machine = msgspec.structs.replace(
         changed.machine,
         hostname=host or f"{measured.machine.hostname or 'machine'}{SIMULATED_NAME}",
@@ -115,6 +112,13 @@ def prepare_simulation(
     plan = _known(whole, SimulatedMachine(simulation))
     unknown = len(plan.unsupported_paths) - len(whole.unsupported_paths)
     return SimulatedSurvey(simulation, plan, environment, created, unknown)
+
+
+def _origin(file: Path, measured: Machine, created: str, changes: MachineChanges, seed: int) -> str:
+    of_machine = f" ({measured.hostname})" if measured.hostname else ""
+    origin = " of ".join(filter(None, (f"{file.name}{of_machine}", created[:10])))
+    text = f"from {origin}; {str(changes) or 'no changes'}; seed {seed}"
+    return text + _not_known(len(measured.gpus), changes.gpus or 0)
 
 
 def _not_known(measured: int, simulated: int) -> str:

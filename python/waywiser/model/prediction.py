@@ -393,15 +393,9 @@ class Predictor:
             )
         return known[0]
 
-    def _several(self, workload: Workload, requested: MessageTimes) -> Prediction:
-        transfer, count = workload.transfers[0], requested.count
-        if not requested.method and requested.locality != "off-node":
-            raise ModelError(
-                "several messages are modelled between two nodes",
-                remedy="name two ends with different nodes",
-            )
-        key = CountKey.of(requested)
-        kind, test = transfer.path.source.kind, requested.test
+    def _counts_of(self, requested: MessageTimes, kind: str) -> CountModel:
+        """Raises `ModelError` if no such messages were measured."""
+        key, test = CountKey.of(requested), requested.test
         model = next((m for m in self.model.counts if m.key == key), None)
         if model is None:
             known = ", ".join(map(_count_name, self.model.counts)) or "none"
@@ -410,6 +404,16 @@ class Predictor:
                 f"several messages of {kind} memory by {by} were not measured",
                 remedy=f"measured are: {known}",
             )
+        return model
+
+    def _several(self, workload: Workload, requested: MessageTimes) -> Prediction:
+        transfer, count = workload.transfers[0], requested.count
+        if not requested.method and requested.locality != "off-node":
+            raise ModelError(
+                "several messages are modelled between two nodes",
+                remedy="name two ends with different nodes",
+            )
+        model = self._counts_of(requested, transfer.path.source.kind)
         found = model.predict(count, transfer.bytes)
         if found is None:
             raise ModelError(

@@ -6,7 +6,7 @@ and its size; those that an administrator gave to the node follow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from waywiser.analysis.comparison.fleet import WORST_FIRST, Fleet
@@ -46,7 +46,24 @@ def fleet_exposition(fleet: Fleet) -> str:
 def history_exposition(history: History) -> str:
     """All metrics of a history."""
     own = {node.name: {"host": node.name} | node.labels for node in history.nodes}
+    return metrics_text((*_node_families(history, own), *_path_families(history, own)))
 
+
+def _node_families(history: History, own: Mapping[str, dict[str, str]]) -> tuple[Family, ...]:
+    return (
+        Family("waywiser_history_nodes", "gauge", "Nodes that are followed.",
+               [({}, float(len(history.nodes)))]),
+        Family("waywiser_history_unused_files", "gauge", "Files that could not be read or used.",
+               [({}, float(len(history.unreadable)))]),
+        Family("waywiser_history_nights", "gauge", "Nights with a survey.",
+               [(own[node.name], float(node.nights)) for node in history.nodes]),
+        Family("waywiser_history_last_survey_timestamp_seconds", "gauge",
+               "When the last survey of the node was begun.",
+               [(own[node.name], _seconds(node.last)) for node in history.nodes]),
+    )  # fmt: skip
+
+
+def _path_families(history: History, own: Mapping[str, dict[str, str]]) -> tuple[Family, ...]:
     def labels(path: PathHistory) -> dict[str, str]:
         return {**own[path.node], "path": path.path, "bytes": str(path.bytes)}
 
@@ -58,16 +75,7 @@ def history_exposition(history: History) -> str:
             about = {"kind": change.kind, "confirmed": "true" if change.confirmed else "false"}
             yield labels(path) | about, value
 
-    return metrics_text((
-        Family("waywiser_history_nodes", "gauge", "Nodes that are followed.",
-               [({}, float(len(history.nodes)))]),
-        Family("waywiser_history_unused_files", "gauge", "Files that could not be read or used.",
-               [({}, float(len(history.unreadable)))]),
-        Family("waywiser_history_nights", "gauge", "Nights with a survey.",
-               [(own[node.name], float(node.nights)) for node in history.nodes]),
-        Family("waywiser_history_last_survey_timestamp_seconds", "gauge",
-               "When the last survey of the node was begun.",
-               [(own[node.name], _seconds(node.last)) for node in history.nodes]),
+    return (
         Family(HISTORY_STATUS, "gauge", "1 for the status of the path.",
                [(labels(path) | {"status": status}, float(path.status == status))
                 for path in history.paths for status in PATHS_WORST_FIRST]),
@@ -88,7 +96,7 @@ def history_exposition(history: History) -> str:
                "Bandwidth after the last change over that before.", list(changes("ratio"))),
         Family("waywiser_history_path_last_change_timestamp_seconds", "gauge",
                "When the first survey began that shows the last change.", list(changes("date"))),
-    ))  # fmt: skip
+    )  # fmt: skip
 
 
 def _seconds(moment: str) -> float:

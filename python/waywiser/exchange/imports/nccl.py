@@ -98,11 +98,7 @@ def read(value: Any, where: str) -> ForeignFile:
     groups = {str(each.get("group")) for each in config.get("devices", [])}
     ranks = ranks_of(config, gpus)
     measured: list[ForeignSeries] = []
-    wrong = object_of(top.get("out_of_bounds", {}), f"{where}: out_of_bounds").get("count", 0)
-    errors = list_of(top.get("errors", []), f"{where}: errors")
-    wrong_notes, unsupported_paths = ended_badly(
-        number_of(wrong, f"{where}: out_of_bounds.count"), [clipped(str(each)) for each in errors]
-    )
+    wrong_notes, unsupported_paths = _bad_ends(top, where)
     command = next(iter(commands_in(" ".join(arguments), {})), None)
     config = config | {"statistic": statistic_of(" ".join(arguments))}
     reason = why_not(collective, ranks, len(groups))
@@ -131,6 +127,15 @@ def read(value: Any, where: str) -> ForeignFile:
         environment={"args": clipped(" ".join(arguments))} | plain(config, _PLAIN_CONFIG),
         measured=tuple(measured),
         unsupported_paths=tuple(unsupported_paths),
+    )
+
+
+def _bad_ends(top: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], list[Unsupported]]:
+    """What `ended_badly` says of wrong results and errors of the file. Raises `Malformed`."""
+    wrong = object_of(top.get("out_of_bounds", {}), f"{where}: out_of_bounds").get("count", 0)
+    errors = list_of(top.get("errors", []), f"{where}: errors")
+    return ended_badly(
+        number_of(wrong, f"{where}: out_of_bounds.count"), [clipped(str(each)) for each in errors]
     )
 
 
@@ -261,13 +266,7 @@ def measured_of(
     """The series of one row: out of place and in place. Raises `Malformed`."""
     row = object_of(value, where)
     variant = variant_of(config, row)
-    size = int(number_of(row.get("size"), f"{where}.size"))
-    if not 0 <= size <= 2**50:
-        raise Malformed(f"{size} bytes", where=f"{where}.size")
-    text = text_of(row.get("root", "0"), f"{where}.root")
-    if not _ROOT.match(text):
-        raise Malformed("the root is not a rank", where=f"{where}.root")
-    root = max(0, int(text))
+    size, root = _size_and_root(row, where)
     if not size or root >= ranks:
         return
     root = root if collective in ROOTED else 0
@@ -291,6 +290,17 @@ def measured_of(
             failure=failure,
             notes=notes,
         )
+
+
+def _size_and_root(row: Mapping[str, Any], where: str) -> tuple[int, int]:
+    """The bytes of a row and its root. Raises `Malformed`."""
+    size = int(number_of(row.get("size"), f"{where}.size"))
+    if not 0 <= size <= 2**50:
+        raise Malformed(f"{size} bytes", where=f"{where}.size")
+    text = text_of(row.get("root", "0"), f"{where}.root")
+    if not _ROOT.match(text):
+        raise Malformed("the root is not a rank", where=f"{where}.root")
+    return size, max(0, int(text))
 
 
 def _transfers(

@@ -146,20 +146,26 @@ def _own(lines: Sequence[str], run: TextRun) -> Sequence[str]:
     return lines[run.start : last + 1]
 
 
-def _run(lines: Sequence[str], run: TextRun, where: str) -> NcclRun:
-    if run.is_mixed:
-        raise mixed(where, run, "two heads stand one below the other")
+def _config(lines: Sequence[str], own: Sequence[str], run: TextRun) -> dict[str, Any]:
+    """What the head of a run and its command say, by the names of the JSON form."""
     head = {match["key"].strip(): int(match["value"]) for match in _HEAD.finditer(lines[run.start])}
     config: dict[str, Any] = {_KEYS[key]: value for key, value in head.items() if key in _KEYS}
-    own = _own(lines, run)
     waits = run.command.value_of("-z", "--blocking") if run.command else ""
     if any(map(_BLOCKING.match, own)) or waits not in ("", "0"):
         config["blocking_collectives"] = "true"
-    before, command = lines[run.above : run.start], run.command
-    place = f"{where}:{run.start + 1}"
-    average = command.value_of("-a", "--average") if command else ""
+    average = run.command.value_of("-a", "--average") if run.command else ""
     if (statistic := nccl.STATISTICS.get(average, nccl.USUAL)) != nccl.USUAL:
         config["statistic"] = statistic
+    return config
+
+
+def _run(lines: Sequence[str], run: TextRun, where: str) -> NcclRun:
+    if run.is_mixed:
+        raise mixed(where, run, "two heads stand one below the other")
+    own = _own(lines, run)
+    config = _config(lines, own, run)
+    before, command = lines[run.above : run.start], run.command
+    place = f"{where}:{run.start + 1}"
     version = next(
         (found[1] for line in (*own, *before[::-1]) if (found := _VERSION.search(line))), ""
     )

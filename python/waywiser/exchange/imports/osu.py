@@ -162,13 +162,7 @@ def _table(lines: Sequence[str], run: TextRun, first: int, last: int, where: str
     elif test:
         own, above = lines[run.start + 1 : run.end], lines[run.above : run.start]
         buffers = buffers_of(own, above, mpi, run, place)
-    found = _Rows()
-    if test:
-        found.read(lines, first, last, where, UNITS[test])
-        if found.twice > 1:
-            raise mixed(where, run, f"{found.twice} sizes stand twice in the table")
-        if not found.rows:
-            raise found.error or truncated(where, run)
+    found = _rows_of(lines, run, first, last, where, test)
     if test in ("bw", "bibw"):
         most = max(value for _, value in found.rows) / (2 if test == "bibw" else 1)
         require_possible(buffers, mpi, most * 1e6, place)
@@ -192,6 +186,20 @@ def _table(lines: Sequence[str], run: TextRun, first: int, last: int, where: str
         notes=(*((buffers.note,) if buffers.note else ()), *run.notes),
         damaged=tuple(found.damaged),
     )
+
+
+def _rows_of(
+    lines: Sequence[str], run: TextRun, first: int, last: int, where: str, test: str
+) -> _Rows:
+    """The rows of a test that is read. Raises `Malformed` if it has none or is mixed."""
+    found = _Rows()
+    if test:
+        found.read(lines, first, last, where, UNITS[test])
+        if found.twice > 1:
+            raise mixed(where, run, f"{found.twice} sizes stand twice in the table")
+        if not found.rows:
+            raise found.error or truncated(where, run)
+    return found
 
 
 def _settings(run: TextRun, gpus: RankGpus, test: str) -> tuple[str, ...] | None:

@@ -113,12 +113,6 @@ def import_files(
     )
     identities = {measured.workload.identity for _, measured, _ in blocks}
     failed = sum(measured.failure is not None for _, measured, _ in blocks)
-    noted = {
-        (note, each.workload.identity)
-        for file, each, _ in blocks
-        for note in (*each.notes, *(file.found.notes if file.found else ()))
-    }
-    notes = Counter(note for note, _ in sorted(noted))
     return Imported(
         described,
         tuple(files),
@@ -126,11 +120,23 @@ def import_files(
         failed,
         len(identities),
         unsupported_paths,
-        tuple(notes.most_common()),
+        _notes(blocks),
         tuple(
             note for note in described.notes if note.startswith((UNCHECKED, BY_RANK, CONTRADICTS))
         ),
     )
+
+
+def _notes(
+    blocks: Sequence[tuple[ReadFile, ForeignSeries, int]],
+) -> tuple[tuple[str, int], ...]:
+    """Each note, and of how many series it is; the most frequent first."""
+    noted = {
+        (note, each.workload.identity)
+        for file, each, _ in blocks
+        for note in (*each.notes, *(file.found.notes if file.found else ()))
+    }
+    return tuple(Counter(note for note, _ in sorted(noted)).most_common())
 
 
 def _read_all(paths: Sequence[Path], format: str | None, topology: Path | None) -> list[ReadFile]:

@@ -169,15 +169,8 @@ def read(
     """Takes what the wrapper at ``words[at]`` says; returns where its program begins."""
     name = words[at].rpartition("/")[2]
     wrapper = WRAPPERS[name]
-    at += 1
-    first = at
-    found: list[FoundOption] = []
-    while wrapper.verbs and at < len(words):
-        before, at = take_options(words, at, wrapper.table, is_command)
-        found += before
-        if at >= len(words) or words[at] not in wrapper.verbs:
-            break
-        at += 1
+    first = at + 1
+    found, at = _verbs(words, first, wrapper, is_command)
     if name == "nice" and at < len(words) and re.fullmatch(r"--?[0-9]+", words[at]):
         launch.set("nice", words[at][1:])
         at += 1
@@ -204,6 +197,20 @@ def read(
     if end < len(words) and words[end] == "--":
         end += 1
     return end
+
+
+def _verbs(
+    words: Sequence[str], at: int, wrapper: Wrapper, is_command: Callable[[str], bool]
+) -> tuple[list[FoundOption], int]:
+    """The options before and between the wrapper's verbs, and where what follows begins."""
+    found: list[FoundOption] = []
+    while wrapper.verbs and at < len(words):
+        before, at = take_options(words, at, wrapper.table, is_command)
+        found += before
+        if at >= len(words) or words[at] not in wrapper.verbs:
+            break
+        at += 1
+    return found, at
 
 
 def _take(found: FoundOption, launch: LaunchState) -> None:
