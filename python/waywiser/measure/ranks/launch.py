@@ -113,31 +113,37 @@ class Launch(Closeable):
         if hosts is None:
             require_room(library, ranks)
         with ExitStack() as stack:
-            host = hosts.address if hosts else "127.0.0.1"
-            # The name of this machine is often an address that only this machine has.
-            listener = stack.enter_context(RankListener("" if hosts else host, self.secret))
-            temporary = folder_of(self.secret)
-            address = f"{host}:{listener.port}:{self.secret}"
-            environment = launch_environment(
-                ranks, address, temporary, hosts=hosts, template=template
-            )
-            exported = exported_variables(environment)
-            self._words = launch_command(
-                library, command, ranks, template, hosts, temporary, exported
-            )
-            self.launcher = start_keeper(self._words, environment, temporary)
-            """The process that starts the launcher, and ends as it does."""
-            stack.callback(end_keeper, self.launcher)
-            assert self.launcher.stdout is not None
-            os.set_blocking(self.launcher.stdout.fileno(), False)
-            stack.enter_context(launch_folders(self.secret))
-            self._began = os.stat(temporary).st_ctime
-            if hosts:
-                write_hostfile(hosts, temporary, library.name)
-            let_start(self.launcher)
-            stack.callback(self._end)
-            self._connect(listener, seconds)
+            self._start(stack, command, template, seconds)
             self._resources = stack.pop_all()
+
+    def _start(
+        self, stack: ExitStack, command: Sequence[str], template: str, seconds: float
+    ) -> None:
+        hosts = self._hosts
+        host = hosts.address if hosts else "127.0.0.1"
+        # The name of this machine is often an address that only this machine has.
+        listener = stack.enter_context(RankListener("" if hosts else host, self.secret))
+        temporary = folder_of(self.secret)
+        address = f"{host}:{listener.port}:{self.secret}"
+        environment = launch_environment(
+            self._size, address, temporary, hosts=hosts, template=template
+        )
+        exported = exported_variables(environment)
+        self._words = launch_command(
+            self._library, command, self._size, template, hosts, temporary, exported
+        )
+        self.launcher = start_keeper(self._words, environment, temporary)
+        """The process that starts the launcher, and ends as it does."""
+        stack.callback(end_keeper, self.launcher)
+        assert self.launcher.stdout is not None
+        os.set_blocking(self.launcher.stdout.fileno(), False)
+        stack.enter_context(launch_folders(self.secret))
+        self._began = os.stat(temporary).st_ctime
+        if hosts:
+            write_hostfile(hosts, temporary, self._library.name)
+        let_start(self.launcher)
+        stack.callback(self._end)
+        self._connect(listener, seconds)
 
     def join(self, seconds: float = 60.0) -> None:
         """Waits until MPI has started in all ranks, each of which then says so

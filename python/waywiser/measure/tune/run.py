@@ -165,7 +165,6 @@ def prepare_tuning(
     kept, cut = fitting(found.targets, seconds, budget_seconds - trial.processes_seconds)
     if not kept:
         raise _nothing_left(found, cut, min(seconds.values(), default=0) + trial.processes_seconds)
-    total = sum(seconds[target.point.identity] for target in kept)
     return Tuning(
         scope,
         machine,
@@ -174,7 +173,7 @@ def prepare_tuning(
         tuple(kept),
         tuple(cut),
         found.unsupported,
-        total + trial.processes_seconds,
+        sum(seconds[each.point.identity] for each in kept) + trial.processes_seconds,
         sum(seconds.values()) + trial.processes_seconds,
         budget_seconds,
         before is not None,
