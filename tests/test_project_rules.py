@@ -97,8 +97,6 @@ PROSE = {"reason", "text", "message"}
 
 READERS_OF_PROSE = {
     "analysis/policy/code_lines.py": 1,
-    "analysis/questions/crashed.py": 1,
-    "analysis/questions/trust.py": 2,
     "cluster/mpi_transport.py": 1,
     "measure/plan/schedule.py": 1,
     "measure/probe/supervisor.py": 1,

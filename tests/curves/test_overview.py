@@ -105,7 +105,7 @@ def test_what_the_machine_does_not_support_is_no_failure(tmp_path: Path) -> None
     unsupported_paths = [profiles.visit(what[0], block, failure=pages) for block in range(2)]
     crashed = profiles.visit(what[1], 0, failure=Failure("crash", "SIGSEGV"))
     result = of(tmp_path, *unsupported_paths, crashed, profiles.visit(what[1], 1, failure=pages))
-    assert [group.reason for group in result.failures] == ["crash: SIGSEGV"]
+    assert [(each.kind, each.reason) for each in result.failures] == [("crash", "SIGSEGV")]
     (unsupported,) = result.unsupported
     assert (unsupported.reason, len(unsupported.members)) == ("no huge pages are reserved", 2)
     assert (result.summary.unsupported, result.summary.failed) == (1, 1)

@@ -26,6 +26,12 @@ class ReasonGroup(Value, frozen=True):
     reason: str
     members: tuple[str, ...]
     remedy: str = ""
+    kind: str = ""
+    """Of a failure: `waywiser.words.records.Failure.kind`. Its reason has no such word."""
+
+    def __str__(self) -> str:
+        """With the kind, if it has one, before the reason."""
+        return f"{self.kind}: {self.reason}" if self.kind else self.reason
 
 
 Group = Literal[
@@ -42,7 +48,9 @@ class Reasons:
         self, unsupported_paths: Iterable[Unsupported], localities: Iterable[Locality]
     ) -> None:
         """Notes the workers that did not find out where memory is."""
-        self._found: dict[Group, dict[str, list[str]]] = {each: {} for each in get_args(Group)}
+        self._found: dict[Group, dict[tuple[str, str], list[str]]]
+        """By the kind of a failure and the reason."""
+        self._found = {each: {} for each in get_args(Group)}
         self.only_skipped = 0
         """Series that nothing but a reason to skip them is known of."""
         self.only_unsupported = 0
@@ -55,9 +63,9 @@ class Reasons:
                 note = f"the place of {each.memory} was not found: {each.failure.reason}"
                 self.concerned("notes", note).append(f"worker {each.worker}")
 
-    def concerned(self, group: Group, reason: str) -> list[str]:
+    def concerned(self, group: Group, reason: str, kind: str = "") -> list[str]:
         """What a reason concerns, to be added to."""
-        return self._found[group].setdefault(reason, [])
+        return self._found[group].setdefault((kind, reason), [])
 
     def add(self, known: SeriesBlocks, point: Point, machine: Machine) -> None:
         series = known.series
@@ -73,8 +81,8 @@ class Reasons:
             if visit.failure is not None:
                 self._unmeasured(visit, visit.failure, label)
             elif taken and point.estimate is None:
-                reason = "void: the watchdog opened the gate at every sample"
-                self.concerned("failures", reason).append(name)
+                reason = "the watchdog opened the gate at every sample"
+                self.concerned("failures", reason, "void").append(name)
             for note in visit.notes:
                 self.concerned("notes", note).append(name)
         for flag in flags:
@@ -94,7 +102,9 @@ class Reasons:
         if visit.stop == "skipped":
             self.concerned("skipped", failure.reason).append(name)
         elif failure.kind != UNSUPPORTED:
-            self.concerned("failures", failure_text(failure)).append(name)
+            # Without what differs between equal crashes.
+            reason = without_addresses(failure.reason)
+            self.concerned("failures", reason, failure.kind).append(name)
         elif label not in (unsupported := self.concerned("unsupported", failure.reason)):
             unsupported.append(label)
 
@@ -108,18 +118,17 @@ class Reasons:
         the largest reason first."""
         return {
             group: tuple(
-                ReasonGroup(reason, tuple(found[reason]), REMEDIES.get(reason, ""))
-                for reason in (REMEDIES if group == "warnings" else _largest_first(found))
-                if found.get(reason)
+                ReasonGroup(reason, tuple(found[kind, reason]), REMEDIES.get(reason, ""), kind)
+                for kind, reason in (
+                    (("", flag) for flag in REMEDIES)
+                    if group == "warnings"
+                    else _largest_first(found)
+                )
+                if found.get((kind, reason))
             )
             for group, found in self._found.items()
         }
 
 
-def failure_text(failure: Failure) -> str:
-    """The kind of a failure and its reason, without what differs between equal crashes."""
-    return f"{failure.kind}: {without_addresses(failure.reason)}"
-
-
-def _largest_first(found: Mapping[str, Sequence[str]]) -> list[str]:
+def _largest_first(found: Mapping[tuple[str, str], Sequence[str]]) -> list[tuple[str, str]]:
     return sorted(found, key=lambda reason: -len(found[reason]))

@@ -14,7 +14,7 @@ from waywiser.words.number_format import count
 
 def crashed_paths(subject: Subject) -> Iterator[Finding]:
     """The path that crashed at most sizes, with the number of the others."""
-    groups = [each for each in subject.overview.failures if each.reason.startswith("crash: ")]
+    groups = [each for each in subject.overview.failures if each.kind == "crash"]
     reasons = {series_of(name): each.reason for each in groups for name in each.members}
     planned = grouped((point.name, point) for point in subject.overview.series if not point.skipped)
     crashed = {
@@ -27,7 +27,7 @@ def crashed_paths(subject: Subject) -> Iterator[Finding]:
     name, found = max(crashed.items(), key=lambda each: len(each[1]))
     more = len(crashed) - 1
     also = f"; {count(more, 'other path')} crashed too" if more else ""
-    reason = reasons[label_of(found[0].workload)].removeprefix("crash: ")
+    reason = reasons[label_of(found[0].workload)]
     places = (place for points in crashed.values() for place in points[0].workload.places)
     yield Finding(
         id=CRASHED,

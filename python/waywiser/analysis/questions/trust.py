@@ -98,13 +98,13 @@ def _share(value: float) -> str:
 def _failures(subject: Subject) -> Iterator[Finding]:
     """What was planned and has no number: wrong bytes first, since they are never noise."""
     groups = subject.overview.failures
-    wrong = [group for group in groups if group.reason.startswith("wrong-bytes")]
+    wrong = [group for group in groups if group.kind == "wrong-bytes"]
     for group in wrong:
         yield Finding(
             id="wrong-bytes",
             severity="error",
             statement=f"{count(len(group.members), 'visit')} moved wrong bytes, for example "
-            f"{group.members[0]}: {group.reason.removeprefix('wrong-bytes: ')}",
+            f"{group.members[0]}: {group.reason}",
             remedy="do not use this path; check the health of the GPUs, and report it",
         )
     yield from crashed_paths(subject)
@@ -116,7 +116,7 @@ def _failures(subject: Subject) -> Iterator[Finding]:
             id="failed",
             severity="warning",
             statement=f"{count(visits, 'visit')} failed, for {count(len(others), 'reason')}; most "
-            f"often: {first.reason} ({first.members[0]})",
+            f"often: {first} ({first.members[0]})",
             remedy="each is listed by waywiser show"
             + subject.surveyed("; --resume measures interrupted ones again"),
         )

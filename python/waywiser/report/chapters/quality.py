@@ -68,7 +68,7 @@ def _missing(entry: Entry) -> Iterator[Block]:
         yield Words("Nothing: all that was planned was measured.")
     for title, group in found:
         listing = _listing([*member_lines(group.members)])
-        yield Fold(f"{title}: {group.reason} ({counted(group.members)})", (listing,))
+        yield Fold(f"{title}: {group} ({counted(group.members)})", (listing,))
 
 
 def _listing(members: Sequence[str]) -> Listing:

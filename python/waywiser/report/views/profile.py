@@ -195,7 +195,7 @@ def _reasons(machine: Machine, found: Overview, marks: Marks, everything: bool) 
 
 def _group(title: str, group: ReasonGroup) -> Iterator[Words]:
     many = f" ({counted(group.members)})" if len(group.members) > 1 else ""
-    yield Words(f"{title}: {group.reason}{many}", tone="warning")
+    yield Words(f"{title}: {group}{many}", tone="warning")
     for member in member_lines(group.members):
         yield Words(with_sizes(member), indent=2)
 
