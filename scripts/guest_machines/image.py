@@ -55,8 +55,16 @@ MODULES = "crc16 mbcache crc32c_generic jbd2 ext4 nvme-auth nvme-core nvme"
 
 _INITRAMFS = """#!/bin/busybox sh
 /bin/busybox mount -t devtmpfs dev /dev
+/bin/busybox mount -t sysfs sys /sys
 for module in {modules}; do /bin/busybox insmod /$module.ko; done
-until /bin/busybox mount -t ext4 /dev/nvme0n1 /root; do /bin/busybox sleep 1; done
+until [ -n "$found" ]; do
+    for disk in /sys/block/nvme0n*; do
+        [ "$(/bin/busybox cat $disk/nsid)" = 1 ] && found=/dev/${{disk##*/}}
+    done
+    /bin/busybox sleep 0.1
+done
+/bin/busybox mount -t ext4 $found /root
+/bin/busybox umount /sys
 exec /bin/busybox switch_root /root /init
 """
 
@@ -162,7 +170,7 @@ def initramfs(kernel: str) -> Path | None:
             raise ImageError(f"the kernel {release} has no module {name}")
         data = module.read_bytes()
         files[f"{name}.ko"] = lzma.decompress(data) if module.suffix == ".xz" else data
-    folders = dict.fromkeys(("bin", "dev", "root"), None)
+    folders = dict.fromkeys(("bin", "dev", "root", "sys"), None)
     archive = b"".join(_cpio(n, d) for n, d in {**folders, **files}.items()) + _cpio("TRAILER!!!", b"")
     with tempfile.NamedTemporaryFile(dir=FOLDER, delete=False) as half_made:
         half_made.write(archive)

@@ -92,7 +92,7 @@ def _command(guest: Guest, folder: Path, image: Path) -> list[str]:
     folders = _EMULATOR / "usr" / "share"
     boot = (FETCHED / MACHINES[guest.processor] / "boot") / PINNED["kernels"][guest.kernel]
     if guest.processor == "aarch64":
-        machine = ["-machine", "virt,gic-version=3", "-cpu", "neoverse-n1"]
+        machine = ["-machine", "virt,gic-version=3", "-cpu", "max,pauth=off,sve=off"]
         console, output = "ttyAMA0", "ttyS0"
         serial = ["-device", "pci-serial,chardev=output"]
         initial = initramfs(guest.kernel)
