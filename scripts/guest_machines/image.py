@@ -130,6 +130,7 @@ def _arm_files() -> Iterator[tuple[str, Path]]:
     packages = f"/usr/lib/{version.partition('.')[0]}/dist-packages"
     package, venv = ROOT / "python" / "waywiser", ROOT / ".venv"
     fake = ARM / "waywiser_fake"
+    fingerprints = ROOT / "native/tests/transfer/policy_file_test.cpp"  # finds a file from there
     placed = [
         (system / "lib", "/lib"),
         (system / "usr" / "bin", "/usr/bin"),
@@ -144,6 +145,7 @@ def _arm_files() -> Iterator[tuple[str, Path]]:
         (fake, f"{ROOT}/build/dev/{fake.name}"),
         (fake / "nccl", str(fake / "nccl")),
         (ARM_TESTS, str(ARM_TESTS)),
+        (fingerprints, str(fingerprints)),
         (FETCHED / "arm-machine" / "bin" / "busybox", "/bin/busybox"),
         (Path(__file__).with_name("init"), "/init"),
     ]
