@@ -30,6 +30,7 @@ endif
 	.venv/bin/waywiser survey --preset quick $(SURVEY)
 
 test: build .venv/ready-test .venv/ready-browser .venv/ready-mpi .venv/ready-slurm .venv/ready-guest
+	@if [ -d .deps/guest/arm-packages ]; then scripts/build arm64; fi
 	@scripts/test
 
 build: $(ready) compile

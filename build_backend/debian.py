@@ -30,6 +30,13 @@ Acquire::Retries "2";
 """
 """The system's hooks are cleared: those of container images delete the system's own cache."""
 
+_FOREIGN = """\
+APT::Architecture "{0}";
+#clear APT::Architectures;
+APT::Architectures {{ "{0}"; }};
+Dir::State::Status "/dev/null";
+"""
+
 _KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
@@ -48,11 +55,13 @@ def fetch(
     dependencies: bool = False,
     hashes: Mapping[str, str] | None = None,
     suite: str = "",
+    architecture: str = "",
 ) -> None:
     """Downloads the packages of this machine's own distribution and unpacks them; with
     ``dependencies`` also what they need and the system has not. A package is ``NAME`` or
     ``NAME=VERSION``; ``hashes`` has the SHA-256 of some of them. ``suite`` names another release of
     Debian and its component (``trixie non-free``), to fetch from where the system fetches its own.
+    ``architecture`` names another one (``arm64``), of whose packages the system has none.
 
     Raises `Unavailable`.
     """
@@ -64,7 +73,11 @@ def fetch(
     for part in ("lists/partial", "cache/archives/partial"):
         (apt / part).mkdir(parents=True, exist_ok=True)
     settings = apt / "apt.conf"
-    settings.write_text(_SETTINGS.format(apt=apt) + (_sources(apt, suite) if suite else ""))
+    settings.write_text(
+        _SETTINGS.format(apt=apt)
+        + (_sources(apt, suite) if suite else "")
+        + (_FOREIGN.format(architecture) if architecture else "")
+    )
     archives = apt / "packages"
     archives.mkdir(exist_ok=True)
     apt_get = ["apt-get", "-q", "-c", str(settings)]

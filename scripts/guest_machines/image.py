@@ -1,16 +1,18 @@
-"""The disk that all emulated machines start from: the interpreter, the built tree at its own path,
-and a first program. It is made again when a file of it has changed."""
+"""The disk that all emulated machines with one kind of processor start from: the interpreter, the
+built tree at its own path, and a first program. It is made again when a file of it has changed."""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import lzma
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +20,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FETCHED = ROOT / ".deps" / "guest"
 FOLDER = ROOT / "build" / "guest"
+PINNED = tomllib.loads((ROOT / "scripts" / "guest.toml").read_text())
+MACHINES = {"x86_64": "machine", "aarch64": "arm-machine"}
+"""The folder of what starts in a machine, by its processor."""
+
+ARM = ROOT / "build" / "arm64"
+ARM_TESTS = ARM / "native" / "tests" / "native_tests"
 
 PARTS = (
     ".venv/bin/python",
@@ -37,7 +45,28 @@ LEFT_OUT = re.compile(
     r"|[^/]*\.a)(/|$)"
 )
 
+ARM_PARTS = ("pyproject.toml", "python", "scripts", "tests", "build_backend")
+"""The same for ARM, where tests of Python run too; what was compiled for this machine is not."""
+
 APPLETS = "awk cat chmod echo grep hostname ln mkdir mount poweroff ps sed sh sleep sync tar"
+
+MODULES = "crc16 mbcache crc32c_generic jbd2 ext4 nvme-auth nvme-core nvme"
+"""What a kernel needs to mount the disk, in the order in which it can load them."""
+
+_INITRAMFS = """#!/bin/busybox sh
+/bin/busybox mount -t devtmpfs dev /dev
+/bin/busybox mount -t sysfs sys /sys
+for module in {modules}; do /bin/busybox insmod /$module.ko; done
+until [ -n "$found" ]; do
+    for disk in /sys/block/nvme0n*; do
+        [ "$(/bin/busybox cat $disk/nsid)" = 1 ] && found=/dev/${{disk##*/}}
+    done
+    /bin/busybox sleep 0.1
+done
+/bin/busybox mount -t ext4 $found /root
+/bin/busybox umount /sys
+exec /bin/busybox switch_root /root /init
+"""
 
 _KIB = 1024
 _SLACK_KIB = 64 * _KIB
@@ -48,17 +77,17 @@ class ImageError(Exception):
     """The image cannot be made; the text is one line."""
 
 
-def image() -> Path:
-    """The image of this tree as it is now. Raises `ImageError`."""
+def image(processor: str = "x86_64") -> Path:
+    """The image of this tree as it is now, for a processor. Raises `ImageError`."""
     tool = shutil.which("mke2fs", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if tool is None:
         raise ImageError("there is no mke2fs here: install e2fsprogs")
     FOLDER.mkdir(parents=True, exist_ok=True)
     with _alone():
-        files = dict(sorted(_files()))
-        made = FOLDER / f"{_state(files)}.ext4"
+        files = dict(sorted(_arm_files() if processor == "aarch64" else _files()))
+        made = FOLDER / f"{processor}-{_state(files)}.ext4"
         if not made.exists():
-            for old in FOLDER.glob("*.ext4"):
+            for old in FOLDER.glob(f"{processor}-*.ext4"):
                 old.unlink()
             _make(made, files, tool)
     return made
@@ -91,6 +120,71 @@ def _files() -> Iterator[tuple[str, Path]]:
         yield str(library), library.resolve()
     yield "/bin/busybox", FETCHED / "machine" / "bin" / "busybox"
     yield "/init", Path(__file__).with_name("init")
+
+
+def _arm_files() -> Iterator[tuple[str, Path]]:
+    """Debian's system with packages of Python, and what the preset arm64 built, where the one of
+    this machine would be."""
+    system = FETCHED / "arm-system"
+    version = f"python{PINNED['python']}"
+    packages = f"/usr/lib/{version.partition('.')[0]}/dist-packages"
+    package, venv = ROOT / "python" / "waywiser", ROOT / ".venv"
+    fake = ARM / "waywiser_fake"
+    fingerprints = ROOT / "native/tests/transfer/policy_file_test.cpp"  # finds a file from there
+    placed = [
+        (system / "lib", "/lib"),
+        (system / "usr" / "bin", "/usr/bin"),
+        (system / "usr" / "lib", "/usr/lib"),
+        (system / "usr" / "bin" / version, f"{venv}/bin/python"),
+        (venv / "bin" / "waywiser", f"{venv}/bin/waywiser"),
+        (FETCHED / "arm-packages", packages),
+        *((file, f"{packages}/{file.name}") for file in venv.glob("lib/*/*/waywiser.pth")),
+        *((ROOT / part, str(ROOT / part)) for part in ARM_PARTS),
+        *((file, f"{package}/{file.name}") for file in (ARM / "native").glob("_*.so")),
+        *((file, f"{package}/lib/{file.name}") for file in (ARM / "native").glob("lib*.so*")),
+        (fake, f"{ROOT}/build/dev/{fake.name}"),
+        (fake / "nccl", str(fake / "nccl")),
+        (ARM_TESTS, str(ARM_TESTS)),
+        (fingerprints, str(fingerprints)),
+        (FETCHED / "arm-machine" / "bin" / "busybox", "/bin/busybox"),
+        (Path(__file__).with_name("init"), "/init"),
+    ]
+    for source, at in placed:
+        for file in _below(source):
+            rest = str(file)[len(str(source)) :]
+            here = source in (package.parent, ROOT / "tests") and file.suffix == ".so"
+            if not here and f"{package}/lib/" not in f"{file}":
+                yield f"{at}{rest}", file
+
+
+def initramfs(kernel: str) -> Path | None:
+    """What a kernel starts from that has no driver of the disk built in, else nothing."""
+    release = PINNED["kernels"][kernel].removeprefix("vmlinuz-")
+    folder = FETCHED / "arm-machine" / "lib" / "modules" / release
+    found = {name: next(folder.rglob(f"{name}.ko*"), None) for name in MODULES.split()}
+    if not found["ext4"]:
+        return None
+    made = FOLDER / f"{kernel}.cpio"
+    busybox = (FETCHED / "arm-machine" / "bin" / "busybox").read_bytes()
+    files = {"bin/busybox": busybox, "init": _INITRAMFS.format(modules=MODULES).encode()}
+    for name, module in found.items():
+        if module is None:
+            raise ImageError(f"the kernel {release} has no module {name}")
+        data = module.read_bytes()
+        files[f"{name}.ko"] = lzma.decompress(data) if module.suffix == ".xz" else data
+    folders = dict.fromkeys(("bin", "dev", "root", "sys"), None)
+    archive = b"".join(_cpio(n, d) for n, d in {**folders, **files}.items()) + _cpio("TRAILER!!!", b"")
+    with tempfile.NamedTemporaryFile(dir=FOLDER, delete=False) as half_made:
+        half_made.write(archive)
+    return Path(half_made.name).rename(made)
+
+
+def _cpio(name: str, data: bytes | None) -> bytes:
+    """A file of an archive, or a folder."""
+    mode = 0o040755 if data is None else 0o100755
+    sizes = (0, mode, 0, 0, 1, 0, len(data or b""), 0, 0, 0, 0, len(name) + 1, 0)
+    head = b"070701" + b"".join(b"%08x" % size for size in sizes) + name.encode() + b"\0"
+    return b"".join(part + bytes(-len(part) % 4) for part in (head, data or b""))
 
 
 def _below(source: Path) -> Iterator[Path]:

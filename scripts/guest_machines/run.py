@@ -6,15 +6,15 @@ import io
 import os
 import signal
 import subprocess
+import sys
 import tarfile
 import tempfile
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from guest_machines.image import FETCHED, FOLDER, ROOT
+from guest_machines.image import ARM_TESTS, FETCHED, FOLDER, MACHINES, PINNED, ROOT, initramfs
 from guest_machines.table import Guest
 
 RESULT_BYTES = 256 << 20
@@ -42,13 +42,19 @@ class ScriptResult:
     """What the kernel printed."""
 
 
-def unavailable() -> str:
-    """Why no machine can be run here; empty if one can."""
+def unavailable(processor: str = "x86_64") -> str:
+    """Why no machine with this processor can be run here; empty if one can."""
     other = FETCHED / "other"
     if other.exists():
         return other.read_text().strip()
     if not (FETCHED / "packages").exists():
         return f"the emulator is not in {FETCHED}: scripts/set-up --guest"
+    if processor == "aarch64":
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        if version != PINNED["python"]:
+            return f"machines of ARM have Python {PINNED['python']}, and this is {version}"
+        if not ARM_TESTS.exists():
+            return f"there is no {ARM_TESTS.relative_to(ROOT)}: scripts/build arm64"
     return ""
 
 
@@ -83,19 +89,30 @@ def run_script(
 
 
 def _command(guest: Guest, folder: Path, image: Path) -> list[str]:
-    kernel = tomllib.loads((ROOT / "scripts" / "guest.toml").read_text())["kernel"]
-    arguments = f"console=ttyS0 root=/dev/nvme0n1 rw init=/init panic=1 quiet guest={guest.name}"
+    folders = _EMULATOR / "usr" / "share"
+    boot = (FETCHED / MACHINES[guest.processor] / "boot") / PINNED["kernels"][guest.kernel]
+    if guest.processor == "aarch64":
+        machine = ["-machine", "virt,gic-version=3", "-cpu", "max,pauth=off,sve=off"]
+        console, output = "ttyAMA0", "ttyS0"
+        serial = ["-device", "pci-serial,chardev=output"]
+        initial = initramfs(guest.kernel)
+        machine += ["-initrd", str(initial)] if initial else []
+    else:
+        machine = ["-machine", f"q35,hmat={'on' if guest.rates else 'off'}", "-cpu", "max"]
+        console, output = "ttyS0", "ttyS1"
+        serial = ["-serial", "chardev:output"]
+    # The kernel hands words that it does not know to the first program, as its environment.
+    arguments = f"console={console} root=/dev/nvme0n1 rw init=/init panic=1 quiet output={output}"
     disks = ((image, "on"), (folder / "task", "off"), (folder / "result", "off"))
     command = [
-        str(_EMULATOR / "usr" / "bin" / "qemu-system-x86_64"),
-        *("-L", str(_EMULATOR / "usr" / "share" / "seabios")),
-        *("-L", str(_EMULATOR / "usr" / "share" / "qemu")),
-        *("-machine", f"q35,hmat={'on' if guest.rates else 'off'}"),
-        *("-accel", "tcg,thread=multi", "-cpu", "max"),
+        str(_EMULATOR / "usr" / "bin" / f"qemu-system-{guest.processor}"),
+        *("-L", str(folders / "seabios"), "-L", str(folders / "qemu")),
+        *(*machine, "-accel", "tcg,thread=multi"),
         *guest.options,
-        *("-kernel", str(FETCHED / "machine" / "boot" / kernel), "-append", arguments),
+        *("-kernel", str(boot), "-append", f"{arguments} guest={guest.name}"),
         *("-display", "none", "-no-reboot", "-nodefaults", "-net", "none"),
-        *("-serial", f"file:{folder / 'console'}", "-serial", f"file:{folder / 'output'}"),
+        *("-serial", f"file:{folder / 'console'}"),
+        *("-chardev", f"file,id=output,path={folder / 'output'}", *serial),
         *("-device", "nvme,serial=disks,id=disks,bus=pcie.0"),
     ]
     for number, (disk, snapshot) in enumerate(disks, start=1):

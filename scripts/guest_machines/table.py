@@ -29,6 +29,12 @@ class Guest:
     """The node of the PCI bus at whose first address a fake GPU is; -1 for none."""
     setup: str = ""
     """Shell commands as the first program of the machine, before anything else runs."""
+    kernel: str = "x86-64"
+    """Its name in scripts/guest.toml."""
+
+    @property
+    def processor(self) -> str:
+        return "aarch64" if self.kernel.startswith("arm") else "x86_64"
 
     @property
     def options(self) -> list[str]:
@@ -114,6 +120,22 @@ echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control
 echo 0-1 > /sys/fs/cgroup/task/cpuset.cpus
 echo 1 > /sys/fs/cgroup/task/cpuset.mems
 echo $$ > /sys/fs/cgroup/task/cgroup.procs""",
+        ),
+        Guest(
+            "arm-4k",
+            "aarch64, pages of 4 KiB, two nodes",
+            "4,sockets=2,cores=2,threads=1",
+            (GuestNode("0-1", 1536), GuestNode("2-3", 768)),
+            {(0, 1): 21},
+            kernel="arm-4k",
+        ),
+        Guest(
+            "arm-16k",
+            "aarch64, pages of 16 KiB, two nodes",
+            "4,sockets=2,cores=2,threads=1",
+            (GuestNode("0-1", 1536), GuestNode("2-3", 768)),
+            {(0, 1): 21},
+            kernel="arm-16k",
         ),
     )
 }

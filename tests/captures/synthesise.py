@@ -237,7 +237,12 @@ def container_machine() -> Capture:
 
 
 def gh200_machine() -> Capture:
-    """A Grace Hopper: ten C2C links to the CPU, whose memory the GPU reads, and which reads its."""
+    """A Grace Hopper: ten C2C links to the CPU, whose memory the GPU reads, and which reads its.
+
+    Its nodes and their sizes are those of a real one, which NVIDIA describes in a change of Linux: the
+    CPUs' memory, the GPU's, which the driver adds, and seven without memory and CPUs
+    (20250106120659.359610-2-bfaccini@nvidia.com).
+    """
     gpu = msgspec.structs.replace(
         h200(0, 1),
         name="NVIDIA GH200 480GB",
@@ -249,13 +254,18 @@ def gh200_machine() -> Capture:
         c2c_mb_per_s=(45000,) * 10,
     )
     cpus = range(72)
-    body = processor(0, cpus, "Neoverse-V2", 480 * GIB, 114 << 20) + "</object>\n"
+    body = processor(0, cpus, "Neoverse-V2", 490037 << 20, 114 << 20) + "</object>\n"
     body += (
         f'<object type="NUMANode" os_index="1" cpuset="{bitmap(cpus)}" '
-        f'nodeset="{bitmap(range(1, 2))}" local_memory="{96 * GIB}" subtype="GPUMemory"/>\n'
+        f'nodeset="{bitmap(range(1, 2))}" local_memory="{97280 << 20}" subtype="GPUMemory"/>\n'
+    )
+    body += "".join(
+        f'<object type="NUMANode" os_index="{n}" cpuset="{bitmap(cpus)}" '
+        f'nodeset="{bitmap(range(n, n + 1))}"/>\n'
+        for n in range(2, 9)
     )
     return Capture(
-        hwloc=topology(body + device(gpu.pci, "10de:2342"), cpus, range(2)),
+        hwloc=topology(body + device(gpu.pci, "10de:2342"), cpus, range(9)),
         system=SystemFacts(
             hostname="gh200",
             architecture="aarch64",

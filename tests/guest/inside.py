@@ -234,6 +234,43 @@ def planted() -> dict[str, Any]:
     return found
 
 
+def native_tests() -> dict[str, Any]:
+    """What the native tests say, and one of them with a page size that is not the kernel's."""
+    found = {}
+    for name, chosen, fault in (
+        ("sound", os.environ["NATIVE_TESTS"], ""),
+        ("page size", "Pages.*", "page size"),
+    ):
+        words = [os.environ["NATIVE"], f"--gtest_filter={chosen}", "--gtest_output=json:tests.json"]
+        environment = {**os.environ, "PLANTED": fault, "LD_PRELOAD": str(PLANTED) if fault else ""}
+        answer = subprocess.run(
+            words, env=environment, cwd="/tmp", capture_output=True, text=True, check=False
+        )
+        said = json.loads(Path("/tmp/tests.json").read_text())
+        each = [(suite["name"], case) for suite in said["testsuites"] for case in suite["testsuite"]]
+        found[name] = {
+            "code": answer.returncode,
+            "passed": [f"{suite}.{case['name']}" for suite, case in each if not case.get("failures")],
+            "failed": [f"{suite}.{case['name']}" for suite, case in each if case.get("failures")],
+            "out": answer.stdout[-4000:],
+        }
+    return found
+
+
+def python_tests() -> dict[str, Any]:
+    """What tests of Python say that need no built program of this machine."""
+    root = Path(__file__).resolve().parents[2]
+    words = ["-q", "-p", "no:cacheprovider", *os.environ["PYTHON_TESTS"].split()]
+    answer = subprocess.run(
+        [sys.executable, "-m", "pytest", *words],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return {"code": answer.returncode, "out": answer.stdout[-4000:]}
+
+
 def verbs() -> dict[str, Any]:
     """What the command line says of the machine."""
     found = {}

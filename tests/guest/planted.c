@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 static int planted(const char* fault) {
     const char* const named = getenv("PLANTED");
@@ -33,4 +34,11 @@ int sched_setaffinity(pid_t process, size_t bytes, const cpu_set_t* cpus) {
     const int moved = planted("wrong socket") && !CPU_ISSET(0, cpus) && !CPU_ISSET(1, cpus);
     const size_t used = moved ? sizeof first : bytes;
     return syscall(SYS_sched_setaffinity, process, used, moved ? &first : cpus) < 0 ? -1 : 0;
+}
+
+// Says that pages have 4096 bytes.
+long sysconf(int name) {
+    static long (*real)(int);
+    if (real == NULL) real = (long (*)(int))dlsym(RTLD_NEXT, "sysconf");
+    return name == _SC_PAGESIZE && planted("page size") ? 4096 : real(name);
 }

@@ -4,6 +4,7 @@ nothing. Each machine is started once, two side by side, and tests look at what 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from guest_machines.image import ImageError, image
+from guest_machines.image import ARM_TESTS, FETCHED, ImageError, image
 from guest_machines.run import ScriptResult, run_script, unavailable
 from guest_machines.table import GUESTS
 from tree import FAKE_FOLDER, ROOT
@@ -27,8 +28,14 @@ PARTS = {
     "memory-only": "places verbs survey",
     "small-node": "survey verbs",
     "cpuset": "verbs",
+    "arm-4k": "native_tests verbs",
+    "arm-16k": "native_tests python_tests places visits survey verbs",
 }
+ARM = ("arm-4k", "arm-16k")
 SIZES = {"small-node": "1MiB,64MiB,128MiB"}
+NATIVE_TESTS = "Pages.*:Flush.*:CopyStreaming.*"
+"""Of the native tests, in the machines of ARM."""
+PYTHON_TESTS = "tests/words"
 SIDE_BY_SIDE = 2
 SECONDS = 500.0
 """A machine that takes longer has hung: alone each takes half a minute."""
@@ -43,6 +50,8 @@ class Guests:
         self._ran = ran
 
     def outcome(self, name: str) -> ScriptResult:
+        if name not in self._ran:
+            pytest.skip(f"{name}: {unavailable(GUESTS[name].processor)}")
         outcome = self._ran[name].result()
         assert outcome.exit_code == 0, outcome.output
         return outcome
@@ -59,26 +68,45 @@ def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guests]:
         pytest.skip(why)
     if not list(FAKE_FOLDER.glob("waywiser_fake/_native.*.so")):
         pytest.skip(f"the native library over the fake GPU is not built in {FAKE_FOLDER}")
-    try:
-        disk = image()
-    except ImageError as error:
-        pytest.skip(str(error))
-    planted = tmp_path_factory.mktemp("planted") / "planted.so"
-    source = Path(__file__).with_name("planted.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", planted, source, "-ldl"], check=True)
-    files = {"planted.so": planted.read_bytes()}
+    folder = tmp_path_factory.mktemp("planted")
 
     def run(name: str) -> ScriptResult:
+        guest = GUESTS[name]
         script = f"""
 export PYTHONPATH={ROOT}/python:{FAKE_FOLDER} SIZES={SIZES.get(name, "64KiB")}
 export WAYWISER_FAKE=devices=1
 export WAYWISER_NATIVE=waywiser_fake._native WAYWISER_TRANSFER_NATIVE=waywiser_fake._transfer
+export NATIVE={ARM_TESTS} NATIVE_TESTS='{NATIVE_TESTS}' PYTHON_TESTS='{PYTHON_TESTS}'
 {ROOT}/.venv/bin/python {ROOT}/tests/guest/inside.py {PARTS[name]}
 """
-        return run_script(GUESTS[name], disk, script, files=files, seconds=SECONDS)
+        disk, files = disks[guest.processor], {"planted.so": planted[guest.processor]}
+        return run_script(guest, disk, script, files=files, seconds=SECONDS)
 
+    names = [name for name in PARTS if not unavailable(GUESTS[name].processor)]
+    processors = {GUESTS[name].processor for name in names}
+    planted = {each: faults(each, folder) for each in processors}
+    try:
+        disks = {each: image(each) for each in processors}
+    except ImageError as error:
+        pytest.skip(str(error))
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        yield Guests({name: pool.submit(run, name) for name in PARTS})
+        yield Guests({name: pool.submit(run, name) for name in names})
+
+
+def faults(processor: str, folder: Path) -> bytes:
+    """The calls of the system with a fault, for a processor."""
+    made = folder / f"{processor}.so"
+    environment = dict(os.environ)
+    command = ["cc"]
+    if processor == "aarch64":
+        compiler = FETCHED / "arm-compiler"
+        environment["LD_LIBRARY_PATH"] = str(compiler / "usr" / "lib" / "x86_64-linux-gnu")
+        gcc = compiler / "usr" / "bin" / "aarch64-linux-gnu-gcc-12"
+        command = [str(gcc), f"--sysroot={compiler}"]
+    source = Path(__file__).with_name("planted.c")
+    command += ["-shared", "-fPIC", "-O1", "-o", str(made), str(source), "-ldl"]
+    subprocess.run(command, check=True, env=environment)
+    return made.read_bytes()
 
 
 def misplaced(places: list[Facts]) -> list[str]:
@@ -109,7 +137,7 @@ def cpus_of(guests: Guests, name: str) -> dict[int, tuple[int, ...]]:
     return {node["index"]: tuple(node["cpus"]) for node in topology["numa"]}
 
 
-@pytest.mark.parametrize("name", ["two-sockets", "four-nodes", "memory-only"])
+@pytest.mark.parametrize("name", ["two-sockets", "four-nodes", "memory-only", "arm-16k"])
 def test_every_kind_of_memory_is_where_its_place_says(guests: Guests, name: str) -> None:
     places = guests.facts(name, "places")
     nodes = {each["node"] for each in places}
@@ -121,7 +149,7 @@ def test_every_kind_of_memory_is_where_its_place_says(guests: Guests, name: str)
     assert misplaced(places) == []
 
 
-@pytest.mark.parametrize("name", ["two-sockets", "four-nodes"])
+@pytest.mark.parametrize("name", ["two-sockets", "four-nodes", "arm-16k"])
 def test_buffers_and_threads_of_a_visit_are_where_its_settings_say(
     guests: Guests, name: str
 ) -> None:
@@ -170,6 +198,32 @@ def test_a_copy_to_a_gpu_is_staged_near_it(guests: Guests) -> None:
         bound = [each for each in found[name]["threads"] if each != "0-3"]
         assert set(bound) <= {"0-1", "2-3"}, "a copying thread runs on one socket"
     assert "2-3" not in found["node 0"]["threads"]
+
+
+@pytest.mark.parametrize("name", ARM)
+def test_native_tests_pass_on_arm(guests: Guests, name: str) -> None:
+    found = guests.facts(name, "native_tests")["sound"]
+    assert (found["code"], found["failed"]) == (0, []), found["out"]
+    assert {"Flush.KeepsTheBytes", "CopyStreaming.CopiesAnyBytesToAnywhere"} <= {*found["passed"]}
+
+
+def test_a_page_size_that_is_not_the_kernels_is_found(guests: Guests) -> None:
+    """4096 bytes, where a page has 16 KiB."""
+    planted = {name: guests.facts(name, "native_tests")["page size"] for name in ARM}
+    assert planted["arm-4k"]["failed"] == []
+    assert "Pages.HaveTheSizeThatTheKernelUses" in planted["arm-16k"]["failed"]
+
+
+def test_tests_of_python_pass_on_arm(guests: Guests) -> None:
+    found = guests.facts("arm-16k", "python_tests")
+    assert found["code"] == 0, found["out"]
+
+
+def test_a_survey_ends_on_arm(guests: Guests, tmp_path: Path) -> None:
+    assert guests.facts("arm-16k", "survey")["code"] == 0
+    with _profile(guests.outcome("arm-16k"), tmp_path) as profile:
+        assert profile.machine.architecture == "aarch64"
+        assert [visit for visit in profile.visits() if visit.failure is None]
 
 
 def test_a_survey_on_a_small_node_costs_no_process(guests: Guests, tmp_path: Path) -> None:

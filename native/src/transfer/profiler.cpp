@@ -88,7 +88,7 @@ bool load_profiler() {
     profiler_modules[kCore].table[kRangePushA] = &detail::profiler_push;
     profiler_modules[kCore].table[kRangePop] = &detail::profiler_pop;
     if (initialize(give_table) != 0) return true;
-    detail::profiler_push = nullptr;
+    std::atomic_ref(detail::profiler_push).store(nullptr, std::memory_order_release);
     return false;
 }
 

@@ -46,6 +46,21 @@ std::size_t huge_bytes_of_the_mapping(const std::byte* data) {
     return 0;
 }
 
+// Of the first mapping, which is of a file.
+std::size_t base_page_of_the_kernel() {
+    std::ifstream smaps("/proc/self/smaps");
+    for (std::string line; std::getline(smaps, line);) {
+        if (line.starts_with("KernelPageSize:")) {
+            return std::stoul(line.substr(line.find(':') + 1)) * kKiB;
+        }
+    }
+    return 0;
+}
+
+TEST(Pages, HaveTheSizeThatTheKernelUses) {
+    EXPECT_EQ(page_bytes(), base_page_of_the_kernel());
+}
+
 TEST(Pages, AreZeroAlignedAndThere) {
     const Pages pages(5 * kMiB + 3, first_node(), PageSize::standard);
     EXPECT_EQ(pages.bytes(), 5 * kMiB + 3);

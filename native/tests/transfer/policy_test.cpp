@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "host/pages.hpp"
 #include "policy_text.hpp"
 #include "transfer/copy_method.hpp"
 #include "transfer/json_reader.hpp"
@@ -537,7 +538,7 @@ TEST(PolicyTable, NothingExceedsTheLimitsOfTheContext) {
     EXPECT_EQ(polite.copy(kPageableToDevice, kMiB)->shape.chunk, 512 * kKiB);
     EXPECT_EQ(polite.copy(idle, kMiB), nullptr) << "a context without relays";
     const PolicyTable tiny = table(classes, {.threads = 1});
-    EXPECT_EQ(tiny.copy(kPageableToDevice, kMiB)->shape.chunk, 4 * kKiB);
+    EXPECT_EQ(tiny.copy(kPageableToDevice, kMiB)->shape.chunk, host::page_bytes());
 }
 
 TEST(Fingerprints, FitIfAllThatBothSidesKnowIsEqual) {

@@ -391,8 +391,10 @@ TEST_F(StalledDrains, BlockAChangeIfTheRingIsFull) {
 TEST_F(StalledDrains, DoNotBlockAChangeIfAllReadsAreSubmitted) {
     test::copy_bytes(device_.data(), content_.data(), kBytes);
     gpu::Gate gate(0);  // else a thread may drain the first chunk before it submits the second
+    const Machine machine = test::this_machine();
+    // Each node has a part of the memory.
     const auto engine_owner =
-        Engine::make(test::this_machine(), {.threads = 3, .pinned_bytes = 4 * kBytes});
+        Engine::make(machine, {.threads = 3, .pinned_bytes = 4 * kBytes * machine.numa.size()});
     Engine& engine = *engine_owner;
     const auto job =
         std::make_shared<StalledDrain>(host_.data(), device_.data(), kBytes, kBytes / 2, &gate);

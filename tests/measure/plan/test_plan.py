@@ -308,7 +308,8 @@ def test_representative_sizes_are_a_latency_and_a_bandwidth() -> None:
 def test_a_deadline_of_ones_own_replaces_that_of_the_preset() -> None:
     assert plan().deadline_seconds == plan().preset.deadline_seconds(1)
     assert plan(deadline_seconds=180.0).deadline_seconds == 180
-    assert plan(sizes="8").deadline_seconds == 0
+    assert plan(sizes="8").deadline_seconds == plan().deadline_seconds
+    assert plan(sizes="8", deadline_seconds=180.0).deadline_seconds == 180
     assert plan(sizes="8", deadline_seconds=60.0).deadline_seconds == 60
 
 

@@ -190,10 +190,11 @@ def test_orders_carry_their_cost_and_a_generous_timeout() -> None:
         assert order.buffer_bytes == 2 * order.workload.bytes
 
 
-def test_asked_sizes_have_no_deadline() -> None:
+def test_sizes_of_the_user_keep_the_deadline() -> None:
     clock = iter(range(0, 10**6, 100)).__next__
     requested = plan(preset="quick", sizes="1KiB")
-    assert len(list(Schedule(requested, clock=clock))) == requested.visits
+    assert list(Schedule(requested, clock=clock)) == []
+    assert len(list(Schedule(requested, clock=lambda: 0.0))) == requested.visits
 
 
 LAST = 3

@@ -135,7 +135,7 @@ def make_plan(machine: Machine, request: Request) -> Plan:
         _require_small_sizes(points, machine, request)
     if preset.links_only:
         points = _rotating(points)
-    deadline = 0.0 if maker.explicit else preset.deadline_seconds(len(machine.gpus))
+    deadline = preset.deadline_seconds(len(machine.gpus))
     if deadline and request.model:
         deadline += MODEL_SECONDS
     measured = {point.identity for point in points}
