@@ -280,7 +280,7 @@ class Machine(Value, frozen=True):
 
     @property
     def untimed(self) -> str:
-        """The same in words: of which profile, by what."""
+        """`unreal` in words: of which profile it is simulated, or what emulates it."""
         if self.unreal == "simulated":
             return f"simulated {self.simulated}"
         return f"emulated by {EMULATED}: its times mean nothing" if self.unreal else ""
