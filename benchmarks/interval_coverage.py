@@ -24,7 +24,6 @@ the seed.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -36,6 +35,8 @@ from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
+
+from page import parser_of, print_lines  # noqa: E402
 
 import profiles  # noqa: E402
 from waywiser.profile.estimate import Estimate, estimate_of  # noqa: E402
@@ -208,20 +209,13 @@ def document(rows: int, count: int, seed: int) -> Iterator[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--series", type=int, default=2000)
     parser.add_argument("--samples", type=int, default=100, help="of each process")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("-o", "--output", type=Path, help="add the tables to this page")
     options = parser.parse_args()
-    lines = []
-    for line in document(options.series, options.samples, options.seed):
-        print(line, flush=True)
-        lines.append(line)
-    if options.output:
-        with options.output.open("a") as page:
-            page.write("\n".join(lines) + "\n")
-    return 0
+    lines = document(options.series, options.samples, options.seed)
+    return print_lines(lines, options.output)
 
 
 if __name__ == "__main__":

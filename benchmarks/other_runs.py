@@ -15,7 +15,6 @@ the sizes that were held out are compared with the 95 % intervals:
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import lzma
 import math
@@ -31,6 +30,8 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "python")]
+
+from page import parser_of, print_lines  # noqa: E402
 
 from waywiser.exchange.imports import detect  # noqa: E402
 from waywiser.model.curve import CurveModel, CurveTimes, fit_curves, times_of  # noqa: E402
@@ -181,18 +182,10 @@ def document(data: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("-o", "--output", type=Path, help="add the tables to this page")
     options = parser.parse_args()
-    lines = []
-    for line in document(options.data):
-        print(line, flush=True)
-        lines.append(line)
-    if options.output:
-        with options.output.open("a") as page:
-            page.write("\n".join(lines) + "\n")
-    return 0
+    return print_lines(document(options.data), options.output)
 
 
 if __name__ == "__main__":

@@ -204,8 +204,9 @@ def test_placement_of_a_simulated_machine_says_so(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["advise", "--placement"]
-    assert output([*words, str(folder / "four.wwp")], capsys).startswith("Simulated from check.wwp")
-    assert "Simulated" not in output([*words, str(folder / "check.wwp")], capsys)
+    said = output([*words, str(folder / "four.wwp")], capsys)
+    assert said.startswith("The machine is simulated from check.wwp")
+    assert "simulated" not in output([*words, str(folder / "check.wwp")], capsys)
 
 
 def test_a_file_that_exists_is_not_overwritten(

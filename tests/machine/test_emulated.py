@@ -30,9 +30,18 @@ def test_an_emulated_machine_says_so_wherever_it_is_described() -> None:
 
 def test_times_of_an_emulated_machine_are_not_taken() -> None:
     with pytest.raises(SimulatedMachineError, match=TEXT):
-        require_real(emulated(), "a.wwp", timed=True)
-    require_real(emulated(), "a.wwp")  # a survey of it goes on
-    require_real(machine(), "a.wwp", timed=True)
+        require_real(emulated(), "a.wwp")
+    require_real(emulated(), "a.wwp", allowed="emulated")  # a survey of it goes on
+    require_real(machine(), "a.wwp")
+
+
+def test_times_of_another_kind_than_the_allowed_one_are_not_taken() -> None:
+    simulated = msgspec.structs.replace(emulated(), simulated="from check.wwp")
+    assert (simulated.unreal, emulated().unreal, machine().unreal) == ("simulated", "emulated", "")
+    require_real(simulated, "a.wwp", allowed="simulated")  # a check is tried out with it
+    for other, allowed in ((simulated, "emulated"), (emulated(), "simulated")):
+        with pytest.raises(SimulatedMachineError):
+            require_real(other, "a.wwp", allowed=allowed)
 
 
 def test_a_virtual_machine_is_not_emulated() -> None:

@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 
 import msgspec
 import pytest
+from tests.model.test_message_strategies import drawn
+from tests.model.test_message_strategies import read as read_strategies
 
 from analysis.comparison import nodes
 from analysis.history import planted_nights
 from analysis.policy.test_advice import advice
+from kept import RESULTS, unpacked
 from planted.changes import slow_path, survey
 from waywiser.analysis.comparison.checkup import Checkup, check_up
 from waywiser.analysis.comparison.comparison_text import answer_lines, hidden_text
@@ -19,8 +25,18 @@ from waywiser.analysis.comparison.fleet import assess_fleet
 from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.history.history import history_of
 from waywiser.analysis.history.history_texts import path_text
+from waywiser.analysis.questions.all_answers import answers
+from waywiser.curves.subject import Subject
+from waywiser.measure.plan.requested_workloads import parse_workload
+from waywiser.model.machine_model import fitted_model
+from waywiser.model.message_strategies import MessageStrategies
+from waywiser.model.prediction import Prediction, Predictor
+from waywiser.model.strategy_table import strategy_table
+from waywiser.profile import Profile
 from waywiser.report.parts import Words
 from waywiser.report.views.fleet import fleet_parts
+from waywiser.report.views.prediction import prediction_parts
+from waywiser.report.views.strategies import strategy_parts
 
 COUNTS = re.compile(r"\d+ (regression|suspected|improvement|no change|not decided|missing|skipped)")
 HIDDEN = re.compile(r"\d+ of \d+ not decided, a loss (below [\d.]+ %|of any size) could hide")
@@ -135,3 +151,99 @@ def test_a_path_without_a_change_states_its_nights_and_which_change_is_found(nig
 def test_a_method_is_advised_among_so_many(bytes_: str, polite: bool) -> None:
     why = advice(bytes_, polite=polite).why
     assert re.search(r"of \d+ measured methods|takes [\d.]+% less time", why), why
+
+
+H2D, P2P = "pinned@numa:0 -> device@gpu:{} by copy-engine", "device@gpu:{} -> device@gpu:{} by {}"
+ENGINE = "copy-engine"
+PREDICTED = (
+    *(f"{H2D.format(0)} of {size}" for size in ("8B", "1MiB", "96MiB")),
+    *(f"{H2D.format(0)} of {size}; {H2D.format(1)} of {size}" for size in ("64KiB", "64MiB")),
+    f"{H2D.format(0)} of 64MiB; device@gpu:1 -> pinned@numa:0 by copy-engine of 64MiB",
+    f"{P2P.format(0, 1, ENGINE)} of 64MiB; {P2P.format(1, 0, ENGINE)} of 64MiB",
+    f"{P2P.format(0, 0, ENGINE)} of 64MiB; {P2P.format(1, 1, ENGINE)} of 64MiB",
+    f"{P2P.format(0, 1, ENGINE)} of 64MiB; {H2D.format(1)} of 4MiB",
+)
+TWO = "2026-11-20-h200/two-gpus/standard"
+SURVEYS = (TWO, "2026-11-20-h200/one-gpu/quick", "2026-11-22-check-two-gpus/check-1")
+
+BASED = re.compile(
+    r"Limited by \S.*: [\d.]+ GB/s|Limited by the .*: one transfer runs after another|"
+    r"Unknown: the capacit(y|ies) of \S.* not measured|One alone takes|"
+    r"Of \d+ resources? (that its transfers share|on its way)"
+    r"(, \d+ with a known capacity, none limits it| no capacity is known)|"
+    r"The model has no resource (that its transfers share|on its way)"
+)
+"""What sets the time of a prediction, or of how much it is known that it does not."""
+
+
+@pytest.fixture(scope="module")
+def predictor(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
+    file = unpacked(RESULTS / f"{TWO}.wwp.xz", tmp_path_factory.mktemp("two") / "two.wwp")
+    with Profile.open(file) as profile:
+        return Predictor(fitted_model(profile))
+
+
+def lines_of(found: Prediction) -> list[str]:
+    return [part.text for part in prediction_parts(found) if isinstance(part, Words)]
+
+
+@pytest.mark.parametrize("text", PREDICTED)
+def test_a_prediction_states_what_limits_it_or_of_how_much_that_is_known(
+    predictor: Predictor, text: str
+) -> None:
+    found = predictor.predict(parse_workload(text))
+    lines = lines_of(found)
+    said = [line for line in lines if BASED.match(line)]
+    assert said, lines
+    known = re.match(r"Of (\d+) resources?.*, (\d+) with", said[0])
+    if known:
+        assert 0 < int(known[2]) <= int(known[1]) == found.resources
+    assert found.with_capacity <= found.resources
+    assert "It rests on measurements of:" in lines and found.rests_on
+    interval = r"\(95 %: \S+ \S+ to \S+ \S+\)|or more, since a limit is unknown"
+    assert re.search(interval, lines[0])
+
+
+def test_the_resources_of_a_prediction_are_those_that_several_transfers_share(
+    predictor: Predictor,
+) -> None:
+    """Two copies to two GPUs share the memory of the host, and copies within two GPUs nothing."""
+    one, two, apart = (predictor.predict(parse_workload(PREDICTED[n])) for n in (2, 4, 7))
+    assert one.resources > two.resources > apart.resources == 0
+    assert lines_of(apart)[1].startswith("The model has no resource that its transfers share")
+
+
+NONE = re.compile(r"\b(no|none|not|nothing|never)\b", re.IGNORECASE)
+UNANSWERED = re.compile(r"Not (determined|applicable|measured)")
+
+
+@cache
+def subject_of(name: str, folder: Path) -> Subject:
+    file = unpacked(RESULTS / f"{name}.wwp.xz", folder / "kept.wwp")
+    with Profile.open(file) as profile:
+        return Subject.of(profile)
+
+
+@pytest.mark.parametrize("name", SURVEYS)
+def test_each_answer_of_a_report_that_says_none_says_of_how_many(
+    name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    found = list(answers(subject_of(name, tmp_path_factory.mktemp("kept"))))
+    assert len(found) > 5
+    for each in found:
+        for sentence in re.split(r"(?<=[.;]) ", each.summary):
+            if NONE.search(sentence) and not UNANSWERED.match(each.summary):
+                assert re.search(r"\d", sentence), (each.question, each.summary)
+
+
+def leads_of(found: MessageStrategies) -> Sequence[str]:
+    parts = strategy_parts(found, strategy_table(found))
+    return [part.text for part in parts if isinstance(part, Words) and part.kind == "lead"]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_fastest_strategy_is_one_of_a_stated_number(tmp_path: Path, seed: int) -> None:
+    found = read_strategies(drawn(seed).write(tmp_path, seed))
+    (lead,) = leads_of(found)
+    number = re.search(r"the fastest strategy of those \w+.*?, (\d+) in all\. ", lead)
+    assert number and int(number[1]) == len(found.measured), lead

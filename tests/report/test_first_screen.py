@@ -13,9 +13,9 @@ from kept import RESULTS, unpacked
 from waywiser.report.document import document
 from waywiser.report.entry import read
 from waywiser.report.page import page
-from waywiser.report.parts import Document, Remark, Remarks, Tile
+from waywiser.report.parts import Document, Remark, Remarks, Sheet, Tile
 
-MOST_WORDS = 120
+MOST_WORDS = 132
 
 
 class Shown(HTMLParser):
@@ -69,6 +69,22 @@ def test_it_has_few_words_and_the_numbers(shown: Document) -> None:
     assert all(f"{each.name} {each.bandwidth} GB/s" in text for each in shown.tiles)
 
 
+def test_each_number_has_the_interval_of_the_headline_table(shown: Document) -> None:
+    (section,) = (each for each in shown.sections if each.anchor == "headlines")
+    (sheet,) = section.blocks
+    assert isinstance(sheet, Sheet)
+    cells = [row.cells[sheet.names.index("GB/s")] for row in sheet.rows]
+    table = {(cell.text, cell.note) for cell in cells}
+    assert all((tile.bandwidth, tile.sure) in table for tile in shown.tiles)
+    assert all(re.fullmatch(r"±<?[\d.]+ %|\d+ proc\.|", tile.sure) for tile in shown.tiles)
+    text = " ".join(Shown(page(shown)).words)
+    for tile in shown.tiles:
+        assert not tile.sure or tile.sure in text
+    assert ("±: half of the 95 % interval." in text) == any(
+        "±" in tile.sure for tile in shown.tiles
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "remedy", "shown"),
     [(4, 4, ["few", "do"]), (4, 300, ["few"]), (12, 4, ["7 findings"])],
@@ -90,8 +106,15 @@ def test_a_finding_has_the_room_that_is_left(
 
 
 def test_a_number_below_what_is_normal_is_marked(recorded: Document) -> None:
-    low = Tile("H2D", "12.3", 0.2, "3.1 µs", "2 of 4 below normal", "warning", "x")
+    low = Tile("H2D", "12.3", "±0.4 %", 0.2, "3.1 µs", "2 of 4 below normal", "warning", "x")
     text = page(msgspec.structs.replace(recorded, tiles=(low,)))
     (tile,) = re.findall(r'<li class="tile warning">.*?</li>', text, re.DOTALL)
-    for part in ("12.3", "20% of the bound", "3.1 µs", "2 of 4 below normal", "width: 20.0%"):
+    for part in (
+        "12.3",
+        "±0.4 %",
+        "20% of the bound",
+        "3.1 µs",
+        "2 of 4 below normal",
+        "width: 20.0%",
+    ):
         assert part in tile

@@ -6,7 +6,7 @@ import pytest
 
 import profiles
 from waywiser.profile.estimate import estimate, rate
-from waywiser.report.writing import instead_of_interval, percent, spread, value
+from waywiser.report.writing import percent, spread, spread_or_processes, value
 from waywiser.stats.order import Interval, relative
 from waywiser.words.records import Samples, Series
 
@@ -53,6 +53,10 @@ def test_samples_that_depend_on_each_other_have_no_deviation(blocks: int, text: 
     visits = tuple(profiles.visit(what, n, rising) for n in range(blocks))
     found = estimate(Series(what, visits))
     assert found is not None and found.relative is None
-    assert instead_of_interval(found) == text
+    assert spread_or_processes(found, found.relative, column=True) == text
+    assert spread_or_processes(found, found.relative) == f"{blocks} proc."
     few = estimate(Series(what, (profiles.visit(what, 0, Samples(span=(1e-3,) * 5)),)))
-    assert few is not None and few.relative is None and instead_of_interval(few) == ""
+    assert few is not None and few.relative is None
+    assert spread_or_processes(few, None) == ""
+    assert spread_or_processes(few, None, column=True) == "—"
+    assert spread_or_processes(few, 0.006) == spread_or_processes(few, 0.006, column=True)

@@ -226,11 +226,11 @@ def with_latency(rng: np.random.Generator, effect: float, processes: int) -> Reg
 
 @pytest.mark.parametrize("deviations", [False, True])
 @pytest.mark.parametrize("pairs", [5, 8, 12])
-def test_a_second_process_of_few_pairs_at_a_small_size_hides_nothing(
+def test_a_second_process_of_some_pairs_at_a_small_size_hides_nothing(
     pairs: int, deviations: bool
 ) -> None:
     """One path of a group has 24 % less bandwidth, the others are equal within 2 %."""
-    for stray in range((pairs - 1) // 2 + 1):
+    for stray in range(pairs + 1):
         rng = np.random.default_rng((pairs, stray))
         found = decide_one(
             *(
@@ -239,11 +239,48 @@ def test_a_second_process_of_few_pairs_at_a_small_size_hides_nothing(
             ),
             deviations=deviations,
         )
-        for regime in ("bandwidth", "latency"):
+        few = 2 * stray < pairs
+        for regime in ("bandwidth", "latency") if few else ("bandwidth",):
             *others, slow = [each[regime].decision for each in found.pairs]
             assert slow.verdict == "different" and slow.slower
             assert all(each.verdict != "different" for each in others)
             assert slow.detectable is not None and slow.detectable < 0.1
+
+
+@pytest.mark.parametrize("jump", [0.005, 0.05])
+def test_equal_pairs_are_hardly_ever_different_beside_replicated_small_sizes(jump: float) -> None:
+    """The small sizes have two processes that agree, the large ones a single one that may not."""
+    share = Share()
+    for seed in range(150):
+        rng = np.random.default_rng((seed, 77))
+        pairs = []
+        for _ in range(6):
+            small = 0.005 * rng.standard_normal(2)
+            latency = [SizeRatios(2**10, dict(enumerate(small.tolist())), 1e-6)]
+            pairs.append({**pair(rng, 1, jump), "latency": latency})
+        found = decide_one(*pairs, deviations=True)
+        share.add(any(e["bandwidth"].decision.verdict == "different" for e in found.pairs))
+    assert share.chance_of_so_many(2.5 * REJECTED) >= 0.01
+
+
+@pytest.mark.parametrize("odd", [-0.2, 0.0, 0.2])
+def test_a_process_of_one_size_does_not_stand_for_the_others(odd: float) -> None:
+    """One size was measured once more than all others, and differs from them."""
+
+    def again(regimes: Regimes) -> Regimes:
+        first, *others = regimes["bandwidth"]
+        ratios = {process: odd + ratio for process, ratio in first.ratios.items()} | {4: odd}
+        return {"bandwidth": [first._replace(ratios=ratios), *others]}
+
+    rng = np.random.default_rng(8)
+    made = [pair(rng, 4, effect=0.1), *(pair(rng, 4) for _ in range(4))]
+    plain = decide_one(*made, deviations=True)
+    found = decide_one(*map(again, made), deviations=True)
+    for a, b in zip(plain.pairs, found.pairs, strict=True):
+        own, other = a["bandwidth"].decision, b["bandwidth"].decision
+        assert (own.verdict, own.slower) == (other.verdict, other.slower)
+        assert other.ratio == pytest.approx(own.ratio, abs=0.01)
+        assert other.freedom == pytest.approx(own.freedom, abs=0.1)
 
 
 def test_equal_pairs_stay_equal_beside_a_second_process() -> None:

@@ -221,8 +221,6 @@ def _placement(file: str, *, tables: bool, json: bool) -> None:
 
 def _untimed_text(machine: Machine) -> str:
     """That the times of a machine are none of a real one; empty for a real one."""
-    if machine.simulated:
-        return f"Simulated {machine.simulated}: nobody measured this machine."
     return f"The machine is {machine.untimed}." if machine.untimed else ""
 
 

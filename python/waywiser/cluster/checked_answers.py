@@ -56,6 +56,7 @@ from waywiser.profile.cluster_validation import (
     short_text,
 )
 from waywiser.profile.validation import MOST_INDEX, InvalidRecord, require_valid
+from waywiser.words.records import KILLED
 
 _LONGEST_PATH = 4096
 """Characters (PATH_MAX of Linux)."""
@@ -66,7 +67,7 @@ _LONGEST_KEY = 4096
 _MOST_SURVIVORS = 10_000
 
 _KINDS_OF_LOSS = frozenset(
-    {"not-supported", "out-of-memory", "sticky", "gpu", "wrong-bytes", "crash", "timeout"}
+    {"not-supported", "out-of-memory", KILLED, "sticky", "gpu", "wrong-bytes", "crash", "timeout"}
     | {"protocol", "interrupted", "other-member"}
 )
 """The kinds of a `waywiser.words.records.Failure` that a rank can have."""

@@ -14,6 +14,9 @@ from waywiser.words.number_format import count
 EMULATED = "QEMU TCG"
 """The hypervisor of a machine whose processor is a program."""
 
+Unreal = Literal["simulated", "emulated"]
+"""Kinds of machines whose times mean nothing about a real one."""
+
 UNKNOWN_CPU = "unknown processor"
 """The model of a CPU that no file names."""
 
@@ -269,11 +272,18 @@ class Machine(Value, frozen=True):
         return next((rank for rank in self.ranks if rank.index == index), None)
 
     @property
-    def untimed(self) -> str:
-        """What a machine is whose times mean nothing: simulated, or emulated; empty for others."""
+    def unreal(self) -> Unreal | Literal[""]:
+        """What a machine is whose times mean nothing about a real one; empty for a real one."""
         if self.simulated:
+            return "simulated"
+        return "emulated" if self.virtual == EMULATED else ""
+
+    @property
+    def untimed(self) -> str:
+        """`unreal` in words: of which profile it is simulated, or what emulates it."""
+        if self.unreal == "simulated":
             return f"simulated {self.simulated}"
-        return f"emulated by {EMULATED}: its times mean nothing" if self.virtual == EMULATED else ""
+        return f"emulated by {EMULATED}: its times mean nothing" if self.unreal else ""
 
     @property
     def lost_gpus(self) -> tuple[UnusableGpu, ...]:
@@ -301,10 +311,11 @@ class SimulatedMachineError(WaywiserError):
     """A simulated machine where only a real one makes sense."""
 
 
-def require_real(machine: Machine, where: str, *, timed: bool = False) -> None:
-    """Raises `SimulatedMachineError` for a simulated machine, and if its times are needed
-    (``timed``) for an emulated one; ``where`` is its profile."""
-    if machine.simulated or (timed and machine.untimed):
+def require_real(machine: Machine, where: str, *, allowed: Unreal | None = None) -> None:
+    """Raises `SimulatedMachineError` for a machine whose times mean nothing but for what is
+    ``allowed``: a survey may run on an emulated machine, and a check be tried out with a simulated
+    one. ``where`` is its profile."""
+    if machine.unreal not in ("", allowed):
         raise SimulatedMachineError(
             f"its machine is {machine.untimed}",
             where=where,

@@ -88,7 +88,7 @@ def prepare_simulation(
             remedy=f"give 1 to {MOST_SIMULATED_GPUS}",
         )
     with Profile.open(file) as profile:
-        require_real(profile.machine, str(file), timed=True)
+        require_real(profile.machine, str(file))
         request = options or _request_of(profile)
         measured = profile_capacities(profile)
         environment = dict(profile.environment)

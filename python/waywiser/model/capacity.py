@@ -333,6 +333,20 @@ class CapacityModelReader:
         own = self._fitted.get(CapacityKey(use.name, method))
         return own or self._fitted.get(CapacityKey(use.kind, method))
 
+    def coverage(self, workload: Workload) -> tuple[int, int]:
+        """How many resources the transfers share, or one uses, and of how many of these a capacity
+        is known."""
+        users: dict[str, set[int]] = {}
+        known: set[str] = set()
+        for n, transfer in enumerate(workload.transfers):
+            for use in self.uses(transfer):
+                users.setdefault(use.name, set()).add(n)
+                if self.own_capacity(use, self.method(transfer)) is not None:
+                    known.add(use.name)
+        least = min(len(workload.transfers), 2)
+        used = {name for name, own in users.items() if len(own) >= least}
+        return len(used), len(used & known)
+
     @cached_property
     def _fitted(self) -> dict[CapacityKey, Capacity]:
         return {each.key: each for each in self.model.capacities}

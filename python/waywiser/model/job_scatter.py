@@ -8,7 +8,7 @@ Few processes of a survey show little of their own scatter. So their variance is
 `NEIGHBOURHOOD` sizes to either side, and shrunk towards the usual one of all curves of the kind, as
 if that had `USUAL_FREEDOM` degrees of freedom (Smyth, "Linear Models and Empirical Bayes Methods",
 Statistical Applications in Genetics and Molecular Biology 3, 2004). Another survey deviates by
-`SURVEY_SHARE` of what processes do, as everywhere.
+what processes show of it, as everywhere (`waywiser.stats.noise_model.share_beside_surveys`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from waywiser.stats.noise_model import SURVEY_SHARE
+from waywiser.stats.noise_model import share_beside_surveys
 from waywiser.stats.order import CONFIDENCE
 from waywiser.stats.scatter import NEIGHBOURHOOD
 
@@ -120,7 +120,7 @@ def _of_process(sizes: Sequence[tuple[float, int]], at: int, prior: float) -> fl
     near = sizes[max(0, at - NEIGHBOURHOOD) : at + NEIGHBOURHOOD + 1]
     squares, freedom = sum(each for each, _ in near), sum(each for _, each in near)
     variance = (squares + USUAL_FREEDOM * prior) / (freedom + USUAL_FREEDOM)
-    return STANDARD_DEVIATIONS * math.sqrt(variance * (1 + SURVEY_SHARE**2))
+    return STANDARD_DEVIATIONS * math.sqrt(variance * share_beside_surveys(1.0))
 
 
 def block_of(pair: int, job: int) -> int:

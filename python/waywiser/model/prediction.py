@@ -131,6 +131,10 @@ class Prediction(Value, frozen=True):
     limits: tuple[LimitingCapacity, ...] = ()
     unknown: tuple[str, ...] = ()
     """Resources whose limit was not measured, and matters."""
+    resources: int = 0
+    """Resources that several of the transfers share, or that a single one uses; 0 of messages."""
+    with_capacity: int = 0
+    """Those of them whose capacity is known."""
     rests_on: tuple[str, ...] = ()
     """The measured workloads that it is made from."""
     notes: tuple[str, ...] = ()
@@ -221,7 +225,11 @@ class Predictor:
         (transfer,) = workload.copies
         capacity = self._filled_link(transfer, found.seconds)
         limits = _limiting([capacity] if capacity else [])
-        return _of_one(workload, curve, found, limits, _notes_of(workload, curve, found))
+        one = _of_one(workload, curve, found, limits, _notes_of(workload, curve, found))
+        if transfer.way not in self.model.capacities.curves:
+            return one
+        resources, known = self._sets.coverage(workload)
+        return msgspec.structs.replace(one, resources=resources, with_capacity=known)
 
     def _alone(self, workload: Workload) -> _Alone:
         """The curve of one transfer, and its prediction. Raises `ModelError`."""
@@ -275,6 +283,7 @@ class Predictor:
                 capacities[filled] = None
                 times = [msgspec.structs.replace(times[0], limit=filled.resource)]
         sizes = (_sizes_text(curve, each) for curve, each in alone)
+        resources, known = self._sets.coverage(workload)
         return Prediction(
             workload=str(workload),
             span=found.span,
@@ -283,6 +292,8 @@ class Predictor:
             bytes=workload.bytes,
             limits=_limiting(list(capacities)),
             unknown=found.unknown,
+            resources=resources,
+            with_capacity=known,
             rests_on=tuple(dict.fromkeys((*found.rests_on, *sizes))),
             notes=tuple(dict.fromkeys(self._notes_of_set(workload, alone, found))),
         )

@@ -32,7 +32,7 @@ SHORT_ROWS = 12
 MOST_IN_PRINTED_COLUMN = 380.0
 """The widest figure whose text can be read if it is printed in half a page's width."""
 
-MOST_WORDS = 120
+MOST_WORDS = 132
 """Words on the first screen of one machine's report."""
 
 BRAND, MORE, ALL_NUMBERS, TO_DO = "Waywiser report", "More", "All numbers", "To do:"
@@ -111,9 +111,12 @@ def _grounds(verdict: Verdict) -> list[str]:
 
 def _key_of_tiles(tiles: Sequence[Tile]) -> str:
     """What the small figures of tiles are."""
-    bar = "Bar: share of the bound." if any(each.share for each in tiles) else ""
-    time = "Time: latency." if any(each.latency for each in tiles) else ""
-    return " ".join(filter(None, (bar, time)))
+    keys = (
+        ("Bar: share of the bound.", any(each.share for each in tiles)),
+        ("±: half of the 95 % interval.", any("±" in each.sure for each in tiles)),
+        ("Time: latency.", any(each.latency for each in tiles)),
+    )
+    return " ".join(key for key, is_used in keys if is_used)
 
 
 def _to_do(document: Document) -> tuple[str, str, str]:
@@ -144,7 +147,9 @@ def _words_above(document: Document) -> int:
     shown += [section.title for section in document.sections if not section.folded]
     for verdict in _verdicts(document):
         shown += [MARKS[verdict.severity][0], verdict.statement, verdict.about, *_grounds(verdict)]
-    shown += [f"{t.name} {t.bandwidth} GB/s {t.latency} {t.normal}" for t in document.tiles]
+    shown += [
+        f"{t.name} {t.bandwidth} GB/s {t.sure} {t.latency} {t.normal}" for t in document.tiles
+    ]
     return sum(len(text.split()) for text in shown)
 
 

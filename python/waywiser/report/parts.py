@@ -279,6 +279,8 @@ class Tile(Value, frozen=True):
     name: str
     bandwidth: str
     """GB/s."""
+    sure: str
+    """How sure the bandwidth is: ``±0.1 %``, ``1 proc.``; empty without an interval."""
     share: float | None
     """The bandwidth over its bound; None without a bound."""
     latency: str

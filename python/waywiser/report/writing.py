@@ -32,18 +32,16 @@ def quantity(found: Estimate, size: int) -> str:
     return format_rate(found.rate.value, found.relative)
 
 
-def instead_of_interval(found: Estimate) -> str:
-    """``one process``, ``4 processes`` if samples of a process depend on each other too much for an
-    interval; else empty."""
+def spread_or_processes(found: Estimate, sure: float | None, *, column: bool = False) -> str:
+    """``±0.6 %``; ``1 proc.``, ``4 proc.`` if samples of a process depend on each other too much
+    for an interval; empty if there is none for another reason. In a ``column`` of its own ``one
+    process``, ``4 processes``, and a dash."""
+    processes = len(found.used)
     if not found.is_dependent:
-        return ""
-    return "one process" if len(found.used) == 1 else count(len(found.used), "process")
-
-
-def spread_or_processes(found: Estimate, sure: float | None) -> str:
-    """``±0.6 %``, for narrow columns; ``1 proc.``, ``4 proc.`` where `instead_of_interval` says
-    more."""
-    return f"{len(found.used)} proc." if found.is_dependent else spread(sure)
+        return format_relative(sure) if column else spread(sure)
+    if not column:
+        return f"{processes} proc."
+    return "one process" if processes == 1 else count(processes, "process")
 
 
 def spread(relative: float | None) -> str:

@@ -11,8 +11,8 @@ much. Values are logarithms of medians: a deviation of 0.01 is 1 %.
   times, and that says nothing about the machine. Of fewer than five processes none is an outlier.
 - Variance between processes: squares around the mean of each survey, pooled over both sides, over
   the sizes of a curve and over equivalent paths.
-- Variance between surveys: a survey deviates by `SURVEY_SHARE` of what its processes do, and by
-  what all paths of the machine show (`waywiser.stats.survey_noise`). From three surveys on a side,
+- Variance between surveys: what the processes show of it (`share_beside_surveys`), and what all
+  paths of the machine do (`waywiser.stats.survey_noise`). From three surveys on a side,
   their medians show another one, and it is used if it cannot be that.
 - A level that shifts within a series and returns adds the square of its size
   (`waywiser.stats.level_shift`): processes that agree during it are no replicates of each other.
@@ -141,8 +141,16 @@ class Noise(NamedTuple):
     def of_survey(self, share_of_survey: float) -> Variance:
         """The variance of the median of one survey by that of processes and of the machine;
         ``share_of_survey`` as in `Surveys`."""
-        weight = share_of_survey + SURVEY_SHARE**2
+        weight = share_beside_surveys(share_of_survey)
         return combined([(1.0, self.machine), (weight, self.process)])
+
+
+def share_beside_surveys(share_of_survey: float) -> float:
+    """The variance of the median of one survey beside those of others, over that between its
+    processes, as these show it: how far the median of so many deviates (``share_of_survey``, 1 for
+    one process), and what makes surveys differ as it makes processes differ. What all paths of a
+    machine show beyond it is `waywiser.stats.survey_noise`."""
+    return share_of_survey + SURVEY_SHARE**2
 
 
 def median_share(count: int) -> float:
@@ -255,7 +263,7 @@ def of_difference(before: Surveys, after: Surveys, noise: Noise, shift: float = 
     sides = [(side.share_of_middle, side.share_of_survey) for side in (before, after)]
     surveys = sum(share for share, _ in sides)
     if noise.survey is None:
-        weight = sum(share * of_survey for share, of_survey in sides) + SURVEY_SHARE**2 * surveys
+        weight = sum(share * share_beside_surveys(of_survey) for share, of_survey in sides)
         return combined([(surveys, noise.machine), (weight, noise.process)])
     # The variance of a survey's median holds what its processes add. A side whose surveys have
     # fewer processes than those that show it adds more.

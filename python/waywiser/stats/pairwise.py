@@ -20,17 +20,22 @@ they differ in it, but for those that stand apart: that noise between surveys
 (`waywiser.stats.survey_noise`) is in the difference of each path from the others.
 
 The variance of a value between processes is pooled over the group. A regime that nothing replicates
-borrows from the other regimes of its group. If no path of a group was measured in two processes,
-the paths themselves were: each in a process of its own. Then the scatter of the other pairs of the
-group stands for that of processes. It is an upper limit, since the paths may differ as well. If the
-pairs of a group are equivalent paths, and its family has `FAMILY` groups, the scatter of the middle
-group of the family is used, so that a group that falls apart does not hide it. With fewer than two
-other pairs the noise is not known, and nothing is decided: each
-median is taken to deviate by at least `UNKNOWN_NOISE`, so that only what is far beyond it is
-suspected.
+has its paths, which were measured each in a process of its own: the scatter of the other pairs of
+the group stands for that of processes. It is an upper limit, since the paths may differ as well. If
+the pairs of a group are equivalent paths, and its family has `FAMILY` groups, the scatter of the
+middle group of the family is used, so that a group that falls apart does not hide it, for a path
+that differs without those over its own link. With fewer
+than `ENOUGH_EQUIVALENTS` degrees of freedom such a regime borrows from the other regimes of its
+group. If these do not replicate either, and there are fewer than two other pairs, the noise is not
+known, and nothing is decided: each median is taken to deviate by at least `UNKNOWN_NOISE`, so that
+only what is far beyond it is suspected.
 
-A second process of less than half of the pairs is no replicate of the group: one or two degrees of
-freedom would decide about all of it. Then the processes of a size are one value, as elsewhere.
+Pairs, sizes and processes may be measured more often than others:
+
+- a second process of less than half of the pairs is no replicate of the group: one or two degrees
+  of freedom would decide about all of it. Then the processes of a size are one value, as elsewhere;
+- sizes of a pair weigh as much as they have processes, and those with one process are decided each
+  alone if another has several. The pair's value is by the processes that half of the weight has.
 
 All pairs and groups that are given together are decided together (`waywiser.stats.decision`).
 """
@@ -67,6 +72,9 @@ HEADLINE = "bandwidth"
 FAMILY = 3
 """Groups of a family from which on its middle one says how equivalent paths scatter."""
 
+ENOUGH_EQUIVALENTS = 2
+"""Degrees of freedom of the scatter of equivalent paths from which on it says more about a regime
+without replicates than what other regimes show."""
 
 LIMIT = math.log1p(THRESHOLD)
 """The least difference that is a finding, as a logarithm."""
@@ -183,11 +191,10 @@ class _Part:
     def __init__(self, sizes: Sequence[SizeRatios], common: Collection[int]) -> None:
         self.sizes = sizes
         self.compared = [size for size in sizes if size.bytes in common] or sizes
-        most = max(len(size.ratios) for size in self.compared)
-        self.replicated = [size for size in self.compared if len(size.ratios) == most]
-        processes = set.intersection(*(set(size.ratios) for size in self.replicated))
-        if not processes:
-            self.replicated = self.replicated[-1:]
+        processes = _processes(self.compared)
+        self.replicated = [size for size in self.compared if processes <= size.ratios.keys()]
+        if not self.replicated:
+            self.replicated = [max(self.compared, key=lambda size: (len(size.ratios), size.bytes))]
             processes = set(self.replicated[0].ratios)
         self.processes = tuple(sorted(processes))
         self.values = tuple(
@@ -226,6 +233,18 @@ class _Part:
         return averaged(own) or Variance(max(each.value for each in own), 0.0)
 
 
+def _processes(sizes: Sequence[SizeRatios]) -> set[int]:
+    """The processes of a pair: those that sizes of half of the weight have. A size with several
+    processes weighs as much as it has, and one with a single process nothing, if another has
+    several."""
+    several = [size for size in sizes if len(size.ratios) > 1] or sizes
+    weights = Counter(
+        process for size in several for process in list(size.ratios) * len(size.ratios)
+    )
+    whole = sum(len(size.ratios) for size in several)
+    return {process for process, weight in weights.items() if 2 * weight >= whole}
+
+
 class _Known(NamedTuple):
     """Variances between processes: of the median over sizes, and of one size."""
 
@@ -258,23 +277,43 @@ _Family = tuple[Hashable, str]
 """And the regime."""
 
 
+class _Usual:
+    """How the paths of the middle group of a family scatter."""
+
+    def __init__(self) -> None:
+        self._groups: list[list[tuple[Hashable, float]]] = []
+        """The link and the value of each path."""
+        self._known: dict[Hashable, Variance | None] = {}
+
+    def add(self, group: PairGroup, parts: Mapping[int, _Part]) -> None:
+        if group.deviations and len(parts) > 2:
+            links = group.links or [None] * len(group.pairs)
+            self._groups.append([(links[at], part.mean) for at, part in parts.items()])
+
+    def beside(self, link: Hashable) -> Variance | None:
+        """The scatter of the paths that do not lead over ``link``: one that is slow is odd in every
+        group. None if the family has fewer than `FAMILY` groups."""
+        if link not in self._known:
+            values = [
+                [value for other, value in own if link is None or other != link]
+                for own in self._groups
+            ]
+            self._known[link] = _middle([_scatter(own, 0.0) for own in values if len(own) > 1])
+        return self._known[link]
+
+
 def _families(
     groups: Sequence[PairGroup], parted: Sequence[_Parts]
-) -> tuple[dict[_Family, _Known | None], dict[_Family, Variance | None]]:
-    """What the processes of each family show, and how the paths of its middle group scatter."""
+) -> tuple[dict[_Family, _Known | None], dict[_Family, _Usual]]:
+    """What the processes of each family show, and how the paths of its groups scatter."""
     members: dict[_Family, list[_Part]] = {}
-    scatter: dict[_Family, list[Variance]] = {}
+    usual: dict[_Family, _Usual] = {}
     for group, regimes in zip(groups, parted, strict=True):
         for regime, parts in regimes.items():
             family = group.family, regime
             members.setdefault(family, []).extend(parts.values())
-            if group.deviations and len(parts) > 2:
-                values = [part.mean for part in parts.values()]
-                scatter.setdefault(family, []).append(_scatter(values, 0.0))
-    return (
-        {family: _pooled(parts) for family, parts in members.items()},
-        {family: _middle(scatter.get(family, [])) for family in members},
-    )
+            usual.setdefault(family, _Usual()).add(group, parts)
+    return {family: _pooled(parts) for family, parts in members.items()}, usual
 
 
 def _middle(variances: Sequence[Variance]) -> Variance | None:
@@ -308,24 +347,30 @@ def _effects(
     regime: str,
     parts: _Parts,
     family: _Known | None,
-    usual: Variance | None,
+    usual: _Usual,
     surveys: BetweenSurveys | None,
 ) -> _Effects:
     members = parts[regime]
+    alone: _Effects = {}
     known = _pooled(list(members.values()))
     if known is None:
+        alone = _by_equivalents(group, members, usual, regime == HEADLINE)
         others = [found for each in parts.values() if (found := _pooled(list(each.values())))]
         noisiest = max(others, key=lambda each: each.of_size.value, default=None)
-        known = _Known(noisiest.of_size, noisiest.of_size) if noisiest else None
-    if known is None:
-        return _by_equivalents(group, members, usual, regime == HEADLINE)
+        if noisiest is None:
+            return alone
+        known = _Known(noisiest.of_size, noisiest.of_size)
     if group.deviations:
         known = _Known(*(_centred(each, len(members)) for each in known))
     if family is not None and known.process.freedom < ENOUGH_FREEDOM:
         known = _Known(
             *(max(pair, key=lambda v: v.value) for pair in zip(known, family, strict=True))
         )
-    return _by_processes(group, members, known, surveys, regime == HEADLINE)
+    return _by_processes(group, members, known, surveys, regime == HEADLINE) | {
+        key: effect
+        for key, effect in alone.items()
+        if effect.variance.freedom >= ENOUGH_EQUIVALENTS
+    }
 
 
 def _between_surveys(
@@ -364,11 +409,13 @@ def _by_processes(
     at_size: dict[int, list[_Centre]] = {}
     means: list[_Centre] = []
     for at, part in members.items():
-        own = shared(part.process, known.process)
+        several = len(part.values) > 1
+        own = shared(part.process if several else Variance(part.least, 0.0), known.process)
         mean = _Centre(part.mean, _weight(len(part.values)), own, part.shift)
         means.append(mean)
         effects[_EffectKey(at)] = _of_mean([mean], headline and group.deviations)
-        of_size = shared(part.process_of_size, known.of_size)
+        of_one = part.process_of_size if several else Variance(part.within, 0.0)
+        of_size = shared(of_one, known.of_size)
         for size in part.sizes:
             values = tuple(size.ratios.values())
             found = _Centre(_centre(values), _weight(len(values)), of_size, size.shift)
@@ -447,7 +494,7 @@ def _centred(variance: Variance, members: int) -> Variance:
 
 
 def _by_equivalents(
-    group: PairGroup, members: Mapping[int, _Part], usual: Variance | None, headline: bool
+    group: PairGroup, members: Mapping[int, _Part], usual: _Usual, headline: bool
 ) -> _Effects:
     effects: _Effects = {}
     means = {at: part.over_sizes for at, part in members.items()}
@@ -456,7 +503,8 @@ def _by_equivalents(
         for size in part.sizes:
             by_size.setdefault(size.bytes, {})[at] = _centre(tuple(size.ratios.values()))
     for at, part in members.items():
-        scatter = usual or _of_others(group, means, at, part.least)
+        link = group.links[at] if group.links and abs(means[at]) > LIMIT else None
+        scatter = usual.beside(link) or _of_others(group, means, at, part.least)
         effects[_EffectKey(at)] = Effect(means[at], scatter, headline and group.deviations)
         beside = {
             size.bytes: _of_others(group, by_size[size.bytes], at, size.within)

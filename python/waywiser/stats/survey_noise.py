@@ -2,8 +2,8 @@
 
 One path of one survey does not show by how much it differs in the next one. All paths of a machine
 do: most of them have not changed. Each gives contrasts: how the surveys of one side differ, and how
-both sides differ beside the path in the middle. What processes add to a contrast is known, and the
-rest is the noise between surveys.
+both sides differ beside the path in the middle. What processes add to a contrast is known
+(`waywiser.stats.noise_model.share_beside_surveys`), and the rest is the noise between surveys.
 
 The estimate is that of normal values without those beyond `FAR` deviations, which are faults. It
 starts at the quiet quarter of all contrasts, so that large faults of nearly half of all paths do

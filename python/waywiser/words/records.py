@@ -126,15 +126,16 @@ LIMIT = "limit"
 """The kind of a failure by a limit of the system. The same command succeeds if it is raised."""
 
 
-KILLED = "the kernel, out of memory, killed"
-"""How the reason of a failure begins if the kernel ended the worker for want of memory."""
+KILLED = "out-of-memory-kill"
+"""The kind of a failure whose worker the kernel ended for want of memory. It is not tried again,
+nor are larger sizes."""
 
 
 class Failure(Value, frozen=True):
-    """Why a visit has no samples. Kinds: ``not-supported``, ``out-of-memory``, ``sticky``, ``gpu``,
-    ``wrong-bytes``, ``crash``, ``timeout``, ``interrupted``, ``skipped``, ``protocol``,
-    ``limit`` (of the system: no thread or file more), ``foreign`` (another tool's, in its
-    words)."""
+    """Why a visit has no samples. Kinds: ``not-supported``, ``out-of-memory``, `KILLED`,
+    ``sticky``, ``gpu``, ``wrong-bytes``, ``crash``, ``timeout``, ``interrupted``, ``skipped``,
+    ``protocol``, `LIMIT` (of the system: no thread or file more), ``foreign`` (another tool's, in
+    its words)."""
 
     kind: str
     reason: str

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from analysis.cluster.planted_faults import NETWORKS, simulated
+from analysis.cluster.planted_faults import NETWORKS, outcome, plant, simulated
 from analysis.cluster.simulated_clusters import SimulatedCluster, SurveyedCluster, survey
 from waywiser.analysis.cluster.texts import answer, has_finding, severity_of
 from waywiser.analysis.cluster.verdict import verdict
@@ -89,3 +89,15 @@ def test_links_that_rounds_share_do_not_put_nodes_below_the_rate_of_their_interf
     found = survey(cluster, plan).verdict
     assert "below interface rate" not in {each.kind for each in found.findings}
     assert all(each.share > 0.7 for each in found.rails)
+
+
+def test_a_node_that_was_tested_with_slow_ones_is_not_below_its_rate() -> None:
+    """Two of the three tests alone of one node are with slow nodes."""
+    shuffled = next(each for each in NETWORKS if each.name == "2:1, shuffled")
+    cluster = simulated(shuffled, 1024, 2900037, 0.03, 4)
+    expected = plant(cluster, "nodes", 0.05)
+    found = survey(cluster, cluster.plan(seed=2900037)).verdict
+    slow = {name for _, names in expected for name in names}
+    below = [set(each.nodes) for each in found.findings if each.kind == "below interface rate"]
+    assert below and all(each <= slow and len(each) > len(slow) / 2 for each in below)
+    assert not outcome(found, expected).innocent

@@ -288,8 +288,8 @@ def _with_others(
 
 
 def is_a_crossing(state: ClusterState, members: Sequence[int], channel: Channel) -> bool:
-    """Returns whether members of a set may be slow only because their tests cross a switch that the
-    run does not know."""
+    """Returns whether members of a set are slow by so little that it may be only because their
+    tests cross a switch that the run does not know; how many they are does not matter."""
     level = state.rounds.levels.level[list(members), channel[0], channel[1]]
     limit = THRESHOLD + UNKNOWN_CROSSING
     return state.rounds.may_cross_unseen and float(np.median(level)) <= limit
@@ -297,7 +297,7 @@ def is_a_crossing(state: ClusterState, members: Sequence[int], channel: Channel)
 
 def may_be_one_of_two(state: ClusterState, members: Sequence[int]) -> bool:
     """Returns whether a set is so large a part of nodes of unknown groups that the others may share
-    something slow as well: of two groups neither can be blamed."""
+    something slow as well: of two groups neither can be blamed, however slow they are."""
     rounds = state.rounds
     is_large = len(members) > MOST_OF_NODES * int(rounds.tested.sum())
     return rounds.may_cross_unseen and not rounds.has_groups and is_large

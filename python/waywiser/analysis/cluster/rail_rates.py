@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from waywiser.analysis.cluster.levels import THRESHOLD
-from waywiser.analysis.cluster.pair_tests import Floats, PairTests, node_rows
+from waywiser.analysis.cluster.pair_tests import Bools, Floats, PairTests, node_rows
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.verdict_values import ClusterFinding, RailRate
 from waywiser.words.host_list import compress_hosts
@@ -76,10 +76,26 @@ def _share_links(state: ClusterState) -> bool:
     return float(np.nanmedian(together.y) - np.nanmedian(alone.y)) > THRESHOLD
 
 
-def _tested_alone(state: ClusterState) -> set[str]:
-    """Returns the nodes whose tests alone show a rate: no other test shares a link with these."""
-    counts = state.all_tests.of("alone").count_of_nodes(len(state.names))
-    return {state.names[n] for n in np.flatnonzero(counts >= LEAST_TESTS)}
+def _below_themselves(state: ClusterState, below: list[RailRate]) -> list[RailRate]:
+    """Returns those of the nodes below their rate that no test of which reached it, and that
+    `LEAST_TESTS` tests with nodes show which are not below theirs: a test is as fast as the slower
+    of its nodes. Tests alone count, where others may share links that the run does not know."""
+    alone, together = state.all_tests.of("alone"), state.rounds.undisturbed
+    counted = [alone] if state.rounds.may_cross_unseen else [alone, together]
+    a, b = (np.concatenate([getattr(each, end) for each in counted]) for end in "ab")
+    rail, size = below[0].rail, _message_bytes(state)
+    times = np.fmin.reduce(np.concatenate([each.y[:, rail] for each in counted]), axis=1)
+    places = {state.index[each.node]: each for each in below}
+    tests_of: dict[int, Bools] = {}
+    for n, each in places.items():
+        own: Bools = np.asarray(((a == n) | (b == n)) & ~np.isnan(times))
+        limit = np.log(size / (LEAST_SHARE * each.interface_bytes_per_second))
+        if not np.any(times[own] <= limit):
+            tests_of[n] = own
+    is_below = np.zeros(len(state.names), dtype=bool)
+    is_below[list(tests_of)] = True
+    with_others: Bools = np.asarray(~(is_below[a] & is_below[b]))
+    return [places[n] for n, own in tests_of.items() if np.sum(own & with_others) >= LEAST_TESTS]
 
 
 def _message_bytes(state: ClusterState) -> int:
@@ -95,13 +111,12 @@ def interface_findings(state: ClusterState) -> Iterator[ClusterFinding]:
 def _below_rate(state: ClusterState) -> Iterator[ClusterFinding]:
     """One finding for a rail: that of all nodes if all are below, else those that are."""
     rates = [each for each in rail_rates(state) if each.interface_bytes_per_second > 0]
-    alone = _tested_alone(state)
     of_tested = " that was tested alone" if _share_links(state) else ""
     for rail in sorted({each.rail for each in rates}):
         of_rail = [each for each in rates if each.rail == rail]
         below = [each for each in of_rail if each.share < LEAST_SHARE]
-        if len(below) < len(of_rail) and state.rounds.may_cross_unseen:
-            below = [each for each in below if each.node in alone]
+        if 0 < len(below) < len(of_rail):
+            below = _below_themselves(state, below)
         if not below:
             continue
         share = float(np.median([each.share for each in below]))

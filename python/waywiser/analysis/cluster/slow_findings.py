@@ -1,4 +1,15 @@
-"""Findings about slow groups, nodes and pairs, with their intervals."""
+"""Findings about slow groups, nodes and pairs, with their intervals.
+
+Tests may cross switches that the run does not know (`RoundResults.may_cross_unseen`). No node is
+blamed for that, by what is known:
+
+- how much: a set of nodes that is slower to all others by no more than an unknown switch may cost
+  is no finding (`is_a_crossing`);
+- how many: a set that is slower than that, and so large that the others may be one too, is a slow
+  crossing, if no groups were found (`may_be_one_of_two`);
+- what else is slow: where a slow crossing is a finding, nodes and sets that are not slower than it
+  are evidence of it (`_without_crossed`).
+"""
 
 from __future__ import annotations
 

@@ -23,13 +23,13 @@ from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.level_shift import may_return, returned
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
-    SURVEY_SHARE,
     Noise,
     Surveys,
     Variance,
     averaged,
     pooled,
     process_variance,
+    share_beside_surveys,
     shared,
     survey_variance,
     variance_of,
@@ -240,7 +240,7 @@ class MachineNoise:
             of_sides = []
             for side in part.typical.sides:
                 noise = process.value if process.freedom > 0 else 0.0
-                added = noise * (side.share_of_survey + SURVEY_SHARE**2)
+                added = noise * share_beside_surveys(side.share_of_survey)
                 own += within_side(side, added)
                 of_sides.append((side.share_of_middle, side.share_of_middle * added))
             share, added = map(sum, zip(*of_sides, strict=True))

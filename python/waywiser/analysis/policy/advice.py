@@ -136,7 +136,7 @@ def advise(subjects: Sequence[Subject], request: CopyRequest) -> Advice:
     """Raises `NotMeasured` for a copy of which there is no time, `PolicyError` for memory of which
     policies have no class, `SimulatedMachineError` for a simulated machine."""
     for subject in subjects:
-        require_real(subject.machine, subject.overview.profile or subject.name, timed=True)
+        require_real(subject.machine, subject.overview.profile or subject.name)
     table, notes = find_table(subjects, request)
     times = table.times_at(request.bytes)
     if times is None:

@@ -204,7 +204,7 @@ def build_policy(subjects: Sequence[Subject]) -> Policy:
 def policy_of(tables: Sequence[DecisionTable], subjects: Sequence[Subject]) -> Policy:
     """The tables as a policy. Raises `SimulatedMachineError` for a simulated machine."""
     for subject in subjects:
-        require_real(subject.machine, _file(subject), timed=True)
+        require_real(subject.machine, _file(subject))
     rows: dict[CopyKind, list[PolicyRow]] = {}
     for table in tables:
         if why_not_written(table):

@@ -28,12 +28,12 @@ from waywiser.stats.distributions import student_quantile
 from waywiser.stats.level_shift import returned
 from waywiser.stats.method_choice import UNKNOWN, Timed, winner
 from waywiser.stats.noise_model import (
-    SURVEY_SHARE,
     Surveys,
     Variance,
     averaged,
     median_share,
     process_variance,
+    share_beside_surveys,
     shared,
     survey_variance,
 )
@@ -608,7 +608,7 @@ def _half(sides: Surveys, noise: tuple[Variance | None, Variance | None]) -> flo
     if process is None:
         return _MOST_HALF
     of_surveys = median_share(len(sides.medians))
-    weight = of_surveys * (sides.share_of_survey + SURVEY_SHARE**2)
+    weight = of_surveys * share_beside_surveys(sides.share_of_survey)
     value, freedom = process.value * weight, process.freedom
     if survey is not None:
         value, freedom = survey.value * of_surveys, survey.freedom

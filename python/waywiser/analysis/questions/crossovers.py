@@ -64,7 +64,7 @@ def answer(subject: Subject) -> Answer:
     return Answer(
         question="crossovers",
         title="Crossovers: which method is fastest at which size?",
-        summary=_summary(fought, boxes, len(strategies)),
+        summary=_summary(len(subject.curves), fought, boxes, len(strategies)),
         findings=(
             *of_strategies,
             *(_finding(subject, each) for each in _together(fought)[:MOST_FINDINGS]),
@@ -307,9 +307,14 @@ def _cells_of_box(found: LayoutCrossover, runs: Sequence[int]) -> Iterator[Cell]
             yield Cell("—")
 
 
-def _summary(fought: Sequence[Duel], boxes: Sequence[LayoutCrossover], exchanges: int) -> str:
+def _summary(
+    curves: int, fought: Sequence[Duel], boxes: Sequence[LayoutCrossover], exchanges: int
+) -> str:
     if not fought and not boxes and not exchanges:
-        return "No two methods between the same places differ in exactly one parameter."
+        return (
+            f"No two methods between the same places differ in exactly one parameter, of "
+            f"{count(curves, 'curve')}."
+        )
     crossing = sum(each.crosses for each in fought)
     even = sum(not each.decided for each in fought)
     winners = len(fought) - crossing - even

@@ -33,7 +33,7 @@ def settings_text(profile: Profile, consumer: str, piece: int = 0) -> str:
         raise SettingsError(
             f"--piece is not for {consumer}, which chooses by size itself", remedy="remove it"
         )
-    require_real(profile.machine, str(profile.path), timed=True)
+    require_real(profile.machine, str(profile.path))
     subject = Subject.of(profile)
     if consumer == "sglang":
         return sglang_config(subject, piece)

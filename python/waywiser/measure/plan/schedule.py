@@ -120,7 +120,7 @@ class Schedule:
         """Takes note of what a visit found."""
         self._findings.add(visit)
         point = self._points.get(visit.workload.identity)
-        if point and visit.failure and visit.failure.reason.startswith(KILLED):
+        if point and visit.failure and visit.failure.kind == KILLED:
             known = self._killing.get(point.curve.text, point.size)
             self._killing[point.curve.text] = min(point.size, known)
         self._visit_seconds = visit.elapsed_seconds
@@ -374,7 +374,8 @@ class Schedule:
     def _reason_to_skip(self, point: PlannedPoint, block: int) -> str:
         killing = self._killing.get(point.curve.text)
         if killing is not None and point.size >= killing:
-            return f"not tried again: {KILLED} the worker at {format_bytes(killing)}"
+            at = format_bytes(killing)
+            return f"not tried again: the kernel, out of memory, killed the worker at {at}"
         if point.conditional and (reason := self._equal(point, block)):
             return reason
         extra = point.priority > Priority.REPRESENTATIVE and not self._of(point)

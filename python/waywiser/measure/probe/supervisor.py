@@ -190,7 +190,7 @@ class Supervisor:
                     memory, self._options.located_cpus, self._options.locating_seconds
                 )
                 reason = found.failure.reason if found.failure else reason
-                if found.failure and found.failure.reason.startswith(KILLED):
+                if found.failure and found.failure.kind == KILLED:
                     self._killing.add(str(memory))
                 if self._on_locality:
                     self._on_locality(found)

@@ -111,7 +111,7 @@ class WorkerProcess(Closeable):
             return "crash", f"the worker ended with status {status}"
         name = signal_name(-status)
         if name == "SIGKILL" and (why := self._killed_before.why()):
-            return "out-of-memory", f"{KILLED} the worker: {why}"
+            return KILLED, f"the kernel, out of memory, killed the worker: {why}"
         return "crash", f"the worker was killed by {name}"
 
     def kill(self) -> None:

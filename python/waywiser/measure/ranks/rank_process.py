@@ -43,7 +43,7 @@ class RankProcess(Closeable):
         """The kind of failure that its end amounts to, and how it ended."""
         # How the process ended is the launcher's to know: a kill elsewhere may be another's.
         if why := self._killed_before.why(of_group=True):
-            return "out-of-memory", f"{KILLED} a rank: {why}"
+            return KILLED, f"the kernel, out of memory, killed a rank: {why}"
         return "crash", self._launch.ending(self._rank)
 
     @property

@@ -193,7 +193,7 @@ class _Before(NamedTuple):
         """Raises `WaywiserError` for a simulated machine and for another selection."""
         with Profile.open(file) as profile:
             machine = profile.machine
-            require_real(machine, str(file))
+            require_real(machine, str(file), allowed="emulated")
             notes = _notes(profile)
             same = next((n for n in reversed(notes) if _is_alike(n.request, request)), None)
             stored = same or next(reversed(notes), None)

@@ -32,8 +32,8 @@ def headlines(entries: Sequence[Entry]) -> Section:
 
 
 def tiles(entry: Entry) -> tuple[Tile, ...]:
-    """The bandwidth of the first groups of headline paths with a GPU, if there are any, with the
-    share of the bound, the latency, and whether it is normal for its link."""
+    """The bandwidth of the first groups of headline paths with a GPU, if there are any, with its
+    interval, the share of the bound, the latency, and whether it is normal for its link."""
     rows = headline_rows(entry.subject.machine, entry.curves)
     rows = [row for row in rows if row.large is not None]
     with_gpu = [row for row in rows if _is_of_gpus(row)]
@@ -48,9 +48,11 @@ def _tile(entry: Entry, row: HeadlineRow, beside: Sequence[NormalPath]) -> Tile:
     verdict = own.verdict if own is not None else ""
     normal = normal_cell(row, beside)
     is_low = normal.tone == "warning"
+    bandwidth = bandwidth_cell(row.large)
     return Tile(
         name=row.group,
-        bandwidth=bandwidth_cell(row.large).text,
+        bandwidth=bandwidth.text,
+        sure=bandwidth.note,
         share=row.large.of_bound,
         latency=format_time(small.median, small.relative) if small and row.first.transfer else "",
         normal=f"{normal.brief} normal" if is_low else _WORDS_OF_NORMAL.get(verdict, ""),

@@ -18,14 +18,13 @@ from waywiser.curves.point import Point
 from waywiser.machine.system_files import format_list
 from waywiser.report.parts import Section, Sheet, SheetColumn, Sheets
 from waywiser.report.views.curve_sizes import Marks, letters, operation_of
-from waywiser.report.writing import instead_of_interval
+from waywiser.report.writing import spread_or_processes
 from waywiser.words import Memory, Path, Transfer, Workload
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import (
     RATE_BYTES,
     count,
     format_rate,
-    format_relative,
     format_time,
 )
 from waywiser.words.sizes_in_text import size_of, with_units
@@ -260,7 +259,7 @@ def _row(name: str, curve: Curve, marks: Marks) -> Row:
         name,
         large.rate_text if large else "",
         *([large.bus_rate_text if large else ""] if curve.family == COLLECTIVES else []),
-        instead_of_interval(shown) or format_relative(shown.relative),
+        spread_or_processes(shown, shown.relative, column=True),
         f"{large.of_bound:.0%}" if large and large.of_bound is not None else "",
         size_of(large.text) if large else "",
         format_time(small.seconds, small.measured.relative) if small else "",

@@ -19,7 +19,7 @@ from waywiser.measure.plan.schedule import EQUAL
 from waywiser.profile.estimate import Estimate
 from waywiser.profile.layout_crossover import layout_crossovers
 from waywiser.report.parts import Block, Section, Sheet, SheetCell, SheetColumn, SheetRow, Words
-from waywiser.report.writing import instead_of_interval, spread
+from waywiser.report.writing import spread, spread_or_processes
 from waywiser.words import Operation, Transfer, Workload, format_bytes, format_settings
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import (
@@ -27,7 +27,6 @@ from waywiser.words.number_format import (
     count,
     format_number,
     format_rate,
-    format_relative,
     format_time,
 )
 from waywiser.words.sizes import nearest_power_of_two
@@ -114,7 +113,7 @@ def _cells(point: Point, marks: Marks) -> Iterator[str]:
     large = found.rate is not None and point.bytes >= RATE_BYTES
     yield size_of(point.text)
     yield format_time(found.median, found.relative)
-    yield instead_of_interval(found) or format_relative(found.relative)
+    yield spread_or_processes(found, found.relative, column=True)
     yield format_rate(found.rate.value, found.relative) if large and found.rate else ""
     if point.workload.kind == "collective":
         yield point.bus_rate_text if large else ""

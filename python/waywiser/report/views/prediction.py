@@ -109,10 +109,18 @@ def _without_capacity(found: Prediction) -> str:
     alone = max(each.alone for each in found.transfers)
     if found.span > LONGER * alone:
         return f"One alone takes {format_time(alone, 0.01)}."
-    return (
-        "No shared resource whose capacity was measured limits it: each transfer takes the time "
-        "that it takes alone."
-    )
+    several = len(found.transfers) > 1
+    which = "that its transfers share" if several else "on its way"
+    if not found.resources:
+        said = f"The model has no resource {which}"
+    elif not found.with_capacity:
+        said = f"Of {count(found.resources, 'resource')} {which} no capacity is known"
+    else:
+        resources = count(found.resources, "resource")
+        said = (
+            f"Of {resources} {which}, {found.with_capacity} with a known capacity, none limits it"
+        )
+    return f"{said}: each transfer takes the time that it takes alone." if several else f"{said}."
 
 
 def _limit_text(limit: LimitingCapacity) -> str:

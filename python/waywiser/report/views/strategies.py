@@ -85,7 +85,7 @@ def _headline(table: StrategyTable) -> str:
     fastest = {each.count: each.ranges for each in basis.fastest}
     both = dict.fromkeys((table.counts[0], _most_known(table)))
     texts = [f"{count(n, table.unit)}: {_brief(fastest[n])}" for n in both]
-    known = OF_KNOWN[basis.basis]
+    known = f"{OF_KNOWN[basis.basis]}, {len(basis.strategies)} in all"
     return f"{table.subject}, the fastest strategy {known}. {'. '.join(texts)}."
 
 
