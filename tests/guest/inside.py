@@ -247,10 +247,12 @@ def native_tests() -> dict[str, Any]:
             words, env=environment, cwd="/tmp", capture_output=True, text=True, check=False
         )
         said = json.loads(Path("/tmp/tests.json").read_text())
-        each = [(suite["name"], case) for suite in said["testsuites"] for case in suite["testsuite"]]
+        suites = said["testsuites"]
+        each = [(suite["name"], case) for suite in suites for case in suite["testsuite"]]
+        passed = [f"{suite}.{case['name']}" for suite, case in each if not case.get("failures")]
         found[name] = {
             "code": answer.returncode,
-            "passed": [f"{suite}.{case['name']}" for suite, case in each if not case.get("failures")],
+            "passed": passed,
             "failed": [f"{suite}.{case['name']}" for suite, case in each if case.get("failures")],
             "out": answer.stdout[-4000:],
         }
