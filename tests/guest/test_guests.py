@@ -34,7 +34,7 @@ PARTS = {
 ARM = ("arm-4k", "arm-16k")
 SIZES = {"small-node": "1MiB,64MiB,128MiB"}
 NATIVE_TESTS = "Pages.*:Flush.*:CopyStreaming.*"
-"""Of the native tests, in the machines of ARM."""
+"""A filter of the native tests that run in the machines of ARM."""
 PYTHON_TESTS = "tests/words"
 SIDE_BY_SIDE = 2
 SECONDS = 500.0

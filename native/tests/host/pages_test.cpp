@@ -57,9 +57,7 @@ std::size_t base_page_of_the_kernel() {
     return 0;
 }
 
-TEST(Pages, HaveTheSizeThatTheKernelUses) {
-    EXPECT_EQ(page_bytes(), base_page_of_the_kernel());
-}
+TEST(Pages, HaveTheSizeThatTheKernelUses) { EXPECT_EQ(page_bytes(), base_page_of_the_kernel()); }
 
 TEST(Pages, AreZeroAlignedAndThere) {
     const Pages pages(5 * kMiB + 3, first_node(), PageSize::standard);
