@@ -27,7 +27,7 @@ class ReasonGroup(Value, frozen=True):
     members: tuple[str, ...]
     remedy: str = ""
     kind: str = ""
-    """The kind of a failure (`waywiser.words.records.Failure.kind`); its reason does not repeat it."""
+    """The kind of a failure (`words.records.Failure.kind`); its reason does not repeat it."""
 
     def __str__(self) -> str:
         """With the kind, if it has one, before the reason."""
