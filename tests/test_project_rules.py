@@ -98,8 +98,6 @@ PROSE = {"reason", "text", "message"}
 READERS_OF_PROSE = {
     "analysis/policy/code_lines.py": 1,
     "cluster/mpi_transport.py": 1,
-    "measure/plan/schedule.py": 1,
-    "measure/probe/supervisor.py": 1,
     "measure/ranks/launcher.py": 1,
     "measure/ranks/mpi_library.py": 1,
     "model/texts.py": 1,
