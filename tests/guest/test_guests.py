@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -176,7 +177,9 @@ def test_a_thread_on_another_socket_is_found(guests: Guests) -> None:
 def test_what_does_not_fit_on_a_full_node_fails_with_its_free_memory(guests: Guests) -> None:
     found = guests.facts("two-sockets", "full_node")
     assert found["error"].startswith(f"NodeFull: 64 MiB do not fit on numa:{found['node']}, where ")
-    assert f"where {found['free_full']} MiB are free" in found["error"]
+    said = re.search(r"where (\d+) MiB are free", found["error"])
+    # Other programs take and free some meanwhile.
+    assert said is not None and int(said[1]) < min(64, found["free_before"])
     assert found["kills_after"] == found["kills_before"]
 
 
