@@ -1,4 +1,4 @@
-"""A GH200, whose GPU memory Linux shows as a NUMA node: what is bounded, named and planned there."""
+"""A GH200, whose GPU memory Linux shows as a NUMA node: what is bounded, named and planned."""
 
 from __future__ import annotations
 

@@ -173,7 +173,8 @@ def initramfs(kernel: str) -> Path | None:
         data = module.read_bytes()
         files[f"{name}.ko"] = lzma.decompress(data) if module.suffix == ".xz" else data
     folders = dict.fromkeys(("bin", "dev", "root", "sys"), None)
-    archive = b"".join(_cpio(n, d) for n, d in {**folders, **files}.items()) + _cpio("TRAILER!!!", b"")
+    entries = {**folders, **files, "TRAILER!!!": b""}
+    archive = b"".join(_cpio(name, data) for name, data in entries.items())
     with tempfile.NamedTemporaryFile(dir=FOLDER, delete=False) as half_made:
         half_made.write(archive)
     return Path(half_made.name).rename(made)

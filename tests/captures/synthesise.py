@@ -239,8 +239,8 @@ def container_machine() -> Capture:
 def gh200_machine() -> Capture:
     """A Grace Hopper: ten C2C links to the CPU, whose memory the GPU reads, and which reads its.
 
-    Its nodes and their sizes are those of a real one, which NVIDIA describes in a change of Linux: the
-    CPUs' memory, the GPU's, which the driver adds, and seven without memory and CPUs
+    Its nodes and their sizes are those of a real one, which NVIDIA describes in a change of Linux:
+    the CPUs' memory, the GPU's, which the driver adds, and seven without memory and CPUs
     (20250106120659.359610-2-bfaccini@nvidia.com).
     """
     gpu = msgspec.structs.replace(
