@@ -36,8 +36,8 @@ SIZES = {"small-node": "1MiB,64MiB,128MiB"}
 NATIVE_TESTS = (
     "Pages.*:Flush.KeepsTheBytes:CopyStreaming.*:Team.*:PolicyTable.*:Snapshots.*:StalledDrains.*"
 )
-"""Native tests for the machines of ARM. All did not end in 9 minutes there, and one of those of files
-and the host stays blocked in the kernel."""
+"""Native tests for the machines of ARM. All did not end in 9 minutes there, and one of those of
+files and the host stays blocked in the kernel."""
 PYTHON_TESTS = "tests/words"
 SIDE_BY_SIDE = 2
 SECONDS = 500.0
