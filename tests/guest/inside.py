@@ -247,13 +247,15 @@ def native_tests() -> dict[str, Any]:
             words, env=environment, cwd="/tmp", capture_output=True, text=True, check=False
         )
         said = json.loads(Path("/tmp/tests.json").read_text())
-        suites = said["testsuites"]
-        each = [(suite["name"], case) for suite in suites for case in suite["testsuite"]]
-        passed = [f"{suite}.{case['name']}" for suite, case in each if not case.get("failures")]
+        failed = {
+            f"{suite['name']}.{case['name']}": "failures" in case
+            for suite in said["testsuites"]
+            for case in suite["testsuite"]
+        }
         found[name] = {
             "code": answer.returncode,
-            "passed": passed,
-            "failed": [f"{suite}.{case['name']}" for suite, case in each if case.get("failures")],
+            "passed": [test for test, has_failed in failed.items() if not has_failed],
+            "failed": [test for test, has_failed in failed.items() if has_failed],
             "out": answer.stdout[-4000:],
         }
     return found

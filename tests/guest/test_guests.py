@@ -34,8 +34,11 @@ PARTS = {
 }
 ARM = ("arm-4k", "arm-16k")
 SIZES = {"small-node": "1MiB,64MiB,128MiB"}
-NATIVE_TESTS = "Pages.*:Flush.*:CopyStreaming.*"
-"""A filter of the native tests that run in the machines of ARM."""
+NATIVE_TESTS = (
+    "Pages.*:Flush.KeepsTheBytes:CopyStreaming.*:Team.*:PolicyTable.*:Snapshots.*:StalledDrains.*"
+)
+"""Native tests for the machines of ARM. All did not end in 9 minutes there, and one of those of
+files and the host stays blocked in the kernel."""
 PYTHON_TESTS = "tests/words"
 SIDE_BY_SIDE = 2
 SECONDS = 500.0

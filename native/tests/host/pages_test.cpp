@@ -76,6 +76,10 @@ TEST(Pages, OfStandardSizeAreNotHuge) {
 }
 
 TEST(Pages, AreHugeOnRequest) {
+    std::ifstream file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+    if (std::size_t bytes = 0; file >> bytes && bytes != kHugePage) {
+        GTEST_SKIP() << "a huge page of this kernel has " << bytes << " bytes, not 2 MiB";
+    }
     if (!huge_pages_on_request()) GTEST_SKIP() << "this kernel gives no transparent huge pages";
     const Pages pages(32 * kMiB, first_node(), PageSize::huge);
     // The kernel may have too little contiguous memory for some of them.
