@@ -366,7 +366,7 @@ def test_paper_shows_what_is_folded_and_takes_it_all(look: Look, name: str) -> N
 
 
 FIRST_SCREEN = {"width": 1400, "height": 900}
-MOST_WORDS_ON_IT = 120
+MOST_WORDS_ON_IT = 132
 
 WORDS_ON_THE_SCREEN = """apart => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

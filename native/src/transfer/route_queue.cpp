@@ -28,7 +28,9 @@ void RouteQueue::add(Ring& ring, std::size_t slots) {
     in_flight_.resize(std::max<std::size_t>(in_flight_.size(), 1) + slots);
 }
 
+// A job that has ended may outlive its engine.
 Settled RouteQueue::clear(bool failed) noexcept {
+    if (cleared_) return *cleared_;
     Settled settled = job_.is_in_use() ? Settled::no : Settled::yes;
     for (const gpu::Stream* used : {stream_, second_}) {
         if (used == nullptr || !failed || settled == Settled::no) continue;
@@ -42,6 +44,7 @@ Settled RouteQueue::clear(bool failed) noexcept {
         one.event.reset();
         one.handover.reset();
     }
+    cleared_ = settled;
     return settled;
 }
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gpu/gpu.hpp"
@@ -42,7 +43,8 @@ public:
     // After the last submission: what follows all of them. Nullptr: nothing was submitted.
     [[nodiscard]] std::shared_ptr<gpu::Event> last_event() const { return last_; }
     void drop_last_event() { last_.reset(); }
-    // No thread uses it any more. `failed`: waits until the GPU has ended what it has.
+    // No thread uses it any more. `failed`: waits until the GPU has ended what it has. Once: later
+    // calls return the same.
     [[nodiscard]] Settled clear(bool failed) noexcept;
 
 private:
@@ -72,6 +74,7 @@ private:
     std::size_t turn_ = 0;  // the ring whose slots come first
     std::vector<Submission> together_;
     std::shared_ptr<gpu::Event> last_;
+    std::optional<Settled> cleared_;
 
     std::atomic<std::size_t> queued_{0};               // bytes of calls that have not ended
     alignas(64) std::atomic<bool> submitting_{false};  // a thread submits
