@@ -164,7 +164,7 @@ void Job::open(const RingResources& resources, std::shared_ptr<const gpu::Event>
     for (std::size_t n = 0; n < all; ++n) {
         const std::size_t route = n % routes_.size();
         rings_.emplace_back(*this, routes_[route], queues_[route], resources);
-        queues_[route].add(rings_.back(), division_.slots);
+        queues_[route].add(rings_.back(), std::clamp<std::size_t>(division_.slots, 1, most));
     }
 }
 

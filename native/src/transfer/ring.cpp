@@ -321,8 +321,7 @@ Submission Ring::submission(const Run& run) const {
     const std::size_t all = std::min(part_of(run.end - 1).end(), job_.moved_or_expected());
     return {.part = {at, std::max(all, at) - at},
             .slot = place_of(run.first, at),
-            .bounce = bounce_of(run.first),
-            .route = &route_};
+            .bounce = bounce_of(run.first)};
 }
 
 std::size_t Ring::note_arrived(const Run& run) {

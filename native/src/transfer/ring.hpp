@@ -8,11 +8,8 @@
 
 #include <atomic>
 #include <cstddef>
-#include <memory>
 #include <vector>
 
-#include "gpu/gpu.hpp"
-#include "transfer/event_pool.hpp"
 #include "transfer/route.hpp"
 #include "transfer/staging.hpp"
 #include "transfer/wait.hpp"
@@ -20,6 +17,7 @@
 namespace waywiser::transfer {
 
 class CopyStreams;
+class EventPool;
 class Job;
 class PoliteQueues;
 class RouteQueue;
@@ -49,7 +47,7 @@ enum class Step {
 // Several threads work on it at once. Has no lock. Its counters have cache lines of their own.
 class Ring {  // NOLINT(clang-analyzer-optin.performance.Padding)
 public:
-    // Of the job and the queue of a route of it, which must outlive it.
+    // The job, its route and the queue of that route must outlive the ring.
     Ring(Job& job, const Route& route, RouteQueue& queue, const RingResources& resources);
     // Waits until no GPU uses its memory, if the job has never ended.
     ~Ring();
@@ -83,7 +81,8 @@ public:
     [[nodiscard]] bool can_submit() const;
     // The next slot that is ready, or, with `joins`, as many as can be copied at once.
     [[nodiscard]] Run next_run(bool joins);
-    // What the GPU has to copy, without streams and events. No bytes: a file has ended before.
+    // What the GPU has to copy, without the route, streams and events. No bytes: a file has ended
+    // before.
     [[nodiscard]] Submission submission(const Run& run) const;
     void note_submitted(const Run& run) { submitted_.store(run.end, std::memory_order_release); }
     // The GPU has copied them. Returns how many bytes of them a file that ends early has.

@@ -13,8 +13,8 @@
 namespace waywiser::transfer {
 namespace {
 
-// Of several rings: maximum of a call, and bytes in flight from which on slots are gathered for the
-// next one. The link always has another call then.
+// Maximum of a call for several rings, and bytes in flight from which on their slots wait for the
+// next call. The link always has another call then.
 constexpr std::size_t kMostTogether = std::size_t{4} << 20;
 constexpr std::size_t kBytesAhead = std::size_t{8} << 20;
 
@@ -74,7 +74,7 @@ void RouteQueue::submit_first() {
     static_cast<void>(submit_next(held_back));
 }
 
-// Of several rings: more slots will be ready before the GPU has ended what it has.
+// With several rings, more slots will be ready before the GPU has ended what it has.
 bool RouteQueue::has_enough() const {
     return holds_back() && queued_ >= kBytesAhead && calls_ - ended_ > 1 && !job_.has_all_parts();
 }
@@ -132,6 +132,7 @@ void RouteQueue::submit(Call& call) {
     for (const Ring::Run& run : call.runs) {
         Submission made = run.ring->submission(run);
         if (made.part.bytes == 0) continue;
+        made.route = &route_;
         made.stream = stream_;
         made.second = second_;
         made.handover = call.handover.get();

@@ -24,7 +24,7 @@ class Job;
 // Thread safe after add(). Has no lock. Its counters have cache lines of their own.
 class RouteQueue {  // NOLINT(clang-analyzer-optin.performance.Padding)
 public:
-    // Of the job, which must outlive it, and its route.
+    // The job and its route must outlive the queue.
     RouteQueue(Job& job, const Route& route, const RingResources& resources);
     // Called before threads learn of the job. At most `slots` of the ring are in flight.
     void add(Ring& ring, std::size_t slots);
