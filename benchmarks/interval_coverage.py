@@ -51,7 +51,7 @@ BETWEEN, WITHIN = 0.01, 0.02
 CORRELATION = 0.8
 SLOW, SLOW_SHARE = 1.1, 0.3
 FAST_SHARE = 0.6
-"""Of samples of two levels, those at the lower one."""
+"""The share of samples at the lower one of two levels."""
 LENGTHS = (6, 10, 20, 30, 50, 100, 300, 1000)
 """Samples of the single process of the second table."""
 HEAD = (

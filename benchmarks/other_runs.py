@@ -97,7 +97,7 @@ def compared(model: CurveModel, size: int, seconds: Sequence[float]) -> Iterator
 
 
 def of_jobs(messages: Sequence[MessageTimes]) -> Rows:
-    """Of each job, its messages in the intervals of the other two."""
+    """How many messages of each job are in the intervals of the other two."""
     found: dict[str, list[Inside]] = defaultdict(list)
     whole = [each for each in messages if len(each.seconds) == JOBS]
     for known in itertools.combinations(range(JOBS), JOBS - 1):

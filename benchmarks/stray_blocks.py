@@ -49,7 +49,7 @@ UNDECIDED = "no change found"
 ALL = "all paths"
 
 Verdicts = Mapping[tuple[str, ...], str]
-"""Of a group by its kind, and of a path in one regime by both."""
+"""The key of a group is its kind; the key of a path in one regime is both."""
 Draw = Callable[[random.Random], Collection[str]]
 """Draws the series that have a second process."""
 

@@ -95,7 +95,7 @@ def image(processor: str = "x86_64") -> Path:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Until it ends no other process makes an image."""
+    """Keeps other processes from making an image until it ends."""
     lock = os.open(FOLDER / "lock", os.O_CREAT | os.O_RDWR)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

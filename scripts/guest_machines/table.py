@@ -22,7 +22,7 @@ class Guest:
     smp: str
     nodes: tuple[GuestNode, ...]
     distances: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    """Of pairs of nodes in both directions; 20 for others."""
+    """The distances of pairs of nodes, in both directions; 20 for others."""
     rates: Mapping[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     """HMAT, from a node with CPUs to one with memory: nanoseconds, and MiB per second."""
     gpu_node: int = -1
@@ -121,21 +121,16 @@ echo 0-1 > /sys/fs/cgroup/task/cpuset.cpus
 echo 1 > /sys/fs/cgroup/task/cpuset.mems
 echo $$ > /sys/fs/cgroup/task/cgroup.procs""",
         ),
-        Guest(
-            "arm-4k",
-            "aarch64, pages of 4 KiB, two nodes",
-            "4,sockets=2,cores=2,threads=1",
-            (GuestNode("0-1", 1536), GuestNode("2-3", 768)),
-            {(0, 1): 21},
-            kernel="arm-4k",
-        ),
-        Guest(
-            "arm-16k",
-            "aarch64, pages of 16 KiB, two nodes",
-            "4,sockets=2,cores=2,threads=1",
-            (GuestNode("0-1", 1536), GuestNode("2-3", 768)),
-            {(0, 1): 21},
-            kernel="arm-16k",
+        *(
+            Guest(
+                f"arm-{kib}k",
+                f"aarch64, pages of {kib} KiB, two nodes",
+                "4,sockets=2,cores=2,threads=1",
+                (GuestNode("0-1", 1536), GuestNode("2-3", 768)),
+                {(0, 1): 21},
+                kernel=f"arm-{kib}k",
+            )
+            for kib in (4, 16)
         ),
     )
 }

@@ -50,7 +50,7 @@ def pages_by_node(*, bound: bool = False) -> Counter[int]:
 
 
 def grown(before: Counter[int], *, bound: bool = False) -> dict[str, float]:
-    """MiB by node that came since then, changes of less than a quarter left out."""
+    """MiB by node that came since then, without changes of less than a quarter."""
     now = pages_by_node(bound=bound)
     by_node = {node: (now[node] - before[node]) / MIB for node in now | before}
     return {str(node): round(mib, 2) for node, mib in by_node.items() if abs(mib) >= 0.25}

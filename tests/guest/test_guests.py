@@ -157,7 +157,7 @@ def test_every_kind_of_memory_is_where_its_place_says(guests: Guests, name: str)
 def test_buffers_and_threads_of_a_visit_are_where_its_settings_say(
     guests: Guests, name: str
 ) -> None:
-    """With automatic balancing, which is on in these machines."""
+    """Automatic balancing is on in these machines."""
     visits = guests.facts(name, "visits")
     assert {visit["runs_on"] for visit in visits} >= {0, max(cpus_of(guests, name))}
     for visit in visits:

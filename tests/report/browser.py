@@ -22,6 +22,9 @@ FAMILIES = {
     "monospace": "DejaVu Sans Mono",
 }
 
+MOST_WORDS_ON_FIRST_SCREEN = 132
+"""The most words of the first screen of a page."""
+
 VISIBLE_WORDS = """() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   let words = 0;

@@ -10,12 +10,11 @@ import msgspec
 import pytest
 
 from kept import RESULTS, unpacked
+from report.browser import MOST_WORDS_ON_FIRST_SCREEN
 from waywiser.report.document import document
 from waywiser.report.entry import read
 from waywiser.report.page import page
 from waywiser.report.parts import Document, Remark, Remarks, Sheet, Tile
-
-MOST_WORDS = 132
 
 
 class Shown(HTMLParser):
@@ -63,7 +62,7 @@ def shown(request: pytest.FixtureRequest, tmp_path: Path) -> Document:
 
 def test_it_has_few_words_and_the_numbers(shown: Document) -> None:
     words = Shown(page(shown)).words
-    assert 40 < len(words) <= MOST_WORDS
+    assert 40 < len(words) <= MOST_WORDS_ON_FIRST_SCREEN
     text = " ".join(words)
     assert 1 < len(shown.tiles) <= 6
     assert all(f"{each.name} {each.bandwidth} GB/s" in text for each in shown.tiles)
@@ -100,7 +99,7 @@ def test_a_finding_has_the_room_that_is_left(
         for each in recorded.sections
     ]
     found = Shown(page(msgspec.structs.replace(recorded, sections=tuple(sections)))).words
-    assert len(found) <= MOST_WORDS
+    assert len(found) <= MOST_WORDS_ON_FIRST_SCREEN
     text = " ".join(found)
     assert [each for each in ("few", "do", "7 findings") if f" {each} " in f"{text} "] == shown
 

@@ -220,7 +220,7 @@ def _placement(file: str, *, tables: bool, json: bool) -> None:
 
 
 def _untimed_text(machine: Machine) -> str:
-    """That the times of a machine are none of a real one; empty for a real one."""
+    """A sentence that the times of a machine are none of a real one; empty for a real one."""
     return f"The machine is {machine.untimed}." if machine.untimed else ""
 
 

@@ -98,7 +98,7 @@ class MpiTransport:
         self._world: MpiWorld | None = None
         """The ranks that were started last, until they are ended."""
         self._rounds = 0
-        """Those that its ranks have made."""
+        """The rounds that its ranks have made."""
         self._names: Sequence[str] = ()
         """Its nodes."""
         self._others: set[str] = set()

@@ -143,7 +143,7 @@ def overview(
 
 
 def _with_runs(seen: Overview, profile: Profile, visits: int) -> Overview:
-    """With what the profile says of its runs, and what to do about each warning."""
+    """Returns it with what the profile says of its runs, and what to do about each warning."""
     foreseen = planned(profile.plan_json).estimate
     origin = origin_of(profile.machine, profile.environment)
     return msgspec.structs.replace(

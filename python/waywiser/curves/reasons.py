@@ -30,7 +30,7 @@ class ReasonGroup(Value, frozen=True):
     """The kind of a failure (`words.records.Failure.kind`); its reason does not repeat it."""
 
     def __str__(self) -> str:
-        """With the kind, if it has one, before the reason."""
+        """Returns the reason, behind the kind if it has one."""
         return f"{self.kind}: {self.reason}" if self.kind else self.reason
 
 

@@ -28,7 +28,7 @@ PAIR_REPEATS, PAIR_FAST = 5, 1
 FAILED_PAIR_REPEATS = 2
 
 MOST_CANDIDATES = 32
-"""So many pairs are tested again; more of them are no single pairs."""
+"""The most pairs that are tested again; more of them are no single pairs."""
 
 MANY, MANY_SHARE = 8, 0.02
 """More slow pairs than these, and than this share of the pairs, are no single pairs where tests may

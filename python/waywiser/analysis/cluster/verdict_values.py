@@ -147,7 +147,7 @@ class PairCoverage(Value, frozen=True):
     pairs: int = 0
     """All pairs of these nodes."""
     tested: int = 0
-    """Those that a test has shown to be fast, or that were found slow or failing."""
+    """Pairs that a test has shown to be fast, or that were found slow or failing."""
     ratio: float = 0.0
     """The smallest slowness of a tested pair that is found with 95 %: 1.09; 0: unknown."""
 

@@ -255,7 +255,7 @@ class MachineNoise:
             self.regimes[regime] = noise_between_surveys(list(everything))
 
     def without(self, parts: Sequence[Part]) -> Variance:
-        """That of the regime of ``parts``, as all other parts show it."""
+        """The value of the regime of ``parts``, as all other parts show it."""
         own = [each for part in parts for each in self._own[part.key]]
         return self.regimes[parts[0].regime].without(own)
 

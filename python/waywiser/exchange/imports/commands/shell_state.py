@@ -44,7 +44,7 @@ class Shell:
         """All that are known: some only for the words of later commands."""
         self.exported: set[str] = set()
         self.once: set[str] = set()
-        """Those that a trace shows before a command, which alone has them."""
+        """The variables that a trace shows before a command, which alone has them."""
         self.modules: list[str] = []
         self.host = ""
         self.name = ""
