@@ -69,7 +69,7 @@ CASES = {
         configuration="without=batch",
     ),
     "kernel": Case(
-        pinned, on_gpu, 600, 1024, "; moved by one multiprocessor of gpu:0", (0, 1), (1, 1)
+        pinned, on_gpu, 600, 1024, "; moved by up to 2 multiprocessors of gpu:0", (0, 1), (1, 1)
     ),
     "kernel within": Case(
         on_gpu, on_gpu, 601, 1024, "; moved by up to 5 multiprocessors of gpu:0", (0, 1), (1, 1)

@@ -115,9 +115,9 @@ typedef struct waywiser_options {
     int plain;          /* 1: only plain copies of the GPU runtime; one thread for a file */
     int no_peer_access; /* 1: never enable peer access between the GPUs of a copy */
     /* Maximum of multiprocessors that move a list of short pieces over a GPU's link; 0: what the
-     * policy says, or one without, and eight for a part of the time if the pieces are contiguous in
-     * host memory. Two that access host memory fill a PCIe 5.0 link, but slow down concurrent
-     * kernels much more. */
+     * policy says, or two without; if the pieces are contiguous in host memory one, or, of long
+     * lists, eight for a part of the time. Two that access host memory fill a PCIe 5.0 link; one
+     * leaves more to concurrent kernels. */
     size_t list_multiprocessors;
     /* The file of a policy, or "off". NULL: the file of WAYWISER_POLICY, or the first one that fits
      * this machine in the user's and the system's folder (docs/policy.md). A file that cannot be

@@ -571,7 +571,7 @@ ListLimits list_limits(Engine& engine, int gpu, std::size_t bytes) {
     const unsigned blocks =
         options.list_multiprocessors != 0 ? options.list_multiprocessors : pipeline.blocks;
     return {.multiprocessors = engine.lists().multiprocessors(gpu),
-            .most_over_link = std::max(options.list_multiprocessors, 1U),
+            .most_over_link = options.list_multiprocessors,
             .spare_engine = options.max_queued_bytes != 0,
             .of_pipeline = pipeline.chunk == 0 ? 0 : blocks,
             .pipeline_chunk = pipeline.chunk,

@@ -15,7 +15,7 @@ struct EngineOptions {
     std::vector<int> relays;           // GPUs whose links may be used too, in this order
     std::size_t relay_bytes = 0;       // staging memory on each of them; 0: 64 MiB
     std::size_t max_queued_bytes = 0;  // limit of bytes queued on a copy engine; 0: none
-    // For a list of short pieces over a GPU's link. 0: what the policy says, one without.
+    // For a list of short pieces over a GPU's link. 0: what the policy says, two without.
     unsigned list_multiprocessors = 0;
     // After a copy, its threads spin for so long before they sleep; 0: not at all.
     double spin_seconds = 0;

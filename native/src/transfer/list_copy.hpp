@@ -15,7 +15,7 @@ namespace waywiser::transfer {
 
 // Like copy(), copy_and_wait() and copy_async(), for all pieces, in any order. Pieces that a GPU
 // can access are moved on the caller's stream: long ones by the copy engine, else by a kernel that
-// uses one multiprocessor (list_method.hpp). Others go through staging memory. Pieces in managed
+// uses a few multiprocessors (list_method.hpp). Others go through staging memory. Pieces in managed
 // memory, and in several registrations, are copied before copy_list_async() returns, unless they
 // are in pageable memory too.
 void copy_list(Engine& engine, CopyList list, const CallerStream& stream);

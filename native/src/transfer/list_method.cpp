@@ -18,10 +18,11 @@ constexpr std::size_t kBytesOfBlock = std::size_t{128} << 10;
 
 bool with_host(ListPath path) { return path == ListPath::from_host || path == ListPath::to_host; }
 
-unsigned most_blocks(ListPath path, const ListLimits& limits) {
+unsigned most_blocks(const ListTraits& traits, const ListLimits& limits) {
     const unsigned all = std::max(limits.multiprocessors, 1U);
-    if (path == ListPath::within_gpu) return all;
-    return std::clamp(limits.most_over_link, 1U, all);
+    if (traits.path == ListPath::within_gpu) return all;
+    const unsigned standard = traits.host_contiguous ? 1 : kMultiprocessorsOverLink;
+    return std::min(limits.most_over_link != 0 ? limits.most_over_link : standard, all);
 }
 
 // No more than have something to do.
@@ -150,7 +151,7 @@ ListChoice choose_list_method(const ListTraits& traits, const ListLimits& limits
     if (traits.merged <= kFewRuns || traits.run == 0) return {};
     const auto pieces = static_cast<double>(traits.merged);
     const auto bytes = static_cast<double>(traits.bytes);
-    const unsigned blocks = useful_blocks(traits.bytes, most_blocks(traits.path, limits));
+    const unsigned blocks = useful_blocks(traits.bytes, most_blocks(traits, limits));
     const bool kernel_can = can_be_moved_by_kernel(traits);
     const double width = static_cast<double>(traits.access) / kWidest;
     const double by_kernel =
@@ -203,7 +204,7 @@ ListChoice preferred(const ListTraits& traits, const ListLimits& limits,
         default: return standard;
     }
     if (!can_be_moved_by_kernel(traits)) return standard;
-    unsigned most = most_blocks(traits.path, limits);
+    unsigned most = most_blocks(traits, limits);
     if (made->blocks != 0) most = std::min(made->blocks, std::max(limits.multiprocessors, 1U));
     return {
         .method = ListMethod::kernel, .blocks = useful_blocks(traits.bytes, most), .policy = made};

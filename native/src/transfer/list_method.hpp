@@ -45,10 +45,15 @@ struct ListTraits {
 std::size_t common_access(std::uintptr_t bits);
 ListTraits traits_of(std::span<const Piece> pieces, ListPath path);
 
-// Costs of moving a list on H200 with PCIe 5.0 x16, from docs/results/2026-11-22-transfer. A kernel
-// of one block uses one of 132 multiprocessors and slows down a concurrent matrix product by 5 to 8
-// %. Two blocks fill the link; with stores to the host, the product takes 28 % longer. Copy engines
-// use no multiprocessor.
+// Multiprocessors that move a list over the link to the host, if a program sets no number and both
+// sides are scattered. Two fill
+// the link; while they do, a concurrent matrix product takes 1.2 to 1.3 times as long, by one 1.1
+// to 1.2 times, but for longer: per byte the product loses as much (docs/results/
+// 2026-11-28-one-engine).
+constexpr unsigned kMultiprocessorsOverLink = 2;
+
+// Costs of moving a list on H200 with PCIe 5.0 x16, from docs/results/2026-11-22-transfer. Copy
+// engines use no multiprocessor.
 struct ListCosts {
     double engine_seconds_per_piece = 0.7e-6;  // to submit it, concurrently with moving others
     // To prepare a piece of the first call, before the engine starts: H100, 64 KiB each.
@@ -76,9 +81,11 @@ struct ListChoice {
 // Limits of a list on the GPU that would run a kernel.
 struct ListLimits {
     unsigned multiprocessors = 1;  // of the GPU
-    unsigned most_over_link = 1;   // limit for a list to or from the host
-    bool spare_engine = false;     // polite: use the engine only for what a kernel cannot move
-    unsigned of_pipeline = 0;      // limit for the kernels of a pipeline; 0: no pipeline
+    // For a list to or from the host; 0: kMultiprocessorsOverLink, or one if the pieces are
+    // contiguous in host memory: a pipeline is faster then if the list is long.
+    unsigned most_over_link = 0;
+    bool spare_engine = false;  // polite: use the engine only for what a kernel cannot move
+    unsigned of_pipeline = 0;   // limit for the kernels of a pipeline; 0: no pipeline
     std::size_t pipeline_chunk = std::size_t{8} << 20;  // most bytes of its chunks
     std::size_t list_bytes = 0;  // of the whole list, if this is a part of it
     bool kernel_reaches = true;  // a kernel can access both sides

@@ -164,6 +164,7 @@ Schedule::Joined Schedule::join(WorkerState& self, const Job* only) {
         joined = {.job = found->job, .seat = found->joined++};
         ++found->threads;
         count(*found);
+        stop_spinning(self);
         jobs_.splice(jobs_.end(), jobs_, found);
         most_spinning_.store(joined.job->most_threads(), std::memory_order_relaxed);
         if (spins()) self.last_work = std::chrono::steady_clock::now();
@@ -205,9 +206,13 @@ Schedule::View Schedule::view(const WorkerState& self) const {
             .abandons = abandoned_};
 }
 
+void Schedule::stop_spinning(WorkerState& self) {
+    if (std::exchange(self.spinning, false)) --spinning_;
+}
+
 // Looks for a change until it is time to sleep. False if there was none. If jobs wait for their
 // start, the one thread that polls for them returns after a few looks, to poll again.
-bool Schedule::spin(const WorkerState& self, std::uint64_t generation, const Job* only,
+bool Schedule::spin(WorkerState& self, std::uint64_t generation, const Job* only,
                     const Deadline& deadline) {
     constexpr int kPollsPerClock = 64;
     const auto is_over = [&] {
@@ -215,7 +220,7 @@ bool Schedule::spin(const WorkerState& self, std::uint64_t generation, const Job
     };
     if (is_over()) return false;
     // More than can work on a job would only slow down the others.
-    if (!self.caller && spinning_ >= most_spinning_) return false;
+    if (!self.caller && !self.spinning && spinning_ >= most_spinning_) return false;
     bool polls = false;
     {
         const std::lock_guard lock(mutex_);
@@ -223,7 +228,7 @@ bool Schedule::spin(const WorkerState& self, std::uint64_t generation, const Job
         polls = starts_unwatched();
         polling_ = polling_ || polls;
     }
-    if (!self.caller) ++spinning_;
+    if (!self.caller && !std::exchange(self.spinning, true)) ++spinning_;
     bool changed = false;
     do {
         for (int i = 0; i < kPollsPerClock && !changed; ++i) {
@@ -233,7 +238,6 @@ bool Schedule::spin(const WorkerState& self, std::uint64_t generation, const Job
         // With fewer CPUs than threads another one must run.
         if (!changed) std::this_thread::yield();
     } while (!changed && !polls && !is_over());
-    if (!self.caller) --spinning_;
     if (polls) {
         const std::lock_guard lock(mutex_);
         polling_ = false;
@@ -241,9 +245,10 @@ bool Schedule::spin(const WorkerState& self, std::uint64_t generation, const Job
     return changed || polls;
 }
 
-void Schedule::sleep(const WorkerState& self, std::uint64_t generation, const Job* only,
+void Schedule::sleep(WorkerState& self, std::uint64_t generation, const Job* only,
                      const Deadline& deadline) {
     if (spins() && spin(self, generation, only, deadline)) return;
+    stop_spinning(self);
     std::unique_lock<std::mutex> lock(mutex_);
     if (this->generation(self) != generation) return;
     std::condition_variable& change = self.caller ? help_ : work_;
@@ -275,7 +280,8 @@ bool Schedule::begin_help() {
     return true;
 }
 
-void Schedule::stop_working(const WorkerState& self) {
+void Schedule::stop_working(WorkerState& self) {
+    stop_spinning(self);
     bool left = false;
     bool stopping = false;
     {

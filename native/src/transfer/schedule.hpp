@@ -25,6 +25,7 @@ struct WorkerState {
     bool caller = false;                              // the thread of a program that waits
     int node = -1;                                    // to which it is bound
     std::chrono::steady_clock::time_point last_work;  // when it joined a job
+    bool spinning = false;                            // see Schedule::spinning_
 };
 
 // Thread safe. Its lock guards all of its members. With it held, the start events of jobs are
@@ -125,13 +126,13 @@ public:
     [[nodiscard]] bool spins() const { return spin_ > std::chrono::nanoseconds(0); }
     // Sleeps until there may be work, unless that was so since the view.
     // A calling thread that works on `only` returns when that has ended, or at the deadline, too.
-    void sleep(const WorkerState& self, std::uint64_t generation, const Job* only,
+    void sleep(WorkerState& self, std::uint64_t generation, const Job* only,
                const Deadline& deadline);
     // A calling thread may work too, if no other does and the threads are too few; any number of
     // them if there is no thread.
     bool begin_help();
     // A thread stops working: other threads take over the polling of starts.
-    void stop_working(const WorkerState& self);
+    void stop_working(WorkerState& self);
 
     // Wakes all threads. Used for rare changes: an end, staging that others wait for.
     void wake_all();
@@ -154,7 +155,8 @@ private:
     [[nodiscard]] Entries::iterator find(const Job& job);
     void begin(Entry& entry);
     void count(Entry& entry);
-    bool spin(const WorkerState& self, std::uint64_t generation, const Job* only,
+    void stop_spinning(WorkerState& self);
+    bool spin(WorkerState& self, std::uint64_t generation, const Job* only,
               const Deadline& deadline);
     [[nodiscard]] std::uint64_t generation(const WorkerState& self) const;
     [[nodiscard]] bool may_join(const WorkerState& self, const Entry& entry) const;
@@ -176,7 +178,9 @@ private:
     // Counts changes of the available work. Written with the lock held; who spins reads it without.
     std::atomic<std::uint64_t> generation_{0};
     std::atomic<std::uint64_t> caller_generation_{0};  // of what only a calling thread waits for
-    std::atomic<std::size_t> spinning_{0};       // threads that look for work without sleeping
+    // Threads that look for work without sleeping. A thread that has found a change is one of them
+    // until it joins a job: otherwise others would be woken in its place.
+    std::atomic<std::size_t> spinning_{0};
     std::atomic<std::size_t> unserved_{0};       // jobs that could be worked on and have no thread
     std::atomic<std::size_t> most_spinning_{0};  // of these: no more could work on the last job
     std::size_t sleeping_ = 0;

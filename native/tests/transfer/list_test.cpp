@@ -227,14 +227,19 @@ TEST(ListMethods, FollowTheCosts) {
         ListTraits regular = traits(path, 8, 4096, 8);
         regular.to_pitch = regular.from_pitch = 64;
         EXPECT_EQ(method(regular), ListMethod::kernel);
-        // The configuration that disturbs kernels least.
+        // As many as fill the link.
         EXPECT_EQ(choose_list_method(traits(path, kKiB, 1 << 20), {.multiprocessors = 132}).blocks,
-                  1U);
-        // And one that fills the link.
-        EXPECT_EQ(choose_list_method(traits(path, kKiB, 1 << 20),
-                                     {.multiprocessors = 132, .most_over_link = 2})
-                      .blocks,
                   2U);
+        EXPECT_EQ(choose_list_method(traits(path, kKiB, 1 << 20), {.multiprocessors = 1}).blocks,
+                  1U);
+        // And one that disturbs other kernels less.
+        EXPECT_EQ(choose_list_method(traits(path, kKiB, 1 << 20),
+                                     {.multiprocessors = 132, .most_over_link = 1})
+                      .blocks,
+                  1U);
+        ListTraits contiguous = traits(path, kKiB, 1 << 20);
+        contiguous.host_contiguous = true;
+        EXPECT_EQ(choose_list_method(contiguous, {.multiprocessors = 132}).blocks, 1U);
     }
     EXPECT_EQ(method(traits(ListPath::between_gpus, kKiB, 4096)), ListMethod::batch);
     EXPECT_EQ(method(traits(ListPath::within_gpu, kKiB, 4096)), ListMethod::kernel);

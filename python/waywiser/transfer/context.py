@@ -41,9 +41,9 @@ class Context(native.Context):
     - ``plain``: only plain copies of the GPU runtime; one thread reads or writes a file.
     - ``peer_access``: whether peer access between the GPUs of a copy may be enabled.
     - ``list_multiprocessors``: most multiprocessors of a GPU that move a list of short pieces over
-      its link; None: what the policy says, or one, and eight for a part of the time if the pieces
-      are contiguous in host memory. Two that access host memory fill a PCIe 5.0 link, and slow down
-      other kernels much more.
+      its link; None: what the policy says, or two; if the pieces are contiguous in host memory
+      one, or, of long lists, eight for a part of the time. Two that access host memory fill a PCIe
+      5.0 link; one leaves more to other kernels.
     - ``spin_seconds``: for how long the copying threads spin after a copy before they sleep, up to
       1; None: not at all. Each of them uses a CPU meanwhile. Copies of 1 to 64 MiB between
       pageable memory and a GPU that follow each other are faster then.
