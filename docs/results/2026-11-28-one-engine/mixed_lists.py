@@ -2,8 +2,8 @@
 
 PYTHONPATH=TREE/python python mixed_lists.py
 
-Of each: the bandwidth relative to a contiguous copy, the CPU milliseconds of a call, and for some how
-much longer 30 matrix products take beside so many calls.
+Of each: the bandwidth relative to a contiguous copy, the CPU milliseconds of a call, and for some
+how much longer 30 matrix products take beside so many calls.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
@@ -65,12 +66,9 @@ def main() -> None:
             there, here = (one[: 2 * count * kib * KIB].view(2 * count, -1) for one in (gpu, host))
             orders = [torch.randperm(2 * count)[:count] for _ in range(2)]
             for to, source, way in ((there, here, "H2D"), (here, there, "D2H")):
-                whole = median(lambda to=to, source=source: to.copy_(source, non_blocking=True))[0]
+                whole = median(partial(to.copy_, source, non_blocking=True))[0]
                 for most, context in contexts.items():
-
-                    def call(to=to, source=source, context=context) -> None:  # type: ignore[no-untyped-def]
-                        context.copy_blocks(to, source, *orders)
-
+                    call = partial(context.copy_blocks, to, source, *orders)
                     seconds, cpu = median(call)
                     found = [whole / 2 / seconds, cpu * 1e3]
                     if kib in (4, 16) and total > 16 * MIB:
