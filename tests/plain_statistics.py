@@ -66,17 +66,18 @@ def blocks_of(series: Series) -> list[BlockEstimate | None]:
     return list(map(_block_of, series.visits, of_spans, of_hosts))
 
 
-def _dependences(samples: Sequence[Sequence[float]]) -> list[tuple[float, bool]]:
-    """(autocorrelation time, whether there are enough of them), of each visit."""
+def _dependences(samples: Sequence[Sequence[float]]) -> list[tuple[float, float, bool]]:
+    """(autocorrelation time, that of intervals, whether there are enough of them), of each
+    visit."""
     counts = np.array([len(each) for each in samples])
     values = np.array([value for each in samples for value in each], float)
     found = dependence(Segments(values, counts), np.zeros(len(counts), int))
-    return list(zip(found.times.tolist(), found.are_enough.tolist(), strict=True))
+    return list(zip(*(each.tolist() for each in found), strict=True))
 
 
-def interval_of(samples: Sequence[float], of: tuple[float, bool]) -> Interval | None:
+def interval_of(samples: Sequence[float], of: tuple[float, float, bool]) -> Interval | None:
     """The interval of the median of samples that depend on each other."""
-    time, are_enough = of
+    _, time, are_enough = of
     rank = lower_rank(len(samples))
     if rank is None or not (are_enough or shift_of(samples)):
         return None
@@ -104,7 +105,7 @@ def with_shift(interval: Interval | None, samples: Sequence[float]) -> Interval 
 
 
 def _block_of(
-    visit: Visit, of_spans: tuple[float, bool], of_hosts: tuple[float, bool]
+    visit: Visit, of_spans: tuple[float, float, bool], of_hosts: tuple[float, float, bool]
 ) -> BlockEstimate | None:
     """None if the visit has no sample that counts."""
     taken = visit.samples
