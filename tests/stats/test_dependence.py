@@ -111,14 +111,14 @@ def test_processes_of_a_series_show_together_what_none_shows_alone() -> None:
     assert (together.most == together.times).all() and (alone.most >= alone.times).all()
 
 
-def test_two_processes_are_as_careful_as_one_and_three_are_not() -> None:
+def test_a_test_decides_about_several_processes_alone() -> None:
     rows = autoregression(0.0, 12, 1200)
     samples = Segments(rows.ravel(), np.full(1200, 12))
     shares = [
         float(dependence(samples, np.repeat(np.arange(1200 // of), of)).are_enough.mean())
         for of in (1, 2, 3)
     ]
-    assert shares[0] < 0.4 and shares[1] < 0.8 and shares[2] > 0.95
+    assert shares[0] < 0.4 and shares[1] > 0.85 and shares[2] > 0.9
 
 
 def test_a_drift_has_no_interval() -> None:

@@ -17,9 +17,9 @@ Values are clipped one interquartile range from their median, so that a few slow
 dependence. Processes of one series are taken to depend alike: their products are added up.
 
 Medians have intervals from `ENOUGH_TIMES` autocorrelation times on. Few samples do not show how
-long that is, and what they seem to show is the shorter the more they hide. So one process, or two,
+long that is, and what they seem to show is the shorter the more they hide. So a single process
 has an interval if its samples are enough for the longest τ that they do not exclude, and its width
-is for that: the upper 95 % bound of the correlation of neighbours decides (`HIGH`). Of more
+is for that: the upper 95 % bound of the correlation of neighbours decides (`HIGH`). Of several
 processes the hull of their intervals has the median also where a dependence of each is missed: a
 test (`SIGNIFICANT`) decides whether they have any.
 """
@@ -42,9 +42,6 @@ ENOUGH_TIMES = 10.0
 HIGH = 1.645
 """Standard errors above its estimate of the upper 95 % bound of a correlation."""
 
-FEW_PROCESSES = 2
-"""Most processes of a series whose hull is too narrow if a dependence in each is missed."""
-
 SIGNIFICANT = 1.28
 """Standard errors above that of independent samples of a correlation of neighbours that is no
 chance: one of ten independent series has more."""
@@ -62,7 +59,7 @@ class Dependence(NamedTuple):
     times: Array
     """τ, in samples and at least 1."""
     most: Array
-    """The τ that intervals are for: its upper bound in series of up to `FEW_PROCESSES`."""
+    """The τ that intervals are for: its upper bound in series of one process."""
     are_enough: Array
     """Whether the samples of the series are enough for intervals of its medians."""
 
@@ -86,9 +83,9 @@ def dependence(samples: Segments, series: Array) -> Dependence:
         independent = _independent(products)
         found, bound = _autoregressive_times(products), _autoregressive_times(products, HIGH)
         found = np.maximum(_monotone_times(products), found)
-        few = products.blocks <= FEW_PROCESSES
-        bound = np.where(few, np.maximum(found, bound), found)
-        shown = np.where(independent & ~few, 1.0, bound)
+        single = products.blocks == 1
+        bound = np.where(single, np.maximum(found, bound), found)
+        shown = np.where(independent & ~single, 1.0, bound)
         groups = np.diff(first, append=len(counts))
         found, bound, shown, total = (
             np.repeat(each, groups) for each in (found, bound, shown, products.counts)
