@@ -63,7 +63,28 @@ def blocks_of(series: Series) -> list[BlockEstimate | None]:
         for v in series.visits
     ]
     of_spans, of_hosts = _dependences(kept), _dependences(hosts)
-    return list(map(_block_of, series.visits, of_spans, of_hosts))
+    found = list(map(_block_of, series.visits, of_spans, of_hosts))
+    ratios = [_ratios(v) if block else [] for v, block in zip(series.visits, found, strict=True)]
+    slowdowns = zip(
+        *(
+            list(map(Slowdown, map(median, each), map(interval_of, each, _dependences(each))))
+            for each in zip(*filter(None, ratios), strict=True)
+        ),
+        strict=True,
+    )
+    return [
+        msgspec.structs.replace(block, slowdowns=next(slowdowns)) if block and own else block
+        for block, own in zip(found, ratios, strict=True)
+    ]
+
+
+def _ratios(visit: Visit) -> list[list[float]]:
+    """The times of each transfer over those alone, of the samples that count."""
+    taken = visit.samples
+    kept = [n for n in range(len(taken)) if not (taken.flags and taken.flags[n] & VOID)]
+    pairs = (zip(taken.transfers[n], taken.alone[n], strict=True) for n in kept if taken.alone)
+    ratios = ([together / alone for together, alone in pair] for pair in pairs)
+    return list(map(list, zip(*ratios, strict=True)))
 
 
 def _dependences(samples: Sequence[Sequence[float]]) -> list[tuple[float, float, bool]]:
@@ -146,19 +167,7 @@ def _block_of(
         autocorrelation_time=of_spans[0],
         summary=summary,
         transfers=tuple(median(times) for times in zip(*timed, strict=True)),
-        slowdowns=_slowdowns(visit, kept),
     )
-
-
-def _slowdowns(visit: Visit, kept: Sequence[int]) -> tuple[Slowdown, ...] | msgspec.UnsetType:
-    taken = visit.samples
-    if not taken.alone:
-        return msgspec.UNSET
-    pairs = (zip(taken.transfers[n], taken.alone[n], strict=True) for n in kept)
-    ratios = zip(*([together / alone for together, alone in pair] for pair in pairs), strict=True)
-    found = list(map(list, ratios))
-    alone = [_dependences([each])[0] for each in found]
-    return tuple(map(Slowdown, map(median, found), map(interval_of, found, alone)))
 
 
 def _tick(spans: Sequence[float], batches: Sequence[int], by_host: bool) -> float:
