@@ -17,6 +17,7 @@ from waywiser.curves.kinds import usual
 from waywiser.curves.regimes import Regime
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import percent
+from waywiser.stats.decision import THRESHOLD
 from waywiser.words.number_format import count
 
 RATIO = "bandwidth of remote ranks over bandwidth of local ranks"
@@ -78,7 +79,12 @@ def local_ranks_text(groups: Sequence[CurveGroup]) -> str:
         return f"ranks at another node were measured to be slower: {', '.join(slower)}"
     if not rates or any(each.verdict != "equivalent" for each in rates):
         return ""
-    return "ranks at another node were measured to be no slower"
+    return f"ranks at another node were measured to be no slower{_within(rates)}"
+
+
+def _within(groups: Sequence[CurveGroup]) -> str:
+    """`` by more than 3%, for 2 kinds``: what the equivalence of all of them excludes."""
+    return f" by more than {THRESHOLD:.0%}, for {count(len(groups), 'kind')}"
 
 
 def tables(groups: Sequence[CurveGroup]) -> tuple[Table, ...]:
@@ -101,7 +107,7 @@ def summary(groups: Sequence[CurveGroup]) -> str:
         return f"Between ranks: yes, for {', '.join(differ)}."
     equal = all(each.verdict == "equivalent" for each in rates)
     if equal:
-        return "Between ranks: no."
+        return f"Between ranks: no{_within(rates)}."
     losses = [each.decision.detectable for each in rates]
     known = [loss for loss in losses if loss is not None]
     least = (
