@@ -91,7 +91,8 @@ def test_the_machine_of_a_profile_is_checked(
     assert text.startswith("vm, as the profile of 2026-11-23T00:05 UTC describes it:\n")
     assert "warning hidden-topology: " in text
     assert "not checked, since the profile does not store it: driver and CUDA runtime of" in text
-    assert text.endswith(f"1 warning, 1 info in {len(diagnosis.CHECKS)} checks of what the profile stores\n")
+    checks = f"{len(diagnosis.CHECKS)} checks of what the profile stores"
+    assert text.endswith(f"1 warning, 1 info in {checks}\n")
     assert cli.run(["doctor", two_gpus, "--severity", "error"]) == 0
 
 

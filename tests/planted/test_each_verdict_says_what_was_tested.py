@@ -253,7 +253,8 @@ TWO_CHECKS = "check-1.wwp", "check-2.wwp"
 H2D_ENDS = ("--from", "pinned@numa:0", "--to", "device@gpu:0", "--bytes", "64MiB")
 VERBS = (
     *(("show", "two.wwp"), ("show", "quick.wwp"), ("show", "two.wwp", "--all")),
-    *(("doctor", "two.wwp"), ("advise", "two.wwp", *H2D_ENDS), ("advise", "two.wwp", "--placement")),
+    *(("doctor", "two.wwp"), ("advise", "two.wwp", *H2D_ENDS)),
+    ("advise", "two.wwp", "--placement"),
     *(("predict", "two.wwp", "-w", text) for text in PREDICTED[3:6]),
     *(("model", "two.wwp"), ("policy", "two.wwp")),
     *(("compare", *TWO_CHECKS), ("compare", "quick.wwp", "two.wwp")),

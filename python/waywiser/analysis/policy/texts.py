@@ -36,8 +36,8 @@ def costly_text(method: Method, costs: MethodCosts) -> str:
 
 
 def costs_text(costs: MethodCosts) -> str:
-    """``10 CPUs, 48 MiB pinned``; ``nothing known`` if it takes none of these, and no work beside it
-    was measured."""
+    """``10 CPUs, 48 MiB pinned``; ``nothing known`` if it takes none of these, and no work was
+    measured beside it."""
     parts = [count(costs.threads, "CPU")] if costs.threads else []
     if costs.multiprocessors is None:
         parts.append("multiprocessors")

@@ -201,7 +201,8 @@ def _nearest(found: Placement) -> Iterator[str]:
                 f"({rank.transfer}, at {format_bytes(rank.cost.bytes)})."
             )
         elif each.basis == "no difference":
-            yield f"All GPUs are equally near to numa:{each.node}: no difference{_excluded([rank])}."
+            excluded = f"no difference{_excluded([rank])}"
+            yield f"All GPUs are equally near to numa:{each.node}: {excluded}."
         elif each.basis == "system":
             yield f"Nearest to numa:{each.node}: {_gpus(each.gpus)}, as the system shows it."
 

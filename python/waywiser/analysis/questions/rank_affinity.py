@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.analysis.questions.curve_pairs import CurveGroup, curve_groups, in_regime
+from waywiser.analysis.questions.curve_pairs import (
+    CurveGroup,
+    RegimeResult,
+    curve_groups,
+    in_regime,
+)
 from waywiser.analysis.questions.pair_answers import finding, largest, pair_table, signed
 from waywiser.curves.answer import Finding, Table
 from waywiser.curves.curve import Curve
@@ -82,9 +87,9 @@ def local_ranks_text(groups: Sequence[CurveGroup]) -> str:
     return f"ranks at another node were measured to be no slower{_within(rates)}"
 
 
-def _within(groups: Sequence[CurveGroup]) -> str:
+def _within(kinds: Sequence[RegimeResult]) -> str:
     """`` by more than 3%, for 2 kinds``: what the equivalence of all of them excludes."""
-    return f" by more than {THRESHOLD:.0%}, for {count(len(groups), 'kind')}"
+    return f" by more than {THRESHOLD:.0%}, for {count(len(kinds), 'kind')}"
 
 
 def tables(groups: Sequence[CurveGroup]) -> tuple[Table, ...]:

@@ -24,8 +24,8 @@ HOW = (
     "statistics: no distribution is assumed. It is as wide as samples of a process may depend on "
     "each other; if they may be fewer than ten autocorrelation times, tables say 'one process' and "
     "no ±. With fewer than six blocks it is about the process that was measured (the hull of its "
-    "blocks' intervals) and says nothing of another one; from six on it is about medians of blocks, and so "
-    "about processes.",
+    "blocks' intervals) and says nothing of another one; from six on it is about medians of "
+    "blocks, and so about processes.",
     "A bound is what the narrowest link of a path can carry at best: line encoding is taken off, "
     "protocol is not.",
 )
