@@ -17,14 +17,17 @@ processes deviate by 1 % (normal), samples within a process by 2 %:
   that could be covered.
 
 Prints the share of series with an interval, the share of these whose interval has the true value,
-the width of the interval over that of order statistics of independent samples, which every series
-had without regard to dependence, and half of the width over the median. Every number follows from
-the seed.
+the share of all series that have a wrong interval, the width of the interval over that of order
+statistics of independent samples, and half of the width over the median. Every number follows from
+the seed. Then, of surveys that are kept, how many series have an interval, by the number of their
+processes.
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import NormalDist
@@ -39,6 +42,8 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 from page import parser_of, print_lines  # noqa: E402
 
 import profiles  # noqa: E402
+from kept import RESULTS, unpacked  # noqa: E402
+from waywiser.profile import Profile  # noqa: E402
 from waywiser.profile.estimate import Estimate, estimate_of  # noqa: E402
 from waywiser.profile.series_frame import SeriesFrame  # noqa: E402
 from waywiser.stats.order import Interval, median_interval  # noqa: E402
@@ -52,12 +57,17 @@ CORRELATION = 0.8
 SLOW, SLOW_SHARE = 1.1, 0.3
 FAST_SHARE = 0.6
 """The share of samples at the lower one of two levels."""
-LENGTHS = (6, 10, 20, 30, 50, 100, 300, 1000)
+LENGTHS = (6, 10, 20, 30, 50, 90, 100, 300, 1000)
 """Samples of the single process of the second table."""
 HEAD = (
-    "| samples | processes | with an interval | covered | width over that of independent samples "
-    "| ± |\n|---|---|---|---|---|---|"
+    "| samples | processes | with an interval | covered | wrong "
+    "| width over that of independent samples | ± |\n|---|---|---|---|---|---|---|"
 )
+RECORDED = (
+    *("2026-11-20-h200/one-gpu/quick", "2026-11-20-h200/one-gpu/standard"),
+    *("2026-11-20-h200/two-gpus/standard", "2026-11-22-check-two-gpus/check-1"),
+)
+"""Surveys of four presets that are kept."""
 
 
 class Kind(NamedTuple):
@@ -135,8 +145,9 @@ class Outcome(NamedTuple):
     """The share with the flag `drift`."""
 
     def row(self, name: str, what: int) -> str:
-        return (f"| {name} | {what} | {self.given:.1%} | {self.covered:.1%} | {self.wider:.2f} "
-                f"| {self.half:.2%} |")  # fmt: skip
+        wrong = self.given * (1 - self.covered) if self.given else 0.0
+        cells = f"{self.covered:.1%} | {wrong:.1%} | {self.wider:.2f} | {self.half:.2%}"
+        return f"| {name} | {what} | {self.given:.1%} | {cells if self.given else '| | |'} |"
 
 
 def measured(
@@ -190,6 +201,19 @@ def without_regard(taken: Array) -> Interval:
     return Interval(min(part.low for part in parts), max(part.high for part in parts))
 
 
+def recorded(name: str) -> str:
+    """How many series of a kept survey have an interval."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = unpacked(RESULTS / f"{name}.wwp.xz", Path(folder) / "kept.wwp")
+        with Profile.open(path) as profile:
+            known = [estimate_of(e, None, None) for e in SeriesFrame.read(profile).series_blocks()]
+    found = [each for each in known if each is not None]
+    total = Counter(min(len(each.used), 6) for each in found)
+    given = Counter(min(len(each.used), 6) for each in found if each.interval is not None)
+    cells = (f"{given[n]} of {total[n]}" if total[n] else "" for n in range(1, 7))
+    return f"| {name} | {' | '.join(cells)} |"
+
+
 def document(rows: int, count: int, seed: int) -> Iterator[str]:
     rng = np.random.default_rng(seed)
     yield f"One to eight processes of {count} samples, {rows:,} series each:\n\n{HEAD}"
@@ -206,6 +230,12 @@ def document(rows: int, count: int, seed: int) -> Iterator[str]:
         f"\nA drift of {SLOW - 1:.0%} over {count} samples of one process: {shown.flagged:.1%} "
         f"have the flag `drift`, {shown.given:.1%} an interval."
     )
+    yield f"\nTwo processes, by the number of samples of each:\n\n{head}"
+    for length in LENGTHS:
+        yield measured(KINDS["dependent"], rng, rows, 2, length).row("dependent", length)
+    yield "\nSeries with an interval, by processes:\n\n| survey | 1 | 2 | 3 | 4 | 5 | 6 and more |"
+    yield "|---|---|---|---|---|---|---|"
+    yield from map(recorded, RECORDED)
 
 
 def main() -> int:

@@ -63,20 +63,42 @@ def blocks_of(series: Series) -> list[BlockEstimate | None]:
         for v in series.visits
     ]
     of_spans, of_hosts = _dependences(kept), _dependences(hosts)
-    return list(map(_block_of, series.visits, of_spans, of_hosts))
+    found = list(map(_block_of, series.visits, of_spans, of_hosts))
+    ratios = [_ratios(v) if block else [] for v, block in zip(series.visits, found, strict=True)]
+    slowdowns = zip(
+        *(
+            list(map(Slowdown, map(median, each), map(interval_of, each, _dependences(each))))
+            for each in zip(*filter(None, ratios), strict=True)
+        ),
+        strict=True,
+    )
+    return [
+        msgspec.structs.replace(block, slowdowns=next(slowdowns)) if block and own else block
+        for block, own in zip(found, ratios, strict=True)
+    ]
 
 
-def _dependences(samples: Sequence[Sequence[float]]) -> list[tuple[float, bool]]:
-    """(autocorrelation time, whether there are enough of them), of each visit."""
+def _ratios(visit: Visit) -> list[list[float]]:
+    """The times of each transfer over those alone, of the samples that count."""
+    taken = visit.samples
+    kept = [n for n in range(len(taken)) if not (taken.flags and taken.flags[n] & VOID)]
+    pairs = (zip(taken.transfers[n], taken.alone[n], strict=True) for n in kept if taken.alone)
+    ratios = ([together / alone for together, alone in pair] for pair in pairs)
+    return list(map(list, zip(*ratios, strict=True)))
+
+
+def _dependences(samples: Sequence[Sequence[float]]) -> list[tuple[float, float, bool]]:
+    """(autocorrelation time, that of intervals, whether there are enough of them), of each
+    visit."""
     counts = np.array([len(each) for each in samples])
     values = np.array([value for each in samples for value in each], float)
     found = dependence(Segments(values, counts), np.zeros(len(counts), int))
-    return list(zip(found.times.tolist(), found.are_enough.tolist(), strict=True))
+    return list(zip(*(each.tolist() for each in found), strict=True))
 
 
-def interval_of(samples: Sequence[float], of: tuple[float, bool]) -> Interval | None:
+def interval_of(samples: Sequence[float], of: tuple[float, float, bool]) -> Interval | None:
     """The interval of the median of samples that depend on each other."""
-    time, are_enough = of
+    _, time, are_enough = of
     rank = lower_rank(len(samples))
     if rank is None or not (are_enough or shift_of(samples)):
         return None
@@ -104,7 +126,7 @@ def with_shift(interval: Interval | None, samples: Sequence[float]) -> Interval 
 
 
 def _block_of(
-    visit: Visit, of_spans: tuple[float, bool], of_hosts: tuple[float, bool]
+    visit: Visit, of_spans: tuple[float, float, bool], of_hosts: tuple[float, float, bool]
 ) -> BlockEstimate | None:
     """None if the visit has no sample that counts."""
     taken = visit.samples
@@ -145,19 +167,7 @@ def _block_of(
         autocorrelation_time=of_spans[0],
         summary=summary,
         transfers=tuple(median(times) for times in zip(*timed, strict=True)),
-        slowdowns=_slowdowns(visit, kept),
     )
-
-
-def _slowdowns(visit: Visit, kept: Sequence[int]) -> tuple[Slowdown, ...] | msgspec.UnsetType:
-    taken = visit.samples
-    if not taken.alone:
-        return msgspec.UNSET
-    pairs = (zip(taken.transfers[n], taken.alone[n], strict=True) for n in kept)
-    ratios = zip(*([together / alone for together, alone in pair] for pair in pairs), strict=True)
-    found = list(map(list, ratios))
-    alone = [_dependences([each])[0] for each in found]
-    return tuple(map(Slowdown, map(median, found), map(interval_of, found, alone)))
 
 
 def _tick(spans: Sequence[float], batches: Sequence[int], by_host: bool) -> float:

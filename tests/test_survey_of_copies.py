@@ -101,7 +101,7 @@ def test_copies_by_engines_are_shown_as_before(start: Start, tmp_path: Path) -> 
     assert "copies by copy engines: " in shown
     advice = run(start, "advise", "a.wwp", "--from", "device@gpu:0", "--to", "device@gpu:0",
                  "--bytes", "64KiB")  # fmt: skip
-    assert advice.startswith("copy-engine") and "It takes from others: nothing." in advice
+    assert advice.startswith("copy-engine") and "It takes from others: nothing known." in advice
 
 
 def test_a_gpu_without_free_multiprocessors_decides_nothing(start: Start, tmp_path: Path) -> None:

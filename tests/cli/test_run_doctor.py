@@ -50,7 +50,8 @@ def test_a_warning_exits_with_one_and_errors_alone_do_not(
     text = capsys.readouterr().out
     assert "warning link-width: gpu:0 has 8 of 16 PCIe lanes" in text
     assert "remedy: reseat" in text
-    last = text.splitlines()[-1]
+    last, _, checks = text.splitlines()[-1].partition(" in ")
+    assert checks == f"{len(diagnosis.CHECKS)} checks"
     assert all(
         n == "1" or name in ("errors", "warnings", "info")
         for n, name in (part.split() for part in last.split(", "))
@@ -64,7 +65,7 @@ def test_a_long_finding_is_one_line_in_a_pipe(capsys: pytest.CaptureFixture[str]
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("warning id: one two one two") and len(lines[0]) <= 170
     assert lines[1].split() == ["id:", *what.split()]
-    assert lines[-1] == "2 warnings"
+    assert lines[-1] == f"2 warnings in {len(diagnosis.CHECKS)} checks"
 
 
 @pytest.mark.usefixtures("troubled")
@@ -90,7 +91,8 @@ def test_the_machine_of_a_profile_is_checked(
     assert text.startswith("vm, as the profile of 2026-11-23T00:05 UTC describes it:\n")
     assert "warning hidden-topology: " in text
     assert "not checked, since the profile does not store it: driver and CUDA runtime of" in text
-    assert text.endswith("1 warning, 1 info\n")
+    checks = f"{len(diagnosis.CHECKS)} checks of what the profile stores"
+    assert text.endswith(f"1 warning, 1 info in {checks}\n")
     assert cli.run(["doctor", two_gpus, "--severity", "error"]) == 0
 
 

@@ -14,11 +14,13 @@ import pytest
 from tests.model.test_message_strategies import drawn
 from tests.model.test_message_strategies import read as read_strategies
 
+from analysis.cluster.stored_clusters import stored_cluster
 from analysis.comparison import nodes
 from analysis.history import planted_nights
 from analysis.policy.test_advice import advice
 from kept import RESULTS, unpacked
 from planted.changes import slow_path, survey
+from verb_output import Said
 from waywiser.analysis.comparison.checkup import Checkup, check_up
 from waywiser.analysis.comparison.comparison_text import answer_lines, hidden_text
 from waywiser.analysis.comparison.fleet import assess_fleet
@@ -27,6 +29,7 @@ from waywiser.analysis.history.history import history_of
 from waywiser.analysis.history.history_texts import path_text
 from waywiser.analysis.questions.all_answers import answers
 from waywiser.curves.subject import Subject
+from waywiser.doctor.diagnosis import CHECKS
 from waywiser.measure.plan.requested_workloads import parse_workload
 from waywiser.model.machine_model import fitted_model
 from waywiser.model.message_strategies import MessageStrategies
@@ -34,6 +37,7 @@ from waywiser.model.prediction import Prediction, Predictor
 from waywiser.model.strategy_table import strategy_table
 from waywiser.profile import Profile
 from waywiser.report.parts import Words
+from waywiser.report.views.doctor import finding_parts
 from waywiser.report.views.fleet import fleet_parts
 from waywiser.report.views.prediction import prediction_parts
 from waywiser.report.views.strategies import strategy_parts
@@ -234,6 +238,58 @@ def test_each_answer_of_a_report_that_says_none_says_of_how_many(
         for sentence in re.split(r"(?<=[.;]) ", each.summary):
             if NONE.search(sentence) and not UNANSWERED.match(each.summary):
                 assert re.search(r"\d", sentence), (each.question, each.summary)
+
+
+CLAIM = re.compile(
+    r"\b(no (change|difference|effect|warning|error|finding|fault|loss|other|pair|link|path|set)s?"
+    r"|none|nothing|never)\b"
+)
+"""What says that something is not there."""
+
+UNSEEN = re.compile(r"Not determined|would not be seen|nothing known")
+"""What says that this is not known."""
+
+TWO_CHECKS = "check-1.wwp", "check-2.wwp"
+H2D_ENDS = ("--from", "pinned@numa:0", "--to", "device@gpu:0", "--bytes", "64MiB")
+VERBS = (
+    *(("show", "two.wwp"), ("show", "quick.wwp"), ("show", "two.wwp", "--all")),
+    *(("doctor", "two.wwp"), ("advise", "two.wwp", *H2D_ENDS)),
+    ("advise", "two.wwp", "--placement"),
+    *(("predict", "two.wwp", "-w", text) for text in PREDICTED[3:6]),
+    *(("model", "two.wwp"), ("policy", "two.wwp")),
+    *(("compare", *TWO_CHECKS), ("compare", "quick.wwp", "two.wwp")),
+    *(("check", TWO_CHECKS[1], "--baseline", TWO_CHECKS[0]), ("fleet", *TWO_CHECKS)),
+    *(("history", *TWO_CHECKS), ("cluster", "show", "cluster")),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("printed")
+    for name, kept in (
+        ("two", TWO),
+        ("quick", SURVEYS[1]),
+        *((f"check-{n}", f"2026-11-22-check-two-gpus/check-{n}") for n in (1, 2)),
+    ):
+        unpacked(RESULTS / f"{kept}.wwp.xz", made / f"{name}.wwp")
+    stored_cluster(made / "cluster")
+    return made
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_each_printed_line_that_says_none_has_a_number(said: Said, words: tuple[str, ...]) -> None:
+    lines = said(*words).splitlines()
+    assert lines
+    for line in filter(CLAIM.search, lines):
+        assert re.search(r"\d", line) or UNSEEN.search(line), line
+
+
+def test_a_machine_that_is_fit_is_so_by_a_stated_number_of_checks() -> None:
+    for missing in ((), ("load",)):
+        *_, last = finding_parts((), missing)
+        assert isinstance(last, Words)
+        of_profile = " of what the profile stores" if missing else ""
+        assert last.text.endswith(f"no findings in {len(CHECKS)} checks{of_profile}")
 
 
 def leads_of(found: MessageStrategies) -> Sequence[str]:

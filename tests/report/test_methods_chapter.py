@@ -88,7 +88,7 @@ def test_a_row_says_the_sizes_the_method_the_gain_and_the_costs() -> None:
     first, second = rows_of(methods([made(CONTIGUOUS)]))
     assert first == [
         "pageable -> device", "below 3\N{NO-BREAK SPACE}MiB", "copy-engine", "is the plain copy",
-        "nothing",
+        "nothing known",
     ]  # fmt: skip
     assert second == [
         "", "from 3\N{NO-BREAK SPACE}MiB", "staged", "×2",

@@ -49,7 +49,15 @@ def covered(rows: Array) -> tuple[float, float]:
 @pytest.mark.parametrize(("correlation", "count"), [(0.6, 120), (0.8, 200), (0.9, 400)])
 def test_twenty_autocorrelation_times_cover_the_median(correlation: float, count: int) -> None:
     given, found = covered(autoregression(correlation, count))
-    assert given > 0.95 and found >= 0.93
+    assert given > 0.85 and found >= 0.93
+
+
+@pytest.mark.parametrize(("correlation", "count"), [(0.8, 100), (0.9, 200), (0.95, 410)])
+def test_what_ten_autocorrelation_times_give_covers_the_median(
+    correlation: float, count: int
+) -> None:
+    given, found = covered(autoregression(correlation, count, 6000))
+    assert given > 0.1 and found >= 0.93
 
 
 def test_a_slow_level_under_independent_noise_is_covered_too() -> None:
@@ -61,18 +69,17 @@ def test_a_slow_level_under_independent_noise_is_covered_too() -> None:
 
 @pytest.mark.parametrize(("correlation", "count"), [(0.8, 24), (0.9, 60), (0.98, 200)])
 def test_fewer_than_five_times_have_no_interval(correlation: float, count: int) -> None:
-    given, _ = covered(autoregression(correlation, count))
-    assert given < 0.15
+    assert share_given(autoregression(correlation, count)) < 0.05
 
 
-@pytest.mark.parametrize(("count", "share"), [(10, 0.85), (14, 0.85), (40, 0.98), (250, 0.98)])
+@pytest.mark.parametrize(("count", "share"), [(30, 0.8), (40, 0.95), (60, 0.98), (250, 0.98)])
 def test_independent_samples_keep_about_their_interval(count: int, share: float) -> None:
     rows = autoregression(0.0, count)
     low, high, _ = of_rows(rows)
     known = ~np.isnan(low)
     plain = [each.width for row in rows if (each := median_interval(row.tolist())) is not None]
     assert known.mean() > share
-    assert 1 <= (high - low)[known].sum() / np.array(plain)[known].sum() < 1.3
+    assert 1 <= (high - low)[known].sum() / np.array(plain)[known].sum() < 1.4
     assert ((low <= 0) & (high >= 0))[known].mean() >= 0.93
 
 
@@ -81,7 +88,7 @@ def test_fewer_than_ten_samples_of_one_process_have_no_interval(count: int) -> N
     assert share_given(autoregression(0.0, count)) == 0.0
 
 
-@pytest.mark.parametrize(("count", "most"), [(10, 0.4), (20, 0.15), (50, 0.25)])
+@pytest.mark.parametrize(("count", "most"), [(10, 0.03), (20, 0.03), (50, 0.06)])
 def test_few_dependent_samples_seldom_have_one(count: int, most: float) -> None:
     assert share_given(autoregression(0.8, count)) < most
 
@@ -101,6 +108,17 @@ def test_processes_of_a_series_show_together_what_none_shows_alone() -> None:
     assert len(set(together.times[:5])) == 1
     assert np.std(np.log(together.times)) < np.std(np.log(alone.times)) / 1.5
     assert together.are_enough.mean() > alone.are_enough.mean(), "80 samples are 20 times"
+    assert (together.most == together.times).all() and (alone.most >= alone.times).all()
+
+
+def test_a_test_decides_about_several_processes_alone() -> None:
+    rows = autoregression(0.0, 12, 1200)
+    samples = Segments(rows.ravel(), np.full(1200, 12))
+    shares = [
+        float(dependence(samples, np.repeat(np.arange(1200 // of), of)).are_enough.mean())
+        for of in (1, 2, 3)
+    ]
+    assert shares[0] < 0.4 and shares[1] > 0.85 and shares[2] > 0.9
 
 
 def test_a_drift_has_no_interval() -> None:

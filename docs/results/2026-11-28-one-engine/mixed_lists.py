@@ -1,4 +1,4 @@
-"""Lists of pinned memory that are scattered on both sides, by the number of multiprocessors, as JSON.
+"""Pinned lists that are scattered on both sides, by the number of multiprocessors, as JSON.
 
 PYTHONPATH=TREE/python python mixed_lists.py
 

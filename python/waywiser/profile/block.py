@@ -51,8 +51,8 @@ class BlockEstimate(Value, frozen=True):
     below_resolution: int
     median: float
     interval: Interval | None
-    """Within the process; None under 6 samples, and if they depend on each other and are fewer than
-    ten autocorrelation times; never narrower than a tick of the clock."""
+    """Within the process; None under 6 samples, and if they may be fewer than ten autocorrelation
+    times; never narrower than a tick of the clock."""
     tick: float
     """Seconds that the clock can resolve, per repetition."""
     host_median: float | None

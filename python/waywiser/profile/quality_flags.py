@@ -156,10 +156,9 @@ def _few_samples(block: BlockEstimate) -> str:
     if block.count < ENOUGH_TIMES:
         gives = "gives" if block.count == 1 else "give"
         return f"{count(block.count, 'sample')} {gives} no interval"
-    independent = max(block.count / block.autocorrelation_time, 1.0)
     return (
-        f"{block.count} samples of one process that depend on each other say as much as "
-        f"{independent:.1f} independent ones, and give no interval"
+        f"{block.count} samples of one process may depend on each other: they are not surely ten "
+        "independent ones, and give no interval"
     )
 
 

@@ -415,6 +415,7 @@ class SeriesFrame(SampleColumns):
         found: dict[int, tuple[Slowdown, ...]] = {}
         kept, starts, taken = self._kept, self.starts, self.taken
         for _, _, of in self.series if self._alone_rows else ():
+            known: dict[int, Array] = {}
             for n in range(of.start, of.stop):
                 if not self.counts[n] or (alone := self.alone(n)) is None:
                     continue
@@ -423,10 +424,18 @@ class SeriesFrame(SampleColumns):
                     ratios = (self.transfers(n) / alone)[own]
                 if not np.isfinite(ratios).all():
                     raise self._damaged(self.visits[n], "a transfer that takes no time alone")
-                counts = np.full(ratios.shape[1], len(ratios), dtype=np.int64)
-                parts = Segments(ratios.T.ravel(), counts)
-                ends = intervals(parts, dependence(parts, np.arange(parts.groups)))
-                found[n] = tuple(map(Slowdown, parts.medians.tolist(), _intervals(*ends)))
+                known[n] = ratios.T
+            if not known:
+                continue
+            # The ratios of one transfer in all processes depend alike.
+            by_transfer = list(zip(*known.values(), strict=True))
+            parts = [own for of_processes in by_transfer for own in of_processes]
+            groups = Segments(np.concatenate(parts), np.array(list(map(len, parts))))
+            of_transfer = np.repeat(np.arange(len(by_transfer)), len(known))
+            ends = _intervals(*intervals(groups, dependence(groups, of_transfer)))
+            slowdowns = list(map(Slowdown, groups.medians.tolist(), ends))
+            for at, n in enumerate(known):
+                found[n] = tuple(slowdowns[at :: len(known)])
         return found
 
     def _estimates(self) -> list[BlockEstimate | None]:

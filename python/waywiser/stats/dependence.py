@@ -16,9 +16,12 @@ Methods in Statistical Mechanics", 1997). The order statistics between which a m
 Values are clipped one interquartile range from their median, so that a few slow samples hide no
 dependence. Processes of one series are taken to depend alike: their products are added up.
 
-Medians of samples that depend on each other have intervals from `ENOUGH_TIMES` autocorrelation
-times on, so that fewer than ten samples have none. Whether few samples depend on each other is
-tested at a low level (`SIGNIFICANT`): a dependence that is missed makes intervals too short.
+Medians have intervals from `ENOUGH_TIMES` autocorrelation times on. Few samples do not show how
+long that is, and what they seem to show is the shorter the more they hide. So a single process
+has an interval if its samples are enough for the longest τ that they do not exclude, and its width
+is for that: the upper 95 % bound of the correlation of neighbours decides (`HIGH`). Of several
+processes the hull of their intervals has the median also where a dependence of each is missed: a
+test (`SIGNIFICANT`) decides whether they have any.
 """
 
 from __future__ import annotations
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
 ENOUGH_TIMES = 10.0
 """Autocorrelation times from which on samples of a process give an interval."""
 
+HIGH = 1.645
+"""Standard errors above its estimate of the upper 95 % bound of a correlation."""
+
 SIGNIFICANT = 1.28
 """Standard errors above that of independent samples of a correlation of neighbours that is no
 chance: one of ten independent series has more."""
@@ -52,6 +58,8 @@ class Dependence(NamedTuple):
 
     times: Array
     """τ, in samples and at least 1."""
+    most: Array
+    """The τ that intervals are for: its upper bound in series of one process."""
     are_enough: Array
     """Whether the samples of the series are enough for intervals of its medians."""
 
@@ -64,22 +72,27 @@ def dependence(samples: Segments, series: Array) -> Dependence:
     """
     import numpy as np
 
-    times, are_enough = np.ones(samples.groups), np.ones(samples.groups, dtype=bool)
+    times, most = np.ones(samples.groups), np.ones(samples.groups)
+    are_enough = np.ones(samples.groups, dtype=bool)
     enough = samples.counts >= INTERVAL_SAMPLES
     if enough.any():
         of = samples.known[enough]
         first = np.flatnonzero(np.diff(series[of], prepend=-1))
         counts = samples.counts[enough]
         products = _Products(_scores(samples, enough), counts, first)
-        seems_independent = _independent(products)
-        found = np.maximum(_autoregressive_times(products), 1.0)
+        independent = _independent(products)
+        found, bound = _autoregressive_times(products), _autoregressive_times(products, HIGH)
         found = np.maximum(_monotone_times(products), found)
+        single = products.blocks == 1
+        bound = np.where(single, np.maximum(found, bound), found)
+        shown = np.where(independent & ~single, 1.0, bound)
         groups = np.diff(first, append=len(counts))
-        found, total = np.repeat(found, groups), np.repeat(products.counts, groups)
-        times[of] = found
-        shown = np.where(np.repeat(seems_independent, groups), 1.0, found)
+        found, bound, shown, total = (
+            np.repeat(each, groups) for each in (found, bound, shown, products.counts)
+        )
+        times[of], most[of] = found, bound
         are_enough[of] = (total >= ENOUGH_TIMES * shown) & (counts >= LEAST_TIMES * shown)
-    return Dependence(times, are_enough)
+    return Dependence(times, most, are_enough)
 
 
 def intervals(
@@ -90,7 +103,7 @@ def intervals(
     their interval (`waywiser.stats.level_shift`)."""
     import numpy as np
 
-    low, high = samples.intervals_at(np.sqrt(of.times))
+    low, high = samples.intervals_at(np.sqrt(of.most))
     none = ~of.are_enough if explained is None else ~(of.are_enough | explained)
     low[none], high[none] = np.nan, np.nan
     return low, high
@@ -183,12 +196,16 @@ def _monotone_times(products: _Products) -> Array:
     return found
 
 
-def _autoregressive_times(products: _Products) -> Array:
+def _autoregressive_times(products: _Products, errors: float = 0.0) -> Array:
+    """τ, at least 1, if the correlation of neighbours is so many standard errors above its
+    estimate."""
     import numpy as np
 
     few = products.counts - 3 * products.blocks
     correlation = (products.counts * products.neighbours + products.blocks) / few
-    correlation = np.where(products.squares > 0, correlation, 0.0).clip(max=MOST_CORRELATION)
+    correlation = np.where(products.squares > 0, correlation, -1.0).clip(-1.0, MOST_CORRELATION)
+    error = np.sqrt((1 - correlation**2) / products.counts)
+    correlation = (correlation + errors * error).clip(0.0, MOST_CORRELATION)
     found: Array = (1 + correlation) / (1 - correlation)
     return found
 

@@ -78,7 +78,7 @@ def _timeout(fails: bool) -> FailedTest | None:
 class Outcome:
     """``right``: all that was planted is found, as what it is. ``innocent``: something is accused
     that was not planted. ``stated``: if it is not right, the verdict says that this may be missed:
-    pairs were not tested, or only what is slower is found."""
+    pairs were not tested, only what is slower is found, or the run does not know the switches."""
 
     right: bool
     innocent: bool
@@ -109,6 +109,8 @@ def outcome(verdict: ClusterVerdict, expected: Expected, amount: float = 0.0) ->
     of_pair = any(kind in PAIRS for kind, _ in expected)
     least = verdict.coverage.ratio if of_pair else verdict.smallest_found
     stated = (of_pair and verdict.coverage.share < 1) or least == 0 or least - 1 > amount > 0
+    of_switches = any(kind in ("slow group", "slow crossing") for kind, _ in expected)
+    stated |= of_switches and verdict.coverage.may_cross_unseen
     right = expected <= found
     return Outcome(right, bool(accused - guilty) or bool(kinds), right or stated)
 

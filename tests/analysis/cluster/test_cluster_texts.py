@@ -7,11 +7,14 @@ from typing import get_args
 
 import pytest
 from msgspec.structs import replace
+from planted_faults import NETWORKS, outcome, plant, simulated
 from planted_verdicts import COUNTED, CRASH, GROUP, SLOW, nodes, planted
+from simulated_clusters import survey
 
 from waywiser.analysis.cluster.texts import (
     REMEDIES,
     SEVERITIES,
+    UNSEEN_SWITCHES,
     answer,
     counts_text,
     detectable_text,
@@ -166,6 +169,27 @@ def test_every_verdict_says_which_pairs_were_tested(
             may_claim = complete and share == 1 and smallest == 1.04
             assert ("pair is slow by" in said) <= may_claim
             assert not complete or smallest == 1.04 or "none of" not in said
+
+
+SHUFFLED = next(each for each in NETWORKS if each.name == "2:1, shuffled")
+
+
+@pytest.mark.parametrize("knows_groups", [True, False])
+def test_a_slow_switch_of_unknown_groups_is_found_or_stated(knows_groups: bool) -> None:
+    """The times of this cluster show no group: all pairs pass, and one switch is 10 % slow."""
+    cluster = simulated(SHUFFLED, 32, 6005)
+    expected = plant(cluster, "switch", 0.1)
+    found = survey(cluster, cluster.plan(groups=knows_groups, seed=6005)).verdict
+    assert not found.findings or knows_groups
+    assert (UNSEEN_SWITCHES in answer(found)) is not knows_groups
+    result = outcome(found, expected, 0.1)
+    assert result.stated and result.right is knows_groups
+
+
+def test_switches_of_few_nodes_are_not_stated_to_be_unknown() -> None:
+    """Up to eight nodes are compared in pairs alone, whatever is below them."""
+    cluster = simulated(SHUFFLED, 8, 1)
+    assert UNSEEN_SWITCHES not in answer(survey(cluster, cluster.plan(seed=1)).verdict)
 
 
 def test_too_few_tests_find_no_slowness() -> None:

@@ -19,7 +19,6 @@ from waywiser.analysis.cluster.controls import (
 from waywiser.analysis.cluster.known_pairs import known_pairs
 from waywiser.analysis.cluster.levels import THRESHOLD, below_interval
 from waywiser.analysis.cluster.pair_tests import Bools, Floats, Ints, NodeRows, PairTests, node_rows
-from waywiser.analysis.cluster.round_results import UNKNOWN_CROSSING
 from waywiser.analysis.cluster.schedule import Pair
 from waywiser.analysis.cluster.state import ClusterState
 
@@ -291,8 +290,8 @@ def is_a_crossing(state: ClusterState, members: Sequence[int], channel: Channel)
     """Returns whether members of a set are slow by so little that it may be only because their
     tests cross a switch that the run does not know; how many they are does not matter."""
     level = state.rounds.levels.level[list(members), channel[0], channel[1]]
-    limit = THRESHOLD + UNKNOWN_CROSSING
-    return state.rounds.may_cross_unseen and float(np.median(level)) <= limit
+    crossing = state.rounds.unseen_crossing
+    return crossing > 0 and float(np.median(level)) <= THRESHOLD + crossing
 
 
 def may_be_one_of_two(state: ClusterState, members: Sequence[int]) -> bool:

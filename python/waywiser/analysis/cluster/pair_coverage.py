@@ -32,7 +32,13 @@ def pair_coverage(state: ClusterState) -> PairCoverage:
     keys.update(known_pairs(state).fast.tolist())
     low, high = np.divmod(np.array(sorted(keys), dtype=np.int64), max(size, 1))
     tested = int(np.sum(unblamed[low] & unblamed[high]))
-    return PairCoverage(nodes, nodes * (nodes - 1) // 2, tested, _smallest(state))
+    return PairCoverage(
+        nodes=nodes,
+        pairs=nodes * (nodes - 1) // 2,
+        tested=tested,
+        ratio=_smallest(state),
+        may_cross_unseen=state.rounds.may_cross_unseen,
+    )
 
 
 def _smallest(state: ClusterState) -> float:

@@ -129,8 +129,7 @@ class RoundResults:
 
     @cached_property
     def group_levels(self) -> GroupLevels:
-        crossing = UNKNOWN_CROSSING if self.may_cross_unseen else 0.0
-        return group_levels(self.plain_residuals, self.group_of, crossing)
+        return group_levels(self.plain_residuals, self.group_of, self.unseen_crossing)
 
     @cached_property
     def switch_of(self) -> Ints:
@@ -230,6 +229,11 @@ class RoundResults:
         return not self.plan.groups and len(self.members) > 2 * DISTANCE
 
     @property
+    def unseen_crossing(self) -> float:
+        """What a switch may cost of which the run does not know; 0 if it knows all."""
+        return UNKNOWN_CROSSING if self.may_cross_unseen else 0.0
+
+    @property
     def repeats(self) -> tuple[int, int]:
         """How many tests a suspect gets alone, and how many of them may be fast."""
         scattered = bool(np.nanmax(self.noise, initial=0.0) > THRESHOLD * 0.7)
@@ -243,8 +247,8 @@ class RoundResults:
     @cached_property
     def pair_confirm_limit(self) -> Floats:
         """From this residual on a repeated test of a pair counts as slow: by rail."""
-        crossing = UNKNOWN_CROSSING if self.may_cross_unseen else 0.0
-        return np.asarray(np.maximum(THRESHOLD, SCALES * self.noise) + crossing)
+        limit = np.maximum(THRESHOLD, SCALES * self.noise)
+        return np.asarray(limit + self.unseen_crossing)
 
     def beside_usual(self, tests: PairTests, *, with_groups: bool = False) -> PairTests:
         """Returns tests of any phase as logarithms of the ratio to the usual time of their rail,

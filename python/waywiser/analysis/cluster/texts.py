@@ -25,6 +25,11 @@ MOST_CHARACTERS = 160
 MOST_UNSEEN = 0.15
 """A run that finds only what is slower than this has not shown that nothing is."""
 
+UNSEEN_SWITCHES = (
+    "groups are not given (--groups): a slow switch, or slow links between switches, may be missed "
+    "or found as slow nodes or pairs"
+)
+
 SEVERITIES: dict[FindingKind, Severity] = {
     "failed node": "error",
     "slow node": "error",
@@ -146,7 +151,13 @@ def answer(verdict: ClusterVerdict) -> str:
 
 
 def coverage_text(verdict: ClusterVerdict) -> str:
-    """Which pairs were tested, and with which probability a slow one would have been missed."""
+    """Which pairs were tested, and what would have been missed: a slow pair with which probability,
+    and a slow switch if the run does not know the groups."""
+    unseen = UNSEEN_SWITCHES if verdict.coverage.may_cross_unseen else ""
+    return "; ".join(filter(None, (_pairs_text(verdict), unseen)))
+
+
+def _pairs_text(verdict: ClusterVerdict) -> str:
     coverage = verdict.coverage
     found = {each.kind for each in verdict.findings}
     rest = len(verdict.nodes) - coverage.nodes

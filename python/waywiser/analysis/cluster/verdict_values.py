@@ -150,6 +150,8 @@ class PairCoverage(Value, frozen=True):
     """Pairs that a test has shown to be fast, or that were found slow or failing."""
     ratio: float = 0.0
     """The smallest slowness of a tested pair that is found with 95 %: 1.09; 0: unknown."""
+    may_cross_unseen: bool = False
+    """Whether tests may cross switches of which the run does not know: a slow one may be missed."""
 
     @property
     def share(self) -> float:

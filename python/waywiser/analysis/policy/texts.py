@@ -36,7 +36,8 @@ def costly_text(method: Method, costs: MethodCosts) -> str:
 
 
 def costs_text(costs: MethodCosts) -> str:
-    """``10 CPUs, 48 MiB pinned``; ``nothing``."""
+    """``10 CPUs, 48 MiB pinned``; ``nothing known`` if it takes none of these, and no work was
+    measured beside it."""
     parts = [count(costs.threads, "CPU")] if costs.threads else []
     if costs.multiprocessors is None:
         parts.append("multiprocessors")
@@ -50,7 +51,7 @@ def costs_text(costs: MethodCosts) -> str:
         parts.append(_slowdown("matrix products", costs.matrix_product))
     for name, factor in collectives_of(costs).items():
         parts.append(_slowdown(f"calls of {name}", factor))
-    return ", ".join(parts) or "nothing"
+    return ", ".join(parts) or "nothing known"
 
 
 def _slowdown(work: str, factor: float) -> str:

@@ -134,14 +134,17 @@ def _unseen(detectable: Sequence[float | None]) -> str:
 
 def _nodes(found: Placement) -> Iterator[str]:
     """Which node each GPU has, those of one node together."""
-    nodes = grouped(((gpu.node, gpu.basis), gpu.gpu) for gpu in found.gpus)
-    for (node, basis), gpus in nodes.items():
-        who = _gpus(gpus)
+    nodes = grouped(((gpu.node, gpu.basis), gpu) for gpu in found.gpus)
+    for (node, basis), own in nodes.items():
+        who = _gpus([gpu.gpu for gpu in own])
         if basis == "measured" and node is not None:
             yield f"Put buffers and threads of {who} on numa:{node}: it was measured to be better."
         elif basis == "no difference":
             where = f"; the system names numa:{node}" if node is not None else ""
-            yield f"{who}: the NUMA node of buffers and threads makes no difference{where}."
+            yield (
+                f"{who}: the NUMA node of buffers and threads makes no difference"
+                f"{_excluded([gpu.rank for gpu in own])}{where}."
+            )
         elif basis == "system":
             yield (
                 f"Put buffers and threads of {who} on numa:{node}: the system names it, and no "
@@ -198,7 +201,8 @@ def _nearest(found: Placement) -> Iterator[str]:
                 f"({rank.transfer}, at {format_bytes(rank.cost.bytes)})."
             )
         elif each.basis == "no difference":
-            yield f"All GPUs are equally near to numa:{each.node}."
+            excluded = f"no difference{_excluded([rank])}"
+            yield f"All GPUs are equally near to numa:{each.node}: {excluded}."
         elif each.basis == "system":
             yield f"Nearest to numa:{each.node}: {_gpus(each.gpus)}, as the system shows it."
 
@@ -232,6 +236,13 @@ def _choice(found: Placement, question: PlacementQuestion) -> Iterator[str]:
             f"{CHOICE[question]} makes no difference of more than {limit} for "
             f"{REGIME_TEXT['bandwidth']}: {named([*equal])}."
         )
+
+
+def _excluded(ranks: Sequence[PlacementRank | None]) -> str:
+    """`` of more than 1.3 %``: what is excluded of the choices that these show to be equivalent."""
+    known = [rank.cost.limit for rank in ranks if rank is not None]
+    most = max((limit for limit in known if limit is not None), default=None)
+    return f" of more than {percent(rounded_up(most))}" if most is not None else ""
 
 
 def rounded_up(share: float) -> float:

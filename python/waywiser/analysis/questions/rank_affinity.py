@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.analysis.questions.curve_pairs import CurveGroup, curve_groups, in_regime
+from waywiser.analysis.questions.curve_pairs import (
+    CurveGroup,
+    RegimeResult,
+    curve_groups,
+    in_regime,
+)
 from waywiser.analysis.questions.pair_answers import finding, largest, pair_table, signed
 from waywiser.curves.answer import Finding, Table
 from waywiser.curves.curve import Curve
@@ -17,6 +22,7 @@ from waywiser.curves.kinds import usual
 from waywiser.curves.regimes import Regime
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import percent
+from waywiser.stats.decision import THRESHOLD
 from waywiser.words.number_format import count
 
 RATIO = "bandwidth of remote ranks over bandwidth of local ranks"
@@ -78,7 +84,12 @@ def local_ranks_text(groups: Sequence[CurveGroup]) -> str:
         return f"ranks at another node were measured to be slower: {', '.join(slower)}"
     if not rates or any(each.verdict != "equivalent" for each in rates):
         return ""
-    return "ranks at another node were measured to be no slower"
+    return f"ranks at another node were measured to be no slower{_within(rates)}"
+
+
+def _within(kinds: Sequence[RegimeResult]) -> str:
+    """`` by more than 3%, for 2 kinds``: what the equivalence of all of them excludes."""
+    return f" by more than {THRESHOLD:.0%}, for {count(len(kinds), 'kind')}"
 
 
 def tables(groups: Sequence[CurveGroup]) -> tuple[Table, ...]:
@@ -101,7 +112,7 @@ def summary(groups: Sequence[CurveGroup]) -> str:
         return f"Between ranks: yes, for {', '.join(differ)}."
     equal = all(each.verdict == "equivalent" for each in rates)
     if equal:
-        return "Between ranks: no."
+        return f"Between ranks: no{_within(rates)}."
     losses = [each.decision.detectable for each in rates]
     known = [loss for loss in losses if loss is not None]
     least = (

@@ -21,11 +21,11 @@ HOW = (
     "in the profile, outliers among them. Of five and more processes, one that is more than five "
     "robust deviations and 3 % from the median is in no figure.",
     "± is half of the 95 % confidence interval of the median, over the median, from order "
-    "statistics: no distribution is assumed. If samples of a process depend on each other, it is "
-    "wider; with fewer than ten autocorrelation times tables say 'one process' and no ±. With "
-    "fewer than six blocks it is about the process that was measured (the hull of its blocks' "
-    "intervals) and says nothing of another one; from six on it is about medians of blocks, and so "
-    "about processes.",
+    "statistics: no distribution is assumed. It is as wide as samples of a process may depend on "
+    "each other; if they may be fewer than ten autocorrelation times, tables say 'one process' and "
+    "no ±. With fewer than six blocks it is about the process that was measured (the hull of its "
+    "blocks' intervals) and says nothing of another one; from six on it is about medians of "
+    "blocks, and so about processes.",
     "A bound is what the narrowest link of a path can carry at best: line encoding is taken off, "
     "protocol is not.",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from waywiser.doctor.diagnosis import disturbances
+from waywiser.doctor.diagnosis import CHECKS, disturbances
 from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
 from waywiser.report.parts import Block, Remark, RemarkEvidence, Remarks, Words
@@ -31,10 +31,10 @@ def finding_parts(
         for name in reversed(ORDER)
         if counts[name]
     )
-    among = " among what was checked" if missing else ""
+    checks = f"{count(len(CHECKS), 'check')}{' of what the profile stores' if missing else ''}"
     bad = counts["error"] + counts["warning"]
-    verdict = "" if bad else f"OK: no warning and no error{among}; "
-    yield Words(f"{verdict}{summary or 'no findings'}")
+    verdict = "" if bad else "OK: no warning and no error; "
+    yield Words(f"{verdict}{summary or 'no findings'} in {checks}")
 
 
 def _remark(finding: DoctorFinding) -> Remark:

@@ -209,7 +209,7 @@ def _shared(model: MachineModel, everything: bool, imported: bool) -> Iterator[B
         yield sheet
     else:
         measures = "" if imported else " survey --model measures such sets."
-        yield Words(f"No set of transfers showed a limit.{measures}")
+        yield Words(f"No capacity is known from sets of transfers.{measures}")
     filled = sum(each.basis != "sets" for each in model.capacities.capacities)
     if filled and not everything:
         yield Words(f"{count(filled, 'link')} that one transfer fills: --all shows them.")
