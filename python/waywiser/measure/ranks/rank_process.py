@@ -9,6 +9,7 @@ from contextlib import suppress
 from waywiser.machine import limits
 from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.rank_end import RankEnd
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words.closeable import Closeable
 from waywiser.words.records import KILLED
 
@@ -27,14 +28,14 @@ class RankProcess(Closeable):
 
     @property
     def output(self) -> int:
-        return self._launch.output
+        return self._launch.launcher.output
 
     @property
     def prints(self) -> bool:
-        return self._launch.prints
+        return self._launch.launcher.prints
 
     def drain_log(self) -> bool:
-        return self._launch.drain()
+        return self._launch.launcher.drain_log()
 
     def printed(self) -> str:
         return self._launch.printed()
@@ -50,9 +51,9 @@ class RankProcess(Closeable):
     def ended(self) -> bool:
         return not self._rank.is_running
 
-    def await_end(self, seconds: float) -> bool:
-        """Whether it ended within that time."""
-        self._launch.await_end(self._rank, seconds)
+    def await_end(self, deadline: Deadline) -> bool:
+        """Whether it ends by then."""
+        self._launch.await_end(self._rank, deadline)
         return self.ended
 
     def kill(self) -> None:

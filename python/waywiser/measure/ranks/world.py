@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 import msgspec
 
-from waywiser.measure.probe.channel import Channel
 from waywiser.measure.probe.member import Member, MemberLost
 from waywiser.measure.probe.protocol import MeasuredVisit, Ready
 from waywiser.measure.ranks.bridge_file import sha256_of
 from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.launch_hosts import LaunchHosts
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
+from waywiser.measure.ranks.rank_end import RankEnd
 from waywiser.measure.ranks.rank_process import RankProcess
+from waywiser.measure.supervise.team import Team
 from waywiser.words import Workload
 from waywiser.words.number_format import count
 from waywiser.words.records import Failure
@@ -24,8 +24,30 @@ from waywiser.words.records import Failure
 COMMAND = (sys.executable, "-m", "waywiser.measure.ranks.rank_worker")
 
 
-class RankTeam:
-    """A `waywiser.measure.probe.team.Team`: one launch of ranks for each group, on this machine or
+class RankMember(Member):
+    """A rank as a worker: its launch ends it."""
+
+    def __init__(self, number: int, launch: Launch, rank: RankEnd) -> None:
+        super().__init__(number, RankProcess(launch, rank), rank.channel, rank.name)
+
+    def close(self) -> None:
+        self.process.close()
+
+
+class LaunchedTeam(Team[Member]):
+    """The ranks of a launch, which ends with them."""
+
+    def __init__(self, launch: Launch, ranks: Sequence[RankEnd]) -> None:
+        self._launch = launch
+        super().__init__(RankMember(n, launch, rank) for n, rank in enumerate(ranks))
+
+    def close(self) -> None:
+        with self._launch:
+            super().close()
+
+
+class RankTeams:
+    """`waywiser.measure.probe.teams.Teams`: one launch of ranks for each group, on this machine or
     across ``hosts``."""
 
     def __init__(
@@ -50,43 +72,38 @@ class RankTeam:
         self.launch: Launch | None = None
         """That of the last group."""
 
-    def start(self, owner: ExitStack) -> list[Member]:
+    def start(self) -> Team[Member]:
         """Raises `MpiError` if ranks do not start; `MemberLost` if a launch did before: then it is
         no wrong launcher, and another launch may be well."""
         bridge = self.library.bridge
         command = (*COMMAND, bridge, *([sha256_of(bridge)] if self._hosts else []))
         try:
-            launch = owner.enter_context(
-                Launch(
-                    self.library,
-                    command,
-                    self.size,
-                    template=self._template,
-                    seconds=self._seconds,
-                    hosts=self._hosts,
-                    is_cancelled=self._is_cancelled,
-                )
+            launch = Launch(
+                self.library,
+                command,
+                self.size,
+                template=self._template,
+                seconds=self._seconds,
+                hosts=self._hosts,
+                is_cancelled=self._is_cancelled,
             )
         except MpiError as error:
             if self._has_started:
                 raise MemberLost(Failure("crash", error.what)) from error
             raise
-        self.launch = launch
-        ranks = sorted(launch.ranks, key=lambda rank: rank.stated)
-        if [rank.stated for rank in ranks] != list(range(self.size)):
-            raise MpiError(
-                "the launcher does not state the rank of each process in its environment",
-                where=self._launcher,
-                remedy="use the mpiexec of the library, or srun",
-            )
-        members = []
-        for number, rank in enumerate(ranks):
-            process = RankProcess(launch, rank)
-            owner.callback(process.close)
-            connection = os.dup(rank.connection.fileno())
-            members.append(Member(number, process, Channel(connection, connection), rank.name))
-            owner.callback(members[-1].close)
-        return members
+        with ExitStack() as stack:
+            stack.enter_context(launch)
+            self.launch = launch
+            ranks = sorted(launch.ranks, key=lambda rank: rank.stated)
+            if [rank.stated for rank in ranks] != list(range(self.size)):
+                raise MpiError(
+                    "the launcher does not state the rank of each process in its environment",
+                    where=self._launcher,
+                    remedy="use the mpiexec of the library, or srun",
+                )
+            team = LaunchedTeam(launch, ranks)
+            stack.pop_all()
+        return team
 
     def unready(self, attempts: int, reason: str) -> MpiError:
         """Returns the error of a launch that never gets ready. A launcher of another library is one
@@ -122,8 +139,13 @@ class RankTeam:
         return together_of_ranks(parts)
 
 
+class _Part(Team[Member]):
+    def close(self) -> None:
+        """Nothing: others may use the members."""
+
+
 class PartOfRanks:
-    """A `waywiser.measure.probe.team.Team` of some ranks of a launch that has started. Groups of
+    """`waywiser.measure.probe.teams.Teams` of some ranks of a launch that has started. Groups of
     different ranks measure independently, each in a thread of its own."""
 
     def __init__(self, members: Sequence[Member]) -> None:
@@ -131,9 +153,9 @@ class PartOfRanks:
         self.is_bound = True
         self._members = list(members)
 
-    def start(self, owner: ExitStack) -> list[Member]:
+    def start(self) -> Team[Member]:
         """The same members each time; they end with their launch."""
-        return self._members
+        return _Part(self._members)
 
     def know(self, ready: Sequence[Ready]) -> None:
         """Nothing: they knew each other before."""
