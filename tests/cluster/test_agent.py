@@ -42,7 +42,7 @@ from waywiser.cluster.protocol import (
 )
 from waywiser.cluster.run_certificate import RunCertificate
 from waywiser.cluster.token_proof import JoinExchange, coordinator_proof, new_nonce
-from waywiser.measure.supervise.running_process import birth
+from waywiser.measure.supervise.process import birth
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import ClusterNode
 

@@ -12,9 +12,8 @@ import pytest
 
 from waywiser.cluster.coordinator_link import CoordinatorLink
 from waywiser.cluster.run_certificate import RunCertificate
-from waywiser.measure.supervise.channel import ChannelClosed
+from waywiser.measure.supervise.channel import ChannelClosed, ProtocolError
 from waywiser.measure.supervise.deadline import NEVER, Deadline
-from waywiser.measure.supervise.lines import ProtocolError
 
 LONG = 300.0
 

@@ -16,7 +16,7 @@ from waywiser.cluster.node_check import NodeCheck
 from waywiser.cluster.node_files import NodeFiles
 from waywiser.cluster.protocol import CheckEnded, ReadPart, RunCheck
 from waywiser.measure.probe.guest import SurveyLock
-from waywiser.measure.supervise.running_process import descendants
+from waywiser.measure.supervise.process import descendants
 from waywiser.profile import Profile
 
 ONLY = ("malloc@numa:0",)

@@ -21,7 +21,7 @@ from waywiser.cluster.protocol import KillLaunch, KillProcesses, KillResult, Run
 from waywiser.measure.probe.environment import RANKS_VARIABLE
 from waywiser.measure.ranks.launcher import LAUNCH_PARAMETER
 from waywiser.measure.ranks.leftovers import name_of
-from waywiser.measure.supervise.running_process import birth, descendants
+from waywiser.measure.supervise.process import birth, descendants
 
 LONG = 300.0
 

@@ -30,10 +30,10 @@ from waywiser.cluster.protocol import (
     encode,
 )
 from waywiser.cluster.secure_channel import ChannelError
+from waywiser.measure.supervise.channel import ProtocolError
 from waywiser.measure.supervise.deadline import Deadline
 from waywiser.measure.supervise.lifeline import adopt_orphans
-from waywiser.measure.supervise.lines import ProtocolError
-from waywiser.measure.supervise.running_process import kill_descendants
+from waywiser.measure.supervise.process import kill_descendants
 from waywiser.words import WaywiserError
 
 END_SECONDS = 3.0

@@ -51,12 +51,9 @@ def join_command(address: str, seconds: float) -> list[str]:
 
 
 class AgentLauncher(Process):
-    """A `waywiser.measure.supervise.team.TeamMember`."""
+    """It follows its agents."""
 
     name = "launcher"
-
-    def leave(self, deadline: Deadline) -> None:
-        """Nothing: it follows its agents."""
 
     def close(self) -> None:
         """Ends the launcher, and by it the agents that are left."""

@@ -12,9 +12,8 @@ from contextlib import suppress
 from waywiser.cluster.protocol import JOIN_LINE_BYTES, LINE_BYTES, Leave, ToAgent, encode
 from waywiser.cluster.secure_channel import ChannelError, SecureChannel
 from waywiser.cluster.token_proof import new_nonce
-from waywiser.measure.supervise.channel import ChannelClosed
+from waywiser.measure.supervise.channel import ChannelClosed, ProtocolError
 from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.lines import ProtocolError
 from waywiser.measure.supervise.listener import Connection
 
 _READ_BYTES = 1 << 16

@@ -15,7 +15,7 @@ from waywiser.measure.supervise.deadline import Deadline
 class CoordinatorLink(LineChannel):
     """Takes over a connected socket. Each method raises `OSError`, which has `TimeoutError`,
     `waywiser.cluster.secure_channel.ChannelError`, and
-    `waywiser.measure.supervise.lines.ProtocolError` for a line that is too long."""
+    `waywiser.measure.supervise.channel.ProtocolError` for a line that is too long."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)

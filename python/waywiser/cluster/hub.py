@@ -29,9 +29,8 @@ from waywiser.cluster.protocol import (
 )
 from waywiser.cluster.secure_channel import ChannelError
 from waywiser.cluster.strangers import Strangers
-from waywiser.measure.supervise.channel import ChannelClosed
+from waywiser.measure.supervise.channel import ChannelClosed, ProtocolError
 from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.lines import ProtocolError
 from waywiser.measure.supervise.listener import Listen
 from waywiser.measure.supervise.team import Team
 from waywiser.words import WaywiserError

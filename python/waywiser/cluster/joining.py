@@ -29,8 +29,8 @@ from waywiser.cluster.token_proof import (
     is_proof,
     new_nonce,
 )
+from waywiser.measure.supervise.channel import ProtocolError
 from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.lines import ProtocolError
 from waywiser.words import Value, WaywiserError
 from waywiser.words.cluster import ClusterNode
 
@@ -75,6 +75,10 @@ def join(joining: Joining, deadline: Deadline, log: Callable[[str], None]) -> Co
             return _join_once(joining, address, Deadline(seconds))
         except OSError as error:
             reason, remedy = error.strerror or str(error) or "the connection ended", ""
+        except ChannelError as error:
+            reason, remedy = f"the coordinator sent {error.what}", ""
+        except ProtocolError:  # a line that is too long
+            reason, remedy = _NO_COORDINATOR, ""
         except JoinRejected:
             raise
         except AgentError as error:
@@ -101,7 +105,7 @@ def _join_once(joining: Joining, address: tuple[str, int], deadline: Deadline) -
     try:
         keep_alive(connection)
         certificate = _certificate(link, joining, deadline)
-        challenge = decode_any_version(_line(link, deadline))
+        challenge = decode_any_version(link.next(deadline))
         if challenge is None or challenge.type != "challenge" or not is_nonce(challenge.nonce):
             raise AgentError(_NO_COORDINATOR)
         name = joining.node.name
@@ -109,7 +113,7 @@ def _join_once(joining: Joining, address: tuple[str, int], deadline: Deadline) -
         proof = agent_proof(joining.token, exchange)
         link.send(encode(JoinRequest(name, exchange.nonce, proof, joining.node)), deadline)
         right = coordinator_proof(joining.token, exchange)
-        _require_welcome(_line(link, deadline), right, joining)
+        _require_welcome(link.next(deadline), right, joining)
         link.allow_lines(LINE_BYTES)
     except BaseException:
         link.close()
@@ -121,8 +125,6 @@ def _certificate(link: CoordinatorLink, joining: Joining, deadline: Deadline) ->
     """The fingerprint of the certificate at the other end: that in the token, if it has one."""
     try:
         certificate = link.open(deadline)
-    except ProtocolError as error:
-        raise AgentError(_NO_COORDINATOR) from error
     except ChannelError as error:
         raise AgentError(
             f"the program at this address sent {error.what}: it is no coordinator, or one of "
@@ -166,13 +168,3 @@ def _require_welcome(line: bytes, proof: str, joining: Joining) -> None:
             "ends TLS",
             where=joining.where,
         )
-
-
-def _line(link: CoordinatorLink, deadline: Deadline) -> bytes:
-    """The next line. Raises `AgentError`, `OSError`."""
-    try:
-        return link.next(deadline)
-    except ChannelError as error:
-        raise AgentError(f"the coordinator sent {error.what}") from error
-    except ProtocolError as error:
-        raise AgentError(_NO_COORDINATOR) from error

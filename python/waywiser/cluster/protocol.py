@@ -1,5 +1,5 @@
 """What the coordinator and the agents say to each other, in lines of
-`waywiser.measure.supervise.lines`, and in TLS from the first byte on
+`waywiser.measure.supervise.channel`, and in TLS from the first byte on
 (`waywiser.cluster.secure_channel`).
 
     coordinator -> agent   challenge  a nonce
@@ -25,8 +25,8 @@ import msgspec
 
 from waywiser.cluster.rail_requests import RailAnswer, RailRequest
 from waywiser.machine.machine import Machine
-from waywiser.measure.supervise.lines import LineProtocol, decode_any
-from waywiser.measure.supervise.running_process import RunningProcess
+from waywiser.measure.supervise.channel import LineProtocol, decode_any
+from waywiser.measure.supervise.process import RunningProcess
 from waywiser.words import Value
 from waywiser.words.cluster import ClusterNode
 from waywiser.words.visible import single_line_json
@@ -241,7 +241,7 @@ encode, decode_to_agent = _PROTOCOL.encode, _PROTOCOL.decode_said
 
 def decode_from_agent(line: bytes) -> FromAgent:
     """What an agent said, with each text in one line that does not steer a terminal. Raises
-    `waywiser.measure.supervise.lines.ProtocolError`."""
+    `waywiser.measure.supervise.channel.ProtocolError`."""
     with suppress(UnicodeDecodeError):
         line = single_line_json(line.decode()).encode()
     return _PROTOCOL.decode_heard(line)

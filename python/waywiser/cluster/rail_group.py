@@ -24,12 +24,10 @@ class RailGroup(Protocol):
     @property
     def size(self) -> int:
         """How many they are."""
-        ...
 
     @property
     def runs(self) -> bool:
         """Whether no process has ended."""
-        ...
 
     @property
     def usable(self) -> bool: ...

@@ -235,15 +235,15 @@ class RailWorkers(Closeable):
     def _end_test(self, test: str, reason: str = "") -> None:
         """Lets the workers leave the test; kills them if they do not. With a reason, it waits for
         workers that are not there yet."""
-        deadline: Deadline | None = None
+        until: Deadline | None = None
         while True:
             with self._names:
                 if self._test != test:
                     return
                 self._limit = self._limit or reason
                 if self._groups.group is not None:
-                    deadline = deadline or Deadline(self._leave_seconds)
-                    if deadline.is_over:
+                    until = until or Deadline(self._leave_seconds)
+                    if until.is_over:
                         left = f"not left {self._leave_seconds:.3g} s after it was stopped"
                         if not self._killed:  # the limit and the coordinator may both end it
                             self._limit = f"{self._limit}, {left}" if self._limit else left

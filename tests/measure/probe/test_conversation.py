@@ -7,8 +7,7 @@ import os
 
 from waywiser.measure.probe.protocol import End, Failed, decode_from_worker, encode
 from waywiser.measure.probe.serve import converse
-from waywiser.measure.supervise.channel import LineChannel
-from waywiser.measure.supervise.lines import Lines
+from waywiser.measure.supervise.channel import LineChannel, Lines
 
 
 def test_a_worker_collects_no_garbage_after_its_last_word() -> None:

@@ -35,7 +35,7 @@ from waywiser.measure.probe.protocol import (
     decode_to_worker,
     encode,
 )
-from waywiser.measure.supervise.lines import Lines, ProtocolError, excerpt
+from waywiser.measure.supervise.channel import Lines, ProtocolError, excerpt
 from waywiser.words.records import BlockLatencies, Failure, Observation, Process, Samples
 
 TO_WORKER = [

@@ -6,9 +6,8 @@ import queue
 from collections.abc import Callable
 
 from waywiser.measure.probe.protocol import Abort, End, Ping, ToWorker, decode_to_worker
-from waywiser.measure.supervise.channel import ChannelClosed, LineChannel
+from waywiser.measure.supervise.channel import ChannelClosed, LineChannel, ProtocolError
 from waywiser.measure.supervise.lifeline import end_now, start_thread
-from waywiser.measure.supervise.lines import ProtocolError
 
 _READ_BYTES = 1 << 16
 

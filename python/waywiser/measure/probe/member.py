@@ -20,9 +20,8 @@ from waywiser.measure.probe.protocol import (
     encode,
 )
 from waywiser.measure.probe.worker_process import WorkerProcess
-from waywiser.measure.supervise.channel import ChannelClosed, LineChannel
+from waywiser.measure.supervise.channel import ChannelClosed, LineChannel, ProtocolError
 from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.lines import ProtocolError
 from waywiser.words.crash_text import PRINTED
 from waywiser.words.records import LIMIT, Failure
 

@@ -1,5 +1,5 @@
 """What a supervisor and its workers say to each other, in lines of
-`waywiser.measure.supervise.lines`.
+`waywiser.measure.supervise.channel`.
 
     supervisor -> worker   hello    who you are, the machine, the settings of the process
     worker -> supervisor   ready    (or failed with id 0)
@@ -36,7 +36,7 @@ from __future__ import annotations
 import msgspec
 
 from waywiser.machine.machine import Machine
-from waywiser.measure.supervise.lines import LineProtocol
+from waywiser.measure.supervise.channel import LineProtocol
 from waywiser.words import Memory, Stop, TimingMode, Transfer, Value
 from waywiser.words.records import (
     BlockLatencies,

@@ -46,10 +46,9 @@ from waywiser.measure.probe.protocol import (
     ToWorker,
     encode,
 )
-from waywiser.measure.supervise.channel import LineChannel
+from waywiser.measure.supervise.channel import LineChannel, ProtocolError
 from waywiser.measure.supervise.deadline import NEVER
 from waywiser.measure.supervise.lifeline import die_with, end_first_without_memory, end_now
-from waywiser.measure.supervise.lines import ProtocolError
 from waywiser.words import WaywiserError
 from waywiser.words.records import LIMIT, Failure, Locality, Order
 

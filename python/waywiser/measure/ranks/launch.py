@@ -144,24 +144,24 @@ class Launch(Closeable):
         """The next line of each rank, in their order. Raises `MpiError` as soon as one ends
         instead, and when the time is over; ``what`` is what they do meanwhile."""
         deadline = Deadline(seconds)
-        while waiting := [rank for rank in self.ranks if not rank.lines]:
+        while waiting := [rank for rank in self.ranks if not rank.channel.heard]:
             ready = readable(waiting, _LOOK_SECONDS)
             for rank in ready:
-                if not rank.receive() and not rank.lines:
+                if not rank.receive() and not rank.channel.heard:
                     raise self._loss(rank, what)
             if not ready and self._has_ended():
-                have = (
-                    f" when {self._size - len(waiting)} of {self._size} ranks had ended the {what}"
-                )
+                done = self._size - len(waiting)
                 # A rank that it took along may be seen to end first, or not yet.
-                was_killed = (self.launcher.status or 0) < 0
-                raise self._failure(
-                    self.launcher.how_it_ended() + (f", in the {what}" if was_killed else have)
+                when = (
+                    f", in the {what}"
+                    if self.was_killed(0.0)
+                    else f" when {done} of {self._size} ranks had ended the {what}"
                 )
+                raise self._failure(self.launcher.how_it_ended() + when)
             if deadline.is_over:
                 stages = "; ".join(rank.doing() for rank in waiting)
                 raise self._failure(f"no end of the {what} in {seconds:.3g} s: {stages}")
-        return [rank.lines.popleft() for rank in self.ranks]
+        return [rank.channel.heard.popleft() for rank in self.ranks]
 
     def ending(self, rank: RankEnd) -> str:
         """What ended a rank: the launcher, if that was killed."""

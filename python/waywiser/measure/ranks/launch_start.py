@@ -12,10 +12,10 @@ from pathlib import Path
 from waywiser.machine.rank_limits import TASKS_REMEDY, is_no_task, rank_limits
 from waywiser.measure.ranks.leftovers import folder_of, folders, shared_folder
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
-from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise import process
 from waywiser.measure.supervise.process import Process
 
-_KEEPER = Path(__file__).with_name("keeper.py")
+_KEEPER = Path(process.__file__).with_name("keeper.py")
 """The program that starts the launcher and outlives this process."""
 
 
@@ -24,9 +24,9 @@ _LEAVE_SECONDS = 2.0
 
 
 class Launcher(Process):
-    """The process that starts the launcher when `start` says so, and ends as it does: a
-    `waywiser.measure.supervise.team.TeamMember`. From now on it removes the folders of the launch
-    if this process is killed. Raises `MpiError`."""
+    """The process that starts the launcher when `start` says so, and ends as it does. It
+    follows its ranks. From now on it removes the folders of the launch if this process is killed.
+    Raises `MpiError`."""
 
     name = "launcher"
 
@@ -55,10 +55,7 @@ class Launcher(Process):
     def start(self) -> None:
         """Starts the launcher. Does nothing if this process has ended."""
         self._has_started = True
-        self.give(b"\n")
-
-    def leave(self, deadline: Deadline) -> None:
-        """Nothing: it follows its ranks."""
+        self.give(b"1")
 
     def close(self) -> None:
         """Ends the launcher, which may clean up, and the processes of its session."""

@@ -35,10 +35,9 @@ from waywiser.measure.ranks.leftovers import (
     remove,
     remove_folders,
 )
-from waywiser.measure.supervise.channel import LineChannel
+from waywiser.measure.supervise.channel import LineChannel, ProtocolError
 from waywiser.measure.supervise.deadline import NEVER
 from waywiser.measure.supervise.lifeline import signal_at_end_of, start_thread
-from waywiser.measure.supervise.lines import ProtocolError
 from waywiser.words import WaywiserError
 
 _ALIVE = (

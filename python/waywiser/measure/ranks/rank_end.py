@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import select
-from collections import deque
 from collections.abc import Iterable
 
 from waywiser.measure.probe.protocol import (
@@ -15,12 +14,10 @@ from waywiser.measure.probe.protocol import (
     encode,
 )
 from waywiser.measure.ranks.leftovers import mapped_files
-from waywiser.measure.supervise.channel import LineChannel
+from waywiser.measure.supervise.channel import LineChannel, ProtocolError
 from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.lines import ProtocolError
 from waywiser.measure.supervise.listener import Connection
-from waywiser.measure.supervise.running_process import RunningProcess
-from waywiser.words.closeable import Closeable
+from waywiser.measure.supervise.process import RunningProcess
 
 _STAGE_SECONDS = 1.0
 """Seconds for a rank to say what it does; a stopped one does not."""
@@ -29,7 +26,7 @@ _KILL_SECONDS = 15.0
 """Seconds for a killed process to be gone; one in the middle of a driver call can take seconds."""
 
 
-class RankEnd(Closeable):
+class RankEnd:
     """A rank that has connected: a `waywiser.measure.supervise.team.TeamMember`. It ends when its
     channel is closed."""
 
@@ -45,11 +42,6 @@ class RankEnd(Closeable):
         self.host = greeting.host
         """The node that it runs on, as it knows it."""
         self._process = RunningProcess.of(self.pid)
-
-    @property
-    def lines(self) -> deque[bytes]:
-        """Whole lines that it has said and nobody has read."""
-        return self.channel.heard
 
     @property
     def number(self) -> int:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from waywiser.measure.probe.protocol import Greeting, decode_from_worker
 from waywiser.measure.ranks.mpi_library import MpiError
+from waywiser.measure.supervise.channel import LONGEST_LINE_BYTES, ProtocolError
 from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.lines import LONGEST_LINE_BYTES, ProtocolError
 from waywiser.measure.supervise.listener import (
     GREETING_SECONDS,
     Connection,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import msgspec
 
+from waywiser.machine import limits
 from waywiser.measure.probe.member import Member, MemberLost
 from waywiser.measure.probe.protocol import MeasuredVisit, Ready
 from waywiser.measure.ranks.bridge_file import sha256_of
@@ -15,20 +17,69 @@ from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.launch_hosts import LaunchHosts
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.ranks.rank_end import RankEnd
-from waywiser.measure.ranks.rank_process import RankProcess
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.measure.supervise.team import Team
 from waywiser.words import Workload
 from waywiser.words.number_format import count
-from waywiser.words.records import Failure
+from waywiser.words.records import KILLED, Failure
 
 COMMAND = (sys.executable, "-m", "waywiser.measure.ranks.rank_worker")
 
 
+class RankProcess:
+    """The process of a rank: a `waywiser.measure.probe.member.MemberProcess`. The launcher has
+    started it and prints what it prints, and the launch ends it."""
+
+    def __init__(self, launch: Launch, rank: RankEnd) -> None:
+        self._launch = launch
+        self._rank = rank
+        self._killed_before = limits.killed_for_memory()
+        self.descriptor: int | None = None
+        if rank.is_running:
+            with suppress(OSError):  # kernels before 5.3 have none
+                self.descriptor = os.pidfd_open(rank.pid)
+
+    @property
+    def output(self) -> int:
+        return self._launch.launcher.output
+
+    @property
+    def prints(self) -> bool:
+        return self._launch.launcher.prints
+
+    def drain_log(self) -> bool:
+        return self._launch.launcher.drain_log()
+
+    def printed(self) -> str:
+        return self._launch.printed()
+
+    def ending(self) -> tuple[str, str]:
+        """The kind of failure that its end amounts to, and how it ended."""
+        # How the process ended is the launcher's to know: a kill elsewhere may be another's.
+        if why := self._killed_before.why(of_group=True):
+            return KILLED, f"the kernel, out of memory, killed a rank: {why}"
+        return "crash", self._launch.ending(self._rank)
+
+    @property
+    def ended(self) -> bool:
+        return not self._rank.is_running
+
+    def await_end(self, deadline: Deadline) -> bool:
+        """Whether it ends by then."""
+        self._launch.await_end(self._rank, deadline)
+        return self.ended
+
+    def kill(self) -> None:
+        self._launch.kill(self._rank)
+
+    def close(self) -> None:
+        descriptor, self.descriptor = self.descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
 class RankMember(Member):
     """A rank as a worker: its launch ends it."""
-
-    def __init__(self, number: int, launch: Launch, rank: RankEnd) -> None:
-        super().__init__(number, RankProcess(launch, rank), rank.channel, rank.name)
 
     def close(self) -> None:
         self.process.close()
@@ -39,7 +90,10 @@ class LaunchedTeam(Team[Member]):
 
     def __init__(self, launch: Launch, ranks: Sequence[RankEnd]) -> None:
         self._launch = launch
-        super().__init__(RankMember(n, launch, rank) for n, rank in enumerate(ranks))
+        super().__init__(
+            RankMember(number, RankProcess(launch, rank), rank.channel, rank.name)
+            for number, rank in enumerate(ranks)
+        )
 
     def close(self) -> None:
         with self._launch:
@@ -139,23 +193,22 @@ class RankTeams:
         return together_of_ranks(parts)
 
 
-class _Part(Team[Member]):
-    def close(self) -> None:
-        """Nothing: others may use the members."""
+class PartOfRanks(Team[Member]):
+    """Some ranks of a launch that has started, which end with it: a team, and the
+    `waywiser.measure.probe.teams.Teams` that it is alone. Groups of different ranks measure
+    independently, each in a thread of its own."""
 
+    is_bound = True
 
-class PartOfRanks:
-    """`waywiser.measure.probe.teams.Teams` of some ranks of a launch that has started. Groups of
-    different ranks measure independently, each in a thread of its own."""
-
-    def __init__(self, members: Sequence[Member]) -> None:
-        self.size = len(members)
-        self.is_bound = True
-        self._members = list(members)
+    @property
+    def size(self) -> int:
+        return len(self.members)
 
     def start(self) -> Team[Member]:
-        """The same members each time; they end with their launch."""
-        return _Part(self._members)
+        return self
+
+    def close(self) -> None:
+        """Nothing: others may use the members."""
 
     def know(self, ready: Sequence[Ready]) -> None:
         """Nothing: they knew each other before."""
@@ -166,7 +219,7 @@ class PartOfRanks:
     def shares(self, workload: Workload) -> Sequence[int]:
         """The places of the ranks at the ends."""
         ends = {place.index for place in workload.places if place.kind == "rank"}
-        return [n for n, member in enumerate(self._members) if member.rank in ends]
+        return [n for n, member in enumerate(self.members) if member.rank in ends]
 
     def together(self, parts: Mapping[int, MeasuredVisit]) -> MeasuredVisit:
         return together_of_ranks(parts)

@@ -44,7 +44,7 @@ def signal_at_end_of(parent: int, number: int) -> bool:
 
 def adopt_orphans() -> None:
     """Makes this process the parent of what its children leave behind, so that
-    `waywiser.measure.supervise.running_process.kill_descendants` finds that too."""
+    `waywiser.measure.supervise.process.kill_descendants` finds that too."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 

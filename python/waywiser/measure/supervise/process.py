@@ -1,4 +1,5 @@
-"""A process that this one starts: its log, and its end."""
+"""Processes that this one starts, with their log and their end, and those that something else has
+started, which are known by their numbers."""
 
 from __future__ import annotations
 
@@ -6,13 +7,15 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from threading import Lock
 
 from waywiser.measure.supervise.channel import LOOK_SECONDS, READ_BYTES
 from waywiser.measure.supervise.deadline import Deadline
-from waywiser.words import WaywiserError
+from waywiser.words import Value, WaywiserError
 from waywiser.words.closeable import Closeable
 from waywiser.words.crash_text import BETWEEN_LINES, crash_lines, names_signal
 
@@ -25,6 +28,14 @@ _POLL_SECONDS = 0.002
 
 _KILL_SECONDS = 15.0
 """Seconds for a killed process to be gone; one in the middle of a driver call can take seconds."""
+
+_STARTTIME = 19
+"""The place of starttime in /proc/PID/stat, after the name of the program."""
+
+_GONE_SECONDS = 1.5
+"""Seconds for killed processes to be gone; one in the middle of a driver call can take longer."""
+
+_LOOK_SECONDS = 0.01
 
 
 class ProcessError(WaywiserError):
@@ -61,7 +72,8 @@ class Log:
 
 
 class Process(Closeable):
-    """A process of a session of its own, whose output is kept as a log. Its status is collected by
+    """A process of a session of its own, whose output is kept as a log: a
+    `waywiser.measure.supervise.team.TeamMember`. Its status is collected by
     `kill`: until then no other process has its number. Any thread may use it. Raises `OSError` if
     it cannot be started."""
 
@@ -145,6 +157,9 @@ class Process(Closeable):
     def ended(self) -> bool:
         return self.status is not None
 
+    def leave(self, deadline: Deadline) -> None:
+        """Nothing: it ends by itself, or when it is closed."""
+
     def how_it_ended(self) -> str:
         """In words. It must have ended."""
         status = self.status or 0
@@ -184,7 +199,10 @@ class Process(Closeable):
         """Sends a signal to it and what it started, or to it alone; not once it was collected."""
         with self._collecting, suppress(ProcessLookupError):
             if self._process.returncode is None:
-                (os.killpg if group else os.kill)(self._process.pid, number)
+                if group:
+                    os.killpg(self._process.pid, number)
+                else:
+                    os.kill(self._process.pid, number)
 
     def kill(self) -> None:
         """Ends it and whatever it started; does nothing to one that is gone. Raises `ProcessError`
@@ -221,3 +239,82 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+class RunningProcess(Value, frozen=True):
+    """A process of a node."""
+
+    pid: int
+    birth: str = ""
+    """When it started, in ticks of its kernel: a later process may have the same number."""
+
+    @classmethod
+    def of(cls, pid: int) -> RunningProcess:
+        """The process that has this number now."""
+        return cls(pid, birth(pid))
+
+    @property
+    def is_running(self) -> bool:
+        return self.birth != "" and birth(self.pid) == self.birth
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """Sends a signal, if its number is not that of another one by now."""
+        if self.is_running:
+            with suppress(OSError):
+                os.kill(self.pid, number)
+
+
+def end_all(
+    running: Callable[[], Iterable[RunningProcess]], deadline: Deadline
+) -> tuple[int, set[RunningProcess]]:
+    """Kills what runs, as long as something does and there is time. Returns how many are gone, and
+    those that are not."""
+    killed: set[RunningProcess] = set()
+    while left := set(running()):
+        for each in left - killed:
+            each.kill()
+        killed |= left
+        if deadline.is_over:
+            break
+        time.sleep(_LOOK_SECONDS)
+    return len(killed - left), left
+
+
+def kill_descendants() -> None:
+    """Kills every process that comes from this one, and waits some time until they are gone."""
+    end_all(lambda: map(RunningProcess.of, descendants(os.getpid())), Deadline(_GONE_SECONDS))
+
+
+def processes() -> Iterator[int]:
+    """The numbers of all processes that can be seen."""
+    return map(int, filter(str.isdigit, os.listdir("/proc")))
+
+
+def descendants(pid: int) -> list[int]:
+    """The running processes that come from a process."""
+    children: dict[int, list[int]] = {}
+    for each in processes():
+        fields = _fields(each)
+        if fields and fields[0] not in "ZX":
+            children.setdefault(int(fields[1]), []).append(each)
+    found: list[int] = []
+    ahead = [pid]
+    while ahead:
+        own = children.get(ahead.pop(), [])
+        found += own
+        ahead += own
+    return found
+
+
+def birth(pid: int) -> str:
+    """When a process started, in ticks of the kernel; empty if it has ended."""
+    fields = _fields(pid)
+    return "" if not fields or fields[0] in "ZX" else fields[_STARTTIME]
+
+
+def _fields(pid: int) -> list[str]:
+    """What /proc says after the name of the program."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
