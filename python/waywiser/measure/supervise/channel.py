@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import os
 import select
-import socket
 import threading
 from collections import deque
 from contextlib import ExitStack, suppress
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -24,6 +23,9 @@ from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words import WaywiserError
 from waywiser.words.closeable import Closeable
 from waywiser.words.visible import with_short_quotes
+
+if TYPE_CHECKING:  # workers over pipes start sooner without it
+    import socket
 
 LONGEST_LINE_BYTES = 64 << 20
 """No honest line is longer: 5,000 samples of 200 transfers are 25 MB. Beyond it a process babbles,
@@ -134,6 +136,8 @@ class Lines:
 
 READ_BYTES = 1 << 20
 """All that a pipe holds, unless an administrator has allowed larger pipes."""
+
+_SHUT_RDWR = 2  # from <sys/socket.h>
 
 LOOK_SECONDS = 1.0
 """A wait is divided: Python sees a signal that came just before a system call only after it."""
@@ -274,7 +278,7 @@ class LineChannel(Closeable):
             if poll.poll(1000 * min(deadline.left, LOOK_SECONDS)):
                 return
 
-    def hang_up(self, how: int = socket.SHUT_RDWR) -> None:
+    def hang_up(self, how: int = _SHUT_RDWR) -> None:
         """Ends the connection of a socket, which stays open here. Any thread may call it."""
         if self.socket is not None:
             with suppress(OSError):
