@@ -13,7 +13,7 @@ from waywiser.cluster.launcher_output import hosts_named_first
 from waywiser.cluster.token_proof import TOKEN_VARIABLE
 from waywiser.measure.ranks.outer_launcher import without_outer_launcher
 from waywiser.measure.supervise.deadline import NEVER, Deadline
-from waywiser.measure.supervise.process import Log, Process
+from waywiser.measure.supervise.process import ChildProcess, Log
 from waywiser.measure.supervise.team import Team
 from waywiser.words import WaywiserError
 from waywiser.words.closeable import Closeable
@@ -50,10 +50,11 @@ def join_command(address: str, seconds: float) -> list[str]:
     return [*own, "--join-seconds", f"{max(seconds, 1.0):g}"]
 
 
-class AgentLauncher(Process):
-    """It follows its agents."""
+class AgentLauncher(ChildProcess):
+    """It follows its agents. Those of one that has ended end by themselves."""
 
     name = "launcher"
+    takes_along = False
 
     def close(self) -> None:
         """Ends the launcher, and by it the agents that are left."""

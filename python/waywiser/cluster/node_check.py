@@ -11,7 +11,7 @@ from waywiser.cluster.node_files import NodeFileError, NodeFiles
 from waywiser.cluster.protocol import CheckEnded, NodeFile, RunCheck
 from waywiser.measure.probe.environment import worker_environment
 from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.process import Process
+from waywiser.measure.supervise.process import ChildProcess
 
 COMMAND = (sys.executable, "-m", "waywiser.cluster.check_process")
 
@@ -37,7 +37,7 @@ class NodeCheck:
         command += ["--seconds", str(request.seconds)]
         command += [word for pattern in request.only for word in ("--only", pattern)]
         try:
-            process = Process(command, worker_environment())
+            process = ChildProcess(command, worker_environment())
         except OSError as error:
             return CheckEnded(-1, printed=f"the survey cannot be started: {error.strerror}")
         with process:

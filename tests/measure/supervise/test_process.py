@@ -11,11 +11,11 @@ import pytest
 from tests.measure.ranks.watching import is_running, wait_until
 
 from waywiser.measure.supervise.deadline import NEVER, Deadline
-from waywiser.measure.supervise.process import Process, RunningProcess
+from waywiser.measure.supervise.process import ChildProcess, RunningProcess
 
 
-def started(code: str, *, takes_input: bool = False) -> Process:
-    return Process([sys.executable, "-c", code], os.environ, takes_input=takes_input)
+def started(code: str, *, takes_input: bool = False) -> ChildProcess:
+    return ChildProcess([sys.executable, "-c", code], os.environ, takes_input=takes_input)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_process_reads_what_it_is_given() -> None:
 def test_a_program_that_is_missing_is_an_error_of_the_system(tmp_path: Path) -> None:
     before = os.listdir("/proc/self/fd")
     with pytest.raises(FileNotFoundError):
-        Process([str(tmp_path / "none")], os.environ)
+        ChildProcess([str(tmp_path / "none")], os.environ)
     assert len(os.listdir("/proc/self/fd")) == len(before)
 
 

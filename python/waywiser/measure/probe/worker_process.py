@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from waywiser.machine import limits
 from waywiser.machine.met_limit import met_limit
 from waywiser.measure.probe.environment import worker_environment
-from waywiser.measure.supervise.process import Process, ProcessError
+from waywiser.measure.supervise.process import ChildProcess, ProcessError
 from waywiser.words.records import KILLED
 
 
@@ -21,7 +21,7 @@ class LimitReached(ProbeError):
     """A limit of the system leaves no room for a worker."""
 
 
-class WorkerProcess(Process):
+class WorkerProcess(ChildProcess):
     """Raises `ProbeError` if it cannot be started."""
 
     name = "worker"

@@ -13,7 +13,7 @@ from waywiser.machine.rank_limits import TASKS_REMEDY, is_no_task, rank_limits
 from waywiser.measure.ranks.leftovers import folder_of, folders, shared_folder
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.supervise import process
-from waywiser.measure.supervise.process import Process
+from waywiser.measure.supervise.process import ChildProcess
 
 _KEEPER = Path(process.__file__).with_name("keeper.py")
 """The program that starts the launcher and outlives this process."""
@@ -23,7 +23,7 @@ _LEAVE_SECONDS = 2.0
 """Seconds in which a launcher that has to end does, before it is killed."""
 
 
-class Launcher(Process):
+class Launcher(ChildProcess):
     """The process that starts the launcher when `start` says so, and ends as it does. It
     follows its ranks. From now on it removes the folders of the launch if this process is killed.
     Raises `MpiError`."""

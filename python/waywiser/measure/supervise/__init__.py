@@ -4,8 +4,8 @@ What may happen here: processes are started, given lines and killed; nothing of 
 
 Types to know:
 
-- `Process`: a process of a session of its own, whose output is a log. `RunningProcess` is one that
-  something else has started.
+- `ChildProcess`: a process of a session of its own, whose output is a log. `RunningProcess` is one
+  that something else has started.
 - `LineChannel`: one end of a conversation in lines over pipes, a socket or TLS; each line is a
   message of a `LineProtocol`, version first. `Listener` takes in who connects.
 - `Team`: members that end together. Workers, ranks, launchers and the agents of nodes are such.

@@ -4,8 +4,8 @@
 
 Messages are strict: a field that this version does not know is an error, not a surprise later. A
 channel is one end of a conversation, over two pipes, over a socket, or in TLS over a socket. It
-knows lines, and nothing of the process at the other end. It never blocks unless it is told to, or
-its descriptors do.
+knows lines, and nothing of the process at the other end. Over descriptors that do not block, it
+waits only up to a deadline.
 """
 
 from __future__ import annotations

@@ -71,13 +71,16 @@ class Log:
         return text if len(text) <= _SHOWN_CHARACTERS else "…" + text[-_SHOWN_CHARACTERS:]
 
 
-class Process(Closeable):
+class ChildProcess(Closeable):
     """A process of a session of its own, whose output is kept as a log: a
-    `waywiser.measure.supervise.team.TeamMember`. Its status is collected by
-    `kill`: until then no other process has its number. Any thread may use it. Raises `OSError` if
-    it cannot be started."""
+    `waywiser.measure.supervise.team.TeamMember`. Its status is collected by `kill`: until then no
+    other process has its number. Any thread may use it. Raises `OSError` if it cannot be started.
+    """
 
     name = "process"
+
+    takes_along = True
+    """Whether what it has started is killed after its own end too."""
 
     def __init__(
         self,
@@ -207,7 +210,8 @@ class Process(Closeable):
     def kill(self) -> None:
         """Ends it and whatever it started; does nothing to one that is gone. Raises `ProcessError`
         when it does not go."""
-        self.signal(signal.SIGKILL)
+        if self.takes_along or not self.ended:
+            self.signal(signal.SIGKILL)
         if not self.await_end(Deadline(_KILL_SECONDS)):
             raise ProcessError(
                 f"{self.name} {self._process.pid} does not end, although killed",
