@@ -167,7 +167,8 @@ class ChildProcess(Closeable):
         """In words. It must have ended."""
         status = self.status or 0
         if status < 0:
-            return f"the {self.name} was killed by {signal_name(-status)}"
+            names = (each.name for each in signal.Signals if each == -status)
+            return f"the {self.name} was killed by {next(names, f'signal {-status}')}"
         return f"the {self.name} ended with status {status}"
 
     def await_end(self, deadline: Deadline) -> bool:
@@ -236,13 +237,6 @@ def _open_process(pid: int, owner: ExitStack) -> int | None:
         return None
     owner.callback(os.close, descriptor)
     return descriptor
-
-
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 class RunningProcess(Value, frozen=True):
