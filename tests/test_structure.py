@@ -13,7 +13,15 @@ import pytest
 
 pytest.importorskip("grimp")
 
-from structure_measures import cpp_code, cpp_counts, imports, options, python_code, sample_trace
+from structure_measures import (
+    cpp_code,
+    cpp_counts,
+    imports,
+    options,
+    python_code,
+    sample_trace,
+    supervision,
+)
 from tree import ROOT
 
 STRUCTURE = ROOT / "scripts" / "structure"
@@ -341,6 +349,32 @@ def test_an_option_is_stated_where_it_is_declared_named_or_passed_on() -> None:
     )
     assert options.places(text, "deadline") == [2, 5, 7, 9, 10]
     assert options.places("x = options.deadline\n", "deadline") == []
+
+
+SUPERVISOR = r"""
+import os, signal, subprocess, time
+
+def start(command):
+    subprocess.run(command, timeout=time.monotonic())
+    return subprocess.Popen(command)
+
+def end(process, pid, number=signal.SIGTERM):
+    process.kill()
+    os.kill(pid, 0)
+    os.kill(pid, number)
+    os.killpg(0, number)
+    clock = time.monotonic
+    return os.fork()
+
+LINE = f"{1}\n".encode() + b"\n"
+TEXT = "\n", b"a\n"
+"""
+
+
+def test_places_that_supervise_start_or_signal_a_process() -> None:
+    assert supervision.supervised(SUPERVISOR) == [6, 11, 12, 14]
+    assert supervision.line_ends(SUPERVISOR) == [16]
+    assert supervision.clock_readings(SUPERVISOR) == [5, 13]
 
 
 def test_contract_layers_are_the_lines_of_all_contracts_of_layers(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ from waywiser.cluster.rail_requests import (
 )
 from waywiser.cluster.token_proof import JoinExchange, agent_proof
 from waywiser.machine.machine import Gpu, Machine, NumaNode
+from waywiser.measure.supervise.deadline import NEVER
 from waywiser.words.cluster import ClusterNode, Interface, Rail, RailTime
 from waywiser.words.records import Failure
 
@@ -214,7 +215,7 @@ class LyingAgent(Agent):
             if lie.manner:
                 _send(link, message, lie.manner)
             else:
-                link.send(lying_line(message, lie))
+                link.send(lying_line(message, lie), NEVER)
 
 
 def _lying_node(node: ClusterNode, lie: Lie) -> ClusterNode:
@@ -240,7 +241,7 @@ def _send(link: CoordinatorLink, message: Answered, manner: str) -> None:
         "garbage": lambda: random.Random(1).randbytes(3000) + b"\n",
         "deep": lambda: b'{"v":2,"type":"answer","id":1,"answer":' + b"[" * 100_000 + b"\n",
     }
-    link.send(lines[manner]())
+    link.send(lines[manner](), NEVER)
     if manner == "closed":
         link.close()
 

@@ -18,7 +18,6 @@ from tree import ROOT
 from waywiser.cluster import agent as agent_module
 from waywiser.cluster import hub
 from waywiser.cluster.coordinator import AgentLost, Coordinator
-from waywiser.cluster.node_processes import birth
 from waywiser.cluster.protocol import (
     LINE_BYTES,
     Alive,
@@ -43,6 +42,7 @@ from waywiser.cluster.protocol import (
 )
 from waywiser.cluster.run_certificate import RunCertificate
 from waywiser.cluster.token_proof import JoinExchange, coordinator_proof, new_nonce
+from waywiser.measure.supervise.process import birth
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import ClusterNode
 

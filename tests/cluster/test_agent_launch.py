@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack
@@ -97,6 +99,17 @@ def test_a_launcher_ends_with_the_run(launching: Launching) -> None:
     pid = int((launching.folder / "joined-a").read_text())
     launch.close()
     assert wait_until(lambda: not is_running(pid))
+
+
+def test_agents_of_a_launcher_that_has_ended_end_by_themselves() -> None:
+    """They are on this host, and print to a file."""
+    command = ["sh", "-c", "sleep 600 > /dev/null 2>&1 & echo $!"]
+    launch = AgentLaunch(lambda hosts: command, ["a"], TOKEN, missing=list)
+    assert wait_until(lambda: not launch.is_following)
+    agent = int(launch.printed())
+    launch.close()
+    assert is_running(agent)
+    os.kill(agent, signal.SIGKILL)
 
 
 def test_a_host_that_the_launcher_names_is_left_out_of_the_next_try(launching: Launching) -> None:

@@ -30,7 +30,7 @@ from waywiser.cluster.protocol import (
     decode_to_agent,
     encode,
 )
-from waywiser.measure.probe.protocol import ProtocolError
+from waywiser.measure.supervise.channel import ProtocolError
 from waywiser.words.cluster import ClusterNode
 
 TO_AGENT = (

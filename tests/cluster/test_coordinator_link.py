@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,6 +12,8 @@ import pytest
 
 from waywiser.cluster.coordinator_link import CoordinatorLink
 from waywiser.cluster.run_certificate import RunCertificate
+from waywiser.measure.supervise.channel import ChannelClosed, ProtocolError
+from waywiser.measure.supervise.deadline import NEVER, Deadline
 
 LONG = 300.0
 
@@ -25,7 +26,7 @@ def linked() -> Iterator[tuple[CoordinatorLink, ssl.SSLSocket]]:
     theirs.settimeout(LONG)
     found: list[str] = []
     with CoordinatorLink(ours) as link:
-        opening = threading.Thread(target=lambda: found.append(link.open(time.monotonic() + LONG)))
+        opening = threading.Thread(target=lambda: found.append(link.open(Deadline(LONG))))
         opening.start()
         with own.context.wrap_socket(theirs, server_side=True) as channel:
             opening.join()
@@ -36,25 +37,23 @@ def linked() -> Iterator[tuple[CoordinatorLink, ssl.SSLSocket]]:
 def test_lines_come_one_by_one_and_the_rest_later() -> None:
     with linked() as (link, other):
         other.sendall(b"one\ntwo\nthr")
-        deadline = time.monotonic() + LONG
-        assert link.line(100, deadline) == b"one\n"
-        assert link.line(100, deadline) == b"two\n"
+        deadline = Deadline(LONG)
+        assert link.next(deadline) == b"one"
+        assert link.next(deadline) == b"two"
         other.sendall(b"ee\nmore")
-        assert link.line(100, deadline) == b"three\n"
+        assert link.next(deadline) == b"three"
         other.sendall(b" words")
         other.shutdown(socket.SHUT_WR)
-        found = b""
-        while data := link.receive():
-            found += data
-        assert found == b"more words"
+        with pytest.raises(ChannelClosed, match="the coordinator closed the connection"):
+            link.next(deadline)
+        assert link.is_torn
 
 
-def test_a_line_ends_with_the_connection_or_where_it_is_too_long() -> None:
+def test_a_line_that_is_too_long_is_an_error() -> None:
     with linked() as (link, other):
-        other.sendall(b"x" * 50_000)
-        assert link.line(100, time.monotonic() + LONG).startswith(b"x" * 101)
-        other.shutdown(socket.SHUT_WR)
-        assert b"\n" not in link.line(1 << 20, time.monotonic() + LONG)
+        other.sendall(b"x" * 100_000)
+        with pytest.raises(ProtocolError, match="more than 65536 bytes"):
+            link.next(Deadline(LONG))
 
 
 def test_several_threads_send_while_one_receives() -> None:
@@ -63,15 +62,15 @@ def test_several_threads_send_while_one_receives() -> None:
         heard = bytearray()
 
         def echo() -> None:
-            """Sends as much as it hears, so that both directions are full."""
+            """Sends as much as it hears, in lines, so that both directions are full."""
             while len(heard) < count * size * threads:
                 data = other.recv(1 << 16)
                 heard.extend(data)
-                other.sendall(bytes(len(data)))
+                other.sendall(bytes(len(data) - 1) + b"\n")
 
         def send(letter: bytes) -> None:
             for _ in range(count):
-                link.send(letter * (size - 1) + b"\n")
+                link.send(letter * (size - 1) + b"\n", NEVER)
 
         received = 0
         work = [threading.Thread(target=echo)]
@@ -79,7 +78,7 @@ def test_several_threads_send_while_one_receives() -> None:
         for thread in work:
             thread.start()
         while received < count * size * threads:
-            received += len(link.receive())
+            received += len(link.next(NEVER)) + 1
         for thread in work:
             thread.join()
         lines = bytes(heard).split(b"\n")[:-1]
@@ -93,18 +92,18 @@ def test_a_handshake_has_a_deadline(data: bytes) -> None:
     with theirs, CoordinatorLink(ours) as link:
         theirs.sendall(data)
         with pytest.raises(TimeoutError):
-            link.open(time.monotonic() + 0.05)
+            link.open(Deadline(0.05))
 
 
 def test_a_message_to_who_does_not_read_has_a_deadline() -> None:
     with linked() as (link, _), pytest.raises(TimeoutError):
-        link.send(bytes(1 << 22), time.monotonic() + 0.05)
+        link.send(bytes(1 << 22), Deadline(0.05))
 
 
 def test_a_closed_link_is_an_error_of_the_system() -> None:
     with linked() as (link, _):
         link.close()
         with pytest.raises(OSError):
-            link.send(b"x")
+            link.send(b"x", NEVER)
         with pytest.raises(OSError):
             link.receive()

@@ -18,7 +18,13 @@ from msgspec.structs import replace
 
 from waywiser.cluster import fetched_files
 from waywiser.cluster.coordinator import Coordinator, NoAnswer, Reply
-from waywiser.cluster.fetched_files import MOST_AT_ONCE, FetchError, fetch_file, fetch_files
+from waywiser.cluster.fetched_files import (
+    MOST_AT_ONCE,
+    FetchError,
+    NewFile,
+    fetch_file,
+    fetch_files,
+)
 from waywiser.cluster.node_files import NodeFileError, NodeFiles, find_bridge, put_bridge
 from waywiser.cluster.node_surveys import survey_nodes
 from waywiser.cluster.protocol import (
@@ -34,6 +40,7 @@ from waywiser.cluster.protocol import (
     Request,
     RunCheck,
 )
+from waywiser.measure.supervise.deadline import NEVER, Deadline
 from waywiser.profile.cluster_folder import ClusterFolder
 from waywiser.words.cluster import ClusterNode, ClusterPlan
 
@@ -56,6 +63,10 @@ def new_file(path: Path) -> Iterator[Path]:
         raise
 
 
+def new_files(folder: Path) -> NewFile:
+    return lambda name: new_file(folder / name)
+
+
 @pytest.mark.parametrize("size", [0, 1, PART_BYTES, 2 * PART_BYTES + 7])
 def test_a_file_comes_as_it_was(tmp_path: Path, size: int) -> None:
     content = os.urandom(size)
@@ -63,7 +74,7 @@ def test_a_file_comes_as_it_was(tmp_path: Path, size: int) -> None:
         (files.folder / "check.wwp").write_bytes(content)
         file = files.offer("check.wwp")
         assert file == NodeFile("check.wwp", size, hashlib.sha256(content).hexdigest())
-        fetch_file(coordinator, "n1", file, tmp_path / "got")
+        fetch_file(coordinator, "n1", file, tmp_path / "got", Deadline(LONG))
     assert (tmp_path / "got").read_bytes() == content
     assert not files.folder.exists()
 
@@ -74,12 +85,14 @@ def test_a_file_that_changed_is_no_file(tmp_path: Path) -> None:
         file = files.offer("a")
         (files.folder / "a").write_bytes(b"other")
         with pytest.raises(FetchError, match="other bytes"):
-            fetch_file(coordinator, "n1", file, tmp_path / "got")
+            fetch_file(coordinator, "n1", file, tmp_path / "got", Deadline(LONG))
         (files.folder / "a").write_bytes(b"fir")
         with pytest.raises(FetchError, match="became shorter"):
-            fetch_file(coordinator, "n1", file, tmp_path / "got")
+            fetch_file(coordinator, "n1", file, tmp_path / "got", Deadline(LONG))
         with pytest.raises(FetchError, match="bytes"):
-            fetch_file(coordinator, "n1", replace(file, bytes=1 << 40), tmp_path / "got")
+            fetch_file(
+                coordinator, "n1", replace(file, bytes=1 << 40), tmp_path / "got", Deadline(LONG)
+            )
 
 
 def test_what_fails_of_many_files_is_named_and_leaves_none(tmp_path: Path) -> None:
@@ -87,7 +100,7 @@ def test_what_fails_of_many_files_is_named_and_leaves_none(tmp_path: Path) -> No
         (files.folder / "a").write_bytes(b"right")
         file = files.offer("a")
         files_of = {"n1": file, "n2": file}
-        found = fetch_files(coordinator, files_of, lambda name: new_file(tmp_path / name))
+        found = fetch_files(coordinator, files_of, new_files(tmp_path), NEVER)
     assert found == {"n2": "it was not received: it did not join"}
     assert os.listdir(tmp_path) == ["n1"]
     assert (tmp_path / "n1").read_bytes() == b"right"
@@ -99,7 +112,7 @@ def test_a_node_that_sends_little_at_a_time_costs_its_file(
     monkeypatch.setattr(fetched_files, "FILE_SECONDS", 0.2)
     file = NodeFile("x", 200 << 20, "0" * 64)
     with node(lambda request: FilePart(b"a")) as coordinator:
-        found = fetch_files(coordinator, {"n1": file}, lambda name: new_file(tmp_path / name))
+        found = fetch_files(coordinator, {"n1": file}, new_files(tmp_path), NEVER)
     assert "of 209,715,200 came in 0.2 s" in found["n1"]
     assert os.listdir(tmp_path) == []
 
@@ -125,7 +138,10 @@ def test_many_nodes_that_drip_have_one_deadline(tmp_path: Path) -> None:
     coordinator = cast(Coordinator, DrippingNodes(file))
     names = [f"n{number}" for number in range(3 * MOST_AT_ONCE)]
     found = fetch_files(
-        coordinator, dict.fromkeys(names, file), lambda name: new_file(tmp_path / name), 0.2
+        coordinator,
+        dict.fromkeys(names, file),
+        new_files(tmp_path),
+        Deadline(0.2),
     )
     assert list(found) == names
     for name in names[MOST_AT_ONCE:]:
@@ -138,7 +154,7 @@ def test_profiles_are_received_before_the_deadline_of_the_run(tmp_path: Path) ->
     nodes = [ClusterNode("n1"), ClusterNode("n2")]
     notes: list[str] = []
     with ClusterFolder.create(tmp_path / "c", ClusterPlan("mpi", 1)) as folder:
-        survey_nodes(folder, cast(Coordinator, drip), nodes, notes.append, 7.0)
+        survey_nodes(folder, cast(Coordinator, drip), nodes, notes.append, Deadline(7.0))
     assert len(notes) == 2 and all("its profile was not received" in note for note in notes)
     assert len(drip.limits) == 40 and max(drip.limits) <= 7.0
 
@@ -146,7 +162,7 @@ def test_profiles_are_received_before_the_deadline_of_the_run(tmp_path: Path) ->
 def test_a_part_beyond_the_end_is_no_part(tmp_path: Path) -> None:
     file = NodeFile("x", 3, hashlib.sha256(b"aaaa").hexdigest())
     with node(lambda request: FilePart(b"aaaa")) as coordinator:
-        found = fetch_files(coordinator, {"n1": file}, lambda name: new_file(tmp_path / name))
+        found = fetch_files(coordinator, {"n1": file}, new_files(tmp_path), NEVER)
     assert found == {"n1": "the file became longer while it was read"}
 
 
@@ -161,7 +177,7 @@ def test_a_signal_ends_the_fetching_of_a_file(tmp_path: Path) -> None:
 
     file = NodeFile("x", 200 << 20, "0" * 64)
     with node(drip) as coordinator, pytest.raises(KeyboardInterrupt):
-        fetch_files(coordinator, {"n1": file}, lambda name: new_file(tmp_path / name), LONG)
+        fetch_files(coordinator, {"n1": file}, new_files(tmp_path), Deadline(LONG))
     assert requested.is_set()
     assert os.listdir(tmp_path) == []
 

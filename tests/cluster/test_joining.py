@@ -40,6 +40,7 @@ from waywiser.cluster.token_proof import (
     new_nonce,
     with_certificate,
 )
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words.cluster import ClusterNode
 
 ANY = "127.0.0.1:0"
@@ -49,9 +50,7 @@ LONG = 300.0
 def join_once(address: str, token: str = TOKEN) -> AgentError | None:
     """The error of one try; None if the agent joins."""
     try:
-        join(
-            Joining(address, token, ClusterNode("n1")), time.monotonic(), lambda line: None
-        ).close()
+        join(Joining(address, token, ClusterNode("n1")), Deadline(0.0), lambda line: None).close()
     except AgentError as error:
         return error
     return None
@@ -302,7 +301,7 @@ def test_an_agent_joins_after_a_rejection_of_another_program() -> None:
                 patched.setattr(
                     joining_module, "socket", SimpleNamespace(create_connection=connect)
                 )
-                join(joining, time.monotonic() + LONG, log.append).close()
+                join(joining, Deadline(LONG), log.append).close()
     assert ["no" in log[0], "does not have the token" in log[1]] == [True, True]
 
 

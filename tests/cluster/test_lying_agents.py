@@ -40,7 +40,7 @@ from waywiser.cluster.protocol import (
 from waywiser.cluster.rail_requests import MeasureRails, RailsMeasured
 from waywiser.cluster.rank_orders import pair_parts
 from waywiser.cluster.token_proof import JoinExchange
-from waywiser.measure.probe.protocol import ProtocolError
+from waywiser.measure.supervise.channel import ProtocolError
 from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
 from waywiser.profile.cluster_validation import LONGEST_STORED_TEXT, require_valid_node
 from waywiser.words.cluster import ClusterNode, ClusterPlan

@@ -14,7 +14,7 @@ from joined_agents import TOKEN, Bare
 
 from tree import ROOT
 from waywiser.cluster.protocol import Alive, Answered, Requested, decode_to_agent, encode
-from waywiser.measure.probe.protocol import Lines
+from waywiser.measure.supervise.channel import Lines
 from waywiser.words.cluster import ClusterNode, Interface, Rail
 
 AGENTS = 2000

@@ -278,7 +278,7 @@ def test_rounds_of_pairs_share_a_launch(transport: Make, monkeypatch: pytest.Mon
     assert len(worlds) == 3
     assert run(several, pairs("n1", "n3"))["n1-n3"].failed is None
     several.close()
-    assert all(world.launch.launcher.poll() == 0 for world in worlds), "they ended by themselves"
+    assert all(world.launch.launcher.status == 0 for world in worlds), "they ended by themselves"
 
 
 @pytest.mark.slow

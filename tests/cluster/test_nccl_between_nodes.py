@@ -15,7 +15,7 @@ from tests.measure.ranks.watching import is_running, wait_until
 from tree import FAKE_FOLDER
 from waywiser.cluster.coordinator import Coordinator
 from waywiser.cluster.nccl_transport import NcclTransport
-from waywiser.cluster.node_processes import descendants
+from waywiser.measure.supervise.process import descendants
 from waywiser.words.cluster import FinishedTest, PlannedTest
 
 AGENT = Path(__file__).with_name("rail_agent.py")

@@ -14,9 +14,9 @@ from tests.measure.ranks.watching import is_running, wait_until
 
 from waywiser.cluster.node_check import NodeCheck
 from waywiser.cluster.node_files import NodeFiles
-from waywiser.cluster.node_processes import descendants
 from waywiser.cluster.protocol import CheckEnded, ReadPart, RunCheck
 from waywiser.measure.probe.guest import SurveyLock
+from waywiser.measure.supervise.process import descendants
 from waywiser.profile import Profile
 
 ONLY = ("malloc@numa:0",)

@@ -12,17 +12,16 @@ from contextlib import contextmanager
 import pytest
 
 from waywiser.cluster.node_processes import (
-    birth,
-    descendants,
     kill_launch,
     kill_processes,
     launched_processes,
     launcher_daemons,
 )
 from waywiser.cluster.protocol import KillLaunch, KillProcesses, KillResult, RunningProcess
-from waywiser.measure.ranks.greeting import VARIABLE
+from waywiser.measure.probe.environment import RANKS_VARIABLE
 from waywiser.measure.ranks.launcher import LAUNCH_PARAMETER
 from waywiser.measure.ranks.leftovers import name_of
+from waywiser.measure.supervise.process import birth, descendants
 
 LONG = 300.0
 
@@ -53,8 +52,8 @@ def test_a_later_process_of_the_same_number_is_spared() -> None:
 
 def test_what_a_launch_has_started_is_killed() -> None:
     with (
-        sleeping(**{VARIABLE: "10.0.0.1:7:the-secret"}) as ours,
-        sleeping(**{VARIABLE: "10.0.0.1:7:another"}) as other,
+        sleeping(**{RANKS_VARIABLE: "10.0.0.1:7:the-secret"}) as ours,
+        sleeping(**{RANKS_VARIABLE: "10.0.0.1:7:another"}) as other,
         sleeping(OTHER="the-secret") as stranger,
     ):
         while not launched_processes("the-secret"):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from waywiser.cluster.one_host import nodes_of_ranks
-from waywiser.measure.ranks.greeting import NODE_VARIABLE
+from waywiser.measure.probe.environment import NODE_VARIABLE
 
 
 @pytest.mark.parametrize("lines", [["n1:2\n", "n2:1\n"], ["n1 slots=2\n", "n2 slots=1\n"]])

@@ -30,10 +30,14 @@ class StuckGroup:
     lost = False
     usable = True
     blamed = None
-    processes = ()
+    size = 0
+    runs = True
 
     def get_ready(self, *_: object) -> Failure | None:
         return None
+
+    def kill(self) -> None:
+        pass
 
     def end(self, seconds: float) -> None:
         raise ProbeError(STUCK)

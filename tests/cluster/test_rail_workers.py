@@ -84,7 +84,7 @@ class ScriptedGroup:
         self.process = subprocess.Popen(
             [sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True
         )
-        self.processes = (self.process.pid,) * len(gpus)
+        self.size = len(gpus)
         self.lost = False
         self.blamed: Member | None = None
         self.aborted = threading.Event()
@@ -137,8 +137,15 @@ class ScriptedGroup:
         self.lost = True
         return Failure("crash", "the worker was killed by SIGKILL")
 
+    @property
+    def runs(self) -> bool:
+        return self.process.poll() is None
+
     def abort(self) -> None:
         self.aborted.set()
+
+    def kill(self) -> None:
+        self.process.kill()
 
     def end(self, seconds: float) -> None:
         self.close()

@@ -17,7 +17,9 @@ from waywiser.cluster import run as run_module
 from waywiser.cluster import time_plan
 from waywiser.cluster.message_size import FIRST_BYTES
 from waywiser.cluster.run import ClusterRun, ClusterRunError, NodesGone, RunStopped
+from waywiser.cluster.run_time import RunTime
 from waywiser.cluster.time_limits import RANK_SECONDS
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import (
@@ -281,7 +283,8 @@ def test_a_deadline_ends_pairs_before_what_says_more(folder: ClusterFolder) -> N
     watcher = Record()
     transport = SimulatedTransport(on_test=pass_time)
     # Two tests a round: a round costs 2 s; 3 rounds alone and a collective are kept free.
-    run = ClusterRun(folder, lambda: nodes(4), transport, watcher, deadline=15.0, clock=lambda: now)
+    time = RunTime(folder, Deadline(15.0, lambda: now))
+    run = ClusterRun(folder, lambda: nodes(4), transport, watcher, time)
     run.go()
     assert run.skipped == 2
     assert [phase for phase, _, _ in watcher.rounds] == ["hangs", "pairs", "alone", "collective"]
@@ -316,7 +319,8 @@ def test_what_the_deadline_ends_is_skipped_and_accuses_nobody(
             raise WaywiserError("the launch was stopped")
 
     transport = Hanging(on_test=fail)
-    run = ClusterRun(folder, lambda: nodes(4), transport, Record(), deadline=0.3, clock=lambda: 0.0)
+    time = RunTime(folder, Deadline(0.3, lambda: 0.0))
+    run = ClusterRun(folder, lambda: nodes(4), transport, Record(), time)
     for phase in ("hangs", "pairs", "alone", "collective"):
         run.costs.add(phase, 0.001)
     run.go()
@@ -331,7 +335,8 @@ def test_a_test_that_ends_well_at_the_deadline_counts(folder: ClusterFolder) -> 
             assert self.closed.wait(60)
             SimulatedTransport.run(self, tests, size, seconds, on_finished)
 
-    run = ClusterRun(folder, lambda: nodes(4), Late(), Record(), deadline=0.3, clock=lambda: 0.0)
+    time = RunTime(folder, Deadline(0.3, lambda: 0.0))
+    run = ClusterRun(folder, lambda: nodes(4), Late(), Record(), time)
     run.costs.add("hangs", 0.001)
     run.go()
     assert [test.test.phase for test in folder.tests] == ["hangs", "hangs"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from waywiser.measure.probe.worker_process import Log
+from waywiser.measure.supervise.process import Log
 from waywiser.words.crash_text import without_addresses
 
 

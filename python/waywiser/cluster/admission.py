@@ -27,7 +27,7 @@ from waywiser.cluster.token_proof import (
     is_nonce,
     is_proof,
 )
-from waywiser.measure.probe.protocol import ProtocolError
+from waywiser.measure.supervise.channel import ProtocolError
 from waywiser.profile.cluster_validation import (
     LONGEST_NODE_NAME,
     possible_counters,

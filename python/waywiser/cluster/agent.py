@@ -1,22 +1,20 @@
 """The agent of a node: it joins the coordinator, and does what that asks for.
 
 Each request is handled by a thread of its own, and no thread ends before the agent does: what a
-thread has started ends with that thread (`waywiser.measure.probe.lifeline.die_with`). When the run
-has ended, or the coordinator is gone or stopped, so is all that the agent has started.
+thread has started ends with that thread (`waywiser.measure.supervise.lifeline.die_with`). When the
+run has ended, or the coordinator is gone or stopped, so is all that the agent has started.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from waywiser.cluster.coordinator_link import CoordinatorLink
 from waywiser.cluster.joining import AgentError, Joining, join
-from waywiser.cluster.node_processes import adopt_orphans, kill_descendants
 from waywiser.cluster.protocol import (
     LINE_BYTES,
     Alive,
@@ -32,7 +30,10 @@ from waywiser.cluster.protocol import (
     encode,
 )
 from waywiser.cluster.secure_channel import ChannelError
-from waywiser.measure.probe.protocol import Lines, ProtocolError
+from waywiser.measure.supervise.channel import ProtocolError
+from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise.lifeline import adopt_orphans
+from waywiser.measure.supervise.process import kill_descendants
 from waywiser.words import WaywiserError
 
 END_SECONDS = 3.0
@@ -71,7 +72,7 @@ class Agent:
         coordinator cannot be reached, rejects, is gone, or is stopped."""
         try:
             while True:
-                link = join(self._joining, time.monotonic() + seconds, self._log)
+                link = join(self._joining, Deadline(seconds), self._log)
                 with link:
                     if self._converse(link):
                         return
@@ -83,31 +84,27 @@ class Agent:
 
     def _converse(self, link: CoordinatorLink) -> bool:
         """Whether it came to an orderly end."""
-        lines = Lines(LINE_BYTES)
-        until = time.monotonic() + SILENCE_SECONDS
+        until = Deadline(SILENCE_SECONDS)
         try:
-            while data := link.receive(until):
-                until = time.monotonic() + SILENCE_SECONDS
-                for line in lines.feed(data):
-                    message = decode_to_agent(line)
-                    if isinstance(message, Leave):
-                        return True
-                    if isinstance(message, Begin):
-                        self._tests_began = True
-                    elif isinstance(message, Requested):
-                        self._take(message, link)
-                    else:
-                        raise ProtocolError("a second greeting")
+            while not isinstance(message := decode_to_agent(link.next(until)), Leave):
+                until = Deadline(SILENCE_SECONDS)
+                if isinstance(message, Begin):
+                    self._tests_began = True
+                elif isinstance(message, Requested):
+                    self._take(message, link)
+                else:
+                    raise ProtocolError("a second greeting")
         except (OSError, ChannelError) as error:
-            if time.monotonic() >= until:
+            if until.is_over:
                 raise AgentError(
                     f"the coordinator has sent nothing for {SILENCE_SECONDS:.3g} s: it is stopped",
                     where=self._joining.where,
                     remedy="let it go on (fg, or kill -CONT), and resume the survey after its end",
                 ) from error
+            return False
         except ProtocolError as error:
             raise AgentError(f"the coordinator sent {error.what}") from error
-        return False
+        return True
 
     def _take(self, requested: Requested, link: CoordinatorLink) -> None:
         if isinstance(requested.request, AskAlive):
@@ -132,7 +129,7 @@ class Agent:
         if len(line) > LINE_BYTES and isinstance(message, Answered):
             line = encode(Answered(message.id, RequestFailed("the answer is too long")))
         with suppress(OSError):
-            link.send(line, time.monotonic() + SILENCE_SECONDS)
+            link.send(line, Deadline(SILENCE_SECONDS))
 
     def _end(self) -> None:
         """Lets handlers give back what they hold, for some time."""

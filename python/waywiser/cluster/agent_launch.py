@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 
 from waywiser.cluster.launcher_output import hosts_named_first
 from waywiser.cluster.token_proof import TOKEN_VARIABLE
-from waywiser.measure.probe.worker_process import Log
 from waywiser.measure.ranks.outer_launcher import without_outer_launcher
+from waywiser.measure.supervise.deadline import NEVER, Deadline
+from waywiser.measure.supervise.process import ChildProcess, Log
+from waywiser.measure.supervise.team import Team
 from waywiser.words import WaywiserError
 from waywiser.words.closeable import Closeable
 
@@ -27,6 +26,9 @@ SLURM = (
 
 _LEAVE_SECONDS = 3.0
 """Seconds for a launcher to follow its agents."""
+
+_STOP_SECONDS = 1.0
+"""Seconds for a launcher to end after SIGTERM."""
 
 _AGAIN_SECONDS = 1.0
 """Seconds before a launcher that ended is started again for the nodes that are missing."""
@@ -46,6 +48,18 @@ def join_command(address: str, seconds: float) -> list[str]:
     """The command of an agent."""
     own = [sys.executable, "-m", "waywiser", "cluster", "join", address]
     return [*own, "--join-seconds", f"{max(seconds, 1.0):g}"]
+
+
+class AgentLauncher(ChildProcess):
+    """It follows its agents. Those of one that has ended end by themselves."""
+
+    name = "launcher"
+    takes_along = False
+
+    def close(self) -> None:
+        """Ends the launcher, and by it the agents that are left."""
+        self.stop(_STOP_SECONDS)
+        super().close()
 
 
 class AgentLaunch(Closeable):
@@ -75,7 +89,7 @@ class AgentLaunch(Closeable):
         self._give_up = give_up
         self._log = log
         self._environment = {**without_outer_launcher(os.environ), TOKEN_VARIABLE: token}
-        self._printed = Log()
+        self._printed = ""
         self._missed: set[str] = set()
         """The hosts that were missing when the launch before ended."""
         self._ends = threading.Event()
@@ -85,7 +99,7 @@ class AgentLaunch(Closeable):
 
     def printed(self) -> str:
         """The last lines of launcher and agents, as one line."""
-        return self._printed.tail()
+        return self._process.printed() or self._printed
 
     @property
     def is_following(self) -> bool:
@@ -99,27 +113,13 @@ class AgentLaunch(Closeable):
     def close(self) -> None:
         """Ends the launcher, and by it the agents that are left."""
         self.start_no_more()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_LEAVE_SECONDS)
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if self._process.poll() is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(self._process.pid, number)
-                with suppress(subprocess.TimeoutExpired):
-                    self._process.wait(1.0)
+        Team([self._process]).end(Deadline(_LEAVE_SECONDS))
         self._thread.join(_LEAVE_SECONDS)
 
-    def _started(self, hosts: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _started(self, hosts: Sequence[str]) -> AgentLauncher:
         words = self._launcher(hosts)
         try:
-            return subprocess.Popen(
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env=self._environment,
-            )
+            return AgentLauncher(words, self._environment)
         except OSError as error:
             raise LauncherError(
                 f"the launcher cannot be run: {error.strerror}",
@@ -131,8 +131,9 @@ class AgentLaunch(Closeable):
         """Reads what is printed, until all is over."""
         left = list(hosts)
         for number in range(1, _MOST_LAUNCHES + 1):
-            printed = self._read()
-            self._process.wait()
+            self._process.await_silence(NEVER)
+            self._process.await_end(NEVER)
+            printed = self._process.log
             if self._ends.wait(_AGAIN_SECONDS):
                 return
             left = self._to_start(left, printed)
@@ -143,6 +144,8 @@ class AgentLaunch(Closeable):
                     self._give_up(host, f"the launcher ended: {printed.tail()}")
                 return
             self._log(f"the launcher of the agents ended; starting {len(left)} of them again")
+            self._printed = self.printed()
+            self._process.close()
             try:
                 self._process = self._started(left)
             except LauncherError as error:
@@ -163,17 +166,6 @@ class AgentLaunch(Closeable):
         for host, line in sorted(blamed.items()):
             self._give_up(host, f"the launcher started no agent there: {line}")
         return [host for host in absent if host not in blamed]
-
-    def _read(self) -> Log:
-        """All that one launch prints."""
-        pipe = self._process.stdout
-        assert pipe is not None
-        log = Log()
-        with pipe:
-            while data := os.read(pipe.fileno(), 1 << 16):
-                log.add(data)
-                self._printed.add(data)
-        return log
 
 
 def _without(word: str, text: str) -> str:

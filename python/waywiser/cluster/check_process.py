@@ -17,9 +17,10 @@ from pathlib import Path
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.preset import CHECK, Request
 from waywiser.measure.probe.guest import GuestError
-from waywiser.measure.probe.lifeline import die_with
 from waywiser.measure.probe.supervisor import Progress
 from waywiser.measure.scope import ALL, MachineSelection
+from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise.lifeline import die_with
 from waywiser.measure.survey_run import prepare, require_free_host, start
 from waywiser.words import WaywiserError
 from waywiser.words.records import Visit
@@ -43,7 +44,7 @@ class _Nobody:
 def survey_node(file: Path, request: Request, gpus: str, seconds: float) -> None:
     """Surveys this node into a new profile. Waits at most so long for other surveys of this host.
     Raises `WaywiserError`."""
-    deadline = time.monotonic() + seconds
+    deadline = Deadline(seconds)
     while True:
         try:
             require_free_host()
@@ -51,7 +52,7 @@ def survey_node(file: Path, request: Request, gpus: str, seconds: float) -> None
             start(survey, file, _Nobody(), command=("waywiser", "cluster", "join"))
             return
         except GuestError:
-            if time.monotonic() > deadline:
+            if deadline.is_over:
                 raise
         time.sleep(_LOOK_SECONDS)
 

@@ -1,4 +1,4 @@
-"""The coordinator's end of one encrypted connection: lines in, lines out, never waiting."""
+"""The coordinator's end of one encrypted connection: it never waits."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import selectors
 import socket
 import ssl
 import sys
-from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 
-from waywiser.cluster.protocol import JOIN_LINE_BYTES, LINE_BYTES, ToAgent, encode
+from waywiser.cluster.protocol import JOIN_LINE_BYTES, LINE_BYTES, Leave, ToAgent, encode
 from waywiser.cluster.secure_channel import ChannelError, SecureChannel
 from waywiser.cluster.token_proof import new_nonce
-from waywiser.measure.probe.protocol import Lines
-from waywiser.words.closeable import Closeable
+from waywiser.measure.supervise.channel import ChannelClosed, ProtocolError
+from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise.listener import Connection
 
 _READ_BYTES = 1 << 16
 
@@ -32,97 +33,71 @@ def keep_alive(connection: socket.socket) -> None:
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-class Connection(Closeable):
-    """Takes over the socket, and registers it with the selector. One thread uses it."""
+class AgentConnection(Connection):
+    """The connection of an agent, or of who may become one; then it is a
+    `waywiser.measure.supervise.team.TeamMember`. One thread uses it."""
 
     def __init__(
         self,
-        connection: socket.socket,
+        accepted: socket.socket,
         host: str,
-        until: float,
+        until: Deadline,
         selector: selectors.BaseSelector,
         tls: ssl.SSLContext,
     ) -> None:
-        self.socket = connection
-        self.host = host
-        self.until = until
-        """When its greeting is overdue, on the clock of ``time.monotonic``."""
+        keep_alive(accepted)
         self.nonce = new_nonce()
         self.name = ""
         """The name of the node, once it has joined."""
         self.has_spoken = False
         """Whether it said anything in the channel, or something that is no channel."""
-        self._channel = SecureChannel(tls)
-        self._lines = Lines(JOIN_LINE_BYTES)
-        self._out: deque[memoryview] = deque()
-        self._selector = selector
-        connection.setblocking(False)
-        keep_alive(connection)
-        selector.register(connection, selectors.EVENT_READ, self)
-
-    @property
-    def is_closed(self) -> bool:
-        return self.socket.fileno() < 0
+        self._secure = SecureChannel(tls)
+        super().__init__(accepted, host, until, selector, JOIN_LINE_BYTES, self._secure)
 
     @property
     def is_silent(self) -> bool:
         """Whether not even a channel has begun."""
-        return not self._channel.has_begun
+        return not self._secure.has_begun
 
-    def admit(self, name: str) -> None:
-        """Lines may be longer from now on."""
+    def admit(self, name: str, serve: Callable[[float], None]) -> None:
+        """Lines may be longer from now on. ``serve`` waits so long for what comes by any
+        connection."""
         self.name = name
-        self._lines = Lines(LINE_BYTES)
+        self._serve = serve
+        self.allow_lines(LINE_BYTES)
 
-    def receive(self) -> list[bytes] | None:
-        """Whole lines that have arrived; None when nothing more can come. Raises
-        `waywiser.measure.probe.protocol.ProtocolError` for a line that is too long, and
-        `waywiser.cluster.secure_channel.ChannelError`."""
+    def receive(self, most_bytes: int = _READ_BYTES) -> None:
+        """As of any channel; answers what TLS itself needs."""
         try:
-            data = self.socket.recv(_READ_BYTES)
-        except (BlockingIOError, InterruptedError):
-            return []
-        except OSError:
-            return None
-        if not data:
-            return None
-        try:
-            plain = self._channel.receive(data)
-        except ChannelError:
+            super().receive(most_bytes)
+            self.has_spoken = self.has_spoken or bool(self.heard) or self.is_torn
+        except (ChannelError, ProtocolError):
             self.has_spoken = True
             raise
         finally:
-            self._send(self._channel.unsent())
-        self.has_spoken = self.has_spoken or bool(plain)
-        return self._lines.feed(plain)
-
-    def send(self, message: ToAgent | bytes) -> None:
-        """Sends what can be sent at once, and keeps the rest for `flush`."""
-        self._send(self._channel.send(message if isinstance(message, bytes) else encode(message)))
-
-    def flush(self) -> None:
-        """Sends more of what is kept; call when the socket is writable. A broken connection is
-        noticed by `receive`."""
-        try:
-            while self._out:
-                sent = self.socket.send(self._out[0])
-                self._out[0] = self._out[0][sent:]
-                if not self._out[0]:
-                    self._out.popleft()
-        except (BlockingIOError, InterruptedError):
-            pass
-        except OSError:
-            self._out.clear()
-        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._out else 0)
-        if self._selector.get_key(self.socket).events != events:
-            self._selector.modify(self.socket, events, self)
-
-    def _send(self, data: bytes) -> None:
-        if data:
-            self._out.append(memoryview(data))
+            self.put(b"")
             self.flush()
 
-    def close(self) -> None:
-        if not self.is_closed:
-            self._selector.unregister(self.socket)
-            self.socket.close()
+    def say(self, message: ToAgent | bytes) -> None:
+        """Sends what can be sent at once, and keeps the rest for `flush`."""
+        self.put(message if isinstance(message, bytes) else encode(message))
+        self.flush()
+
+    def flush(self) -> bool:
+        """Sends more of what is kept; call when the socket is writable. A broken connection is
+        noticed by `receive`."""
+        with suppress(ChannelClosed):
+            super().flush()
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self.is_pending else 0)
+        if self.selector is not None and self.selector.get_key(self.connection).events != events:
+            self.selector.modify(self.connection, events, self)
+        return not self.is_pending
+
+    def leave(self, deadline: Deadline) -> None:
+        self.say(Leave())
+
+    def await_end(self, deadline: Deadline) -> bool:
+        """Whether the agent closes its connection by then."""
+        while not self.is_closed and not deadline.is_over:
+            self._serve(deadline.left)
+        return self.is_closed

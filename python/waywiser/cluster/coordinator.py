@@ -10,7 +10,6 @@ import queue
 import resource
 import socket
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -23,7 +22,8 @@ from waywiser.cluster.hub import Hub
 from waywiser.cluster.protocol import Answer, Request
 from waywiser.cluster.run_certificate import RunCertificate
 from waywiser.cluster.token_proof import TokenError, with_certificate
-from waywiser.measure.probe.listener import GREETING_SECONDS, listening_socket
+from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise.listener import GREETING_SECONDS, listening_socket
 from waywiser.words import Value, WaywiserError
 from waywiser.words.closeable import Closeable
 from waywiser.words.cluster import ClusterNode, NodeState
@@ -110,15 +110,14 @@ class Coordinator(Closeable):
         """Waits until all expected nodes have joined, at most so long. Returns all nodes: those
         that joined, those excluded, and those not reached. The port is closed then; it opens again
         for a node that is lost before `begin_tests`."""
-        deadline = time.monotonic() + seconds
+        deadline = Deadline(seconds)
         seen: dict[str, ClusterNode] = {}
         while True:
             with self._hub.changed:
                 nodes = [n for n in self._hub.nodes.values() if seen.get(n.name) is not n]
-                left = deadline - time.monotonic()
-                is_over = left <= 0 or self._is_complete()
+                is_over = deadline.is_over or self._is_complete()
                 if not nodes and not is_over:
-                    self._hub.changed.wait(min(left, 1.0))
+                    self._hub.changed.wait(min(deadline.left, 1.0))
                     continue
             for node in nodes:
                 seen[node.name] = node
@@ -169,11 +168,11 @@ class Coordinator(Closeable):
         replies: queue.SimpleQueue[tuple[str, Reply]] = queue.SimpleQueue()
         found: dict[str, Reply] = {}
         ids = self._hub.ask(requests, lambda name, answer: replies.put((name, _reply(answer))))
-        deadline = time.monotonic() + seconds
+        deadline = Deadline(seconds)
         try:
             while len(found) < len(requests):
                 try:
-                    name, reply = replies.get(timeout=max(deadline - time.monotonic(), 0.0))
+                    name, reply = replies.get(timeout=deadline.left)
                 except queue.Empty:
                     break
                 if not isinstance(reply, AgentLost | NoAnswer):

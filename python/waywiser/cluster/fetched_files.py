@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from math import inf
 from pathlib import Path
 
 from waywiser.cluster.coordinator import Coordinator, NoAnswer
 from waywiser.cluster.interruptible import run_interruptibly
 from waywiser.cluster.protocol import FilePart, NodeFile, ReadPart
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words import WaywiserError
 from waywiser.words.number_format import count
 
@@ -39,21 +38,19 @@ def fetch_files(
     coordinator: Coordinator,
     files: Mapping[str, NodeFile],
     new_file: NewFile,
-    seconds: float = inf,
+    deadline: Deadline,
 ) -> dict[str, str]:
-    """Returns why files did not come, by node; empty if all did. It ends after so many seconds, and
-    each file has at most `FILE_SECONDS` of them. If this thread is interrupted, as signals do,
+    """Returns why files did not come, by node; empty if all did. It ends at the deadline, and each
+    file has at most `FILE_SECONDS` before that. If this thread is interrupted, as signals do,
     nothing more is requested."""
     is_ended = threading.Event()
-    deadline = time.monotonic() + seconds
 
     def fetch(node: str) -> str:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return f"others took the {seconds:.3g} s that the deadline left for all"
+        if deadline.is_over:
+            return f"others took the {deadline.seconds:.3g} s that the deadline left for all"
         try:
             with new_file(node) as path:
-                limit = min(left, FILE_SECONDS)
+                limit = deadline.within(FILE_SECONDS)
                 fetch_file(coordinator, node, files[node], path, limit, is_ended.is_set)
         except WaywiserError as error:
             return error.what
@@ -75,24 +72,22 @@ def fetch_file(
     node: str,
     file: NodeFile,
     path: Path,
-    seconds: float = FILE_SECONDS,
+    deadline: Deadline,
     is_ended: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Writes the file of a node to ``path``, in at most so many seconds. Raises `FetchError`,
+    """Writes the file of a node to ``path`` before the deadline. Raises `FetchError`,
     `OSError`."""
     if file.bytes > MOST_FILE_BYTES:
         raise FetchError(f"the file has {count(file.bytes, 'byte')}", where=node)
-    deadline = time.monotonic() + seconds
     digest = hashlib.sha256()
     offset = 0
     with path.open("wb") as target:
         while offset < file.bytes:
             if is_ended():
                 raise FetchError("the survey was interrupted", where=node)
-            left = max(deadline - time.monotonic(), 0.0)
-            reply = coordinator.ask({node: ReadPart(file.name, offset)}, left)[node]
+            reply = coordinator.ask({node: ReadPart(file.name, offset)}, deadline.left)[node]
             if isinstance(reply, NoAnswer):
-                had = f"{count(offset, 'byte')} of {file.bytes:,} came in {seconds:.3g} s"
+                had = f"{count(offset, 'byte')} of {file.bytes:,} came in {deadline.seconds:.3g} s"
                 raise FetchError(had, where=node)
             if not isinstance(reply, FilePart):
                 reason = getattr(reply, "reason", "it answered something else")

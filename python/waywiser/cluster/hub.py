@@ -6,21 +6,19 @@ import os
 import selectors
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 import msgspec
 
 from waywiser.cluster.admission import Admission
-from waywiser.cluster.connection import Connection
+from waywiser.cluster.connection import AgentConnection
 from waywiser.cluster.protocol import (
     LINE_BYTES,
     Answer,
     Answered,
     AskAlive,
     Begin,
-    Leave,
     Rejection,
     Request,
     Requested,
@@ -31,8 +29,10 @@ from waywiser.cluster.protocol import (
 )
 from waywiser.cluster.secure_channel import ChannelError
 from waywiser.cluster.strangers import Strangers
-from waywiser.measure.probe.listener import Listen
-from waywiser.measure.probe.protocol import ProtocolError
+from waywiser.measure.supervise.channel import ChannelClosed, ProtocolError
+from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise.listener import Listen
+from waywiser.measure.supervise.team import Team
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import ClusterNode
 
@@ -69,7 +69,7 @@ class Hub:
         self.changed = threading.Condition()
         """Held by who reads or changes `nodes`; notified when they change."""
         self.nodes: dict[str, ClusterNode] = {}
-        self.agents: dict[str, Connection] = {}
+        self.agents: dict[str, AgentConnection] = {}
         self._admission = admission
         self._logs = log
         self._waiting: dict[int, tuple[str, OnAnswer]] = {}
@@ -78,7 +78,7 @@ class Hub:
         self._lock = threading.Lock()
         self._tests_began = False
         self._ends = False
-        self._next_sign = time.monotonic() + _SIGN_SECONDS
+        self._next_sign = Deadline(_SIGN_SECONDS)
         self._selector = selectors.DefaultSelector()
         self._strangers = Strangers(self._selector, listen, port, self._log, greeting_seconds, tls)
         self.port = self._strangers.port
@@ -118,7 +118,7 @@ class Hub:
                     on_answer(name, RequestFailed("the request is too long"))
                 else:
                     self._waiting[number] = (name, on_answer)
-                    agent.send(line)
+                    agent.say(line)
 
         self.call(send)
         return [number for number, _, _ in lines]
@@ -137,7 +137,7 @@ class Hub:
         self._tests_began = True
         self._strangers.close()
         for agent in tuple(self.agents.values()):
-            agent.send(Begin())
+            agent.say(Begin())
 
     def close_admission(self) -> None:
         """Called by `call`: closes the port, unless a node that was lost may join again."""
@@ -156,8 +156,8 @@ class Hub:
         """What the thread does."""
         try:
             while not self._ends:
-                until_sign = max(self._next_sign - time.monotonic(), 0.0)
                 overdue = self._strangers.seconds_to_overdue()
+                until_sign = self._next_sign.left
                 self._step(until_sign if overdue is None else min(overdue, until_sign))
                 self._strangers.reject_overdue()
                 self._show_life()
@@ -167,13 +167,12 @@ class Hub:
 
     def _show_life(self) -> None:
         """Sends every agent a line when it is time."""
-        now = time.monotonic()
-        if now < self._next_sign:
+        if not self._next_sign.is_over:
             return
-        self._next_sign = now + _SIGN_SECONDS
+        self._next_sign = Deadline(_SIGN_SECONDS)
         line = encode(Requested(_NO_REQUEST, AskAlive()))
         for agent in tuple(self.agents.values()):
-            agent.send(line)
+            agent.say(line)
 
     def _step(self, seconds: float) -> None:
         for key, events in self._selector.select(seconds):
@@ -189,42 +188,43 @@ class Hub:
         for function in calls:
             function()
 
-    def _serve(self, connection: Connection, events: int) -> None:
+    def _serve(self, connection: AgentConnection, events: int) -> None:
         if events & selectors.EVENT_WRITE:
             connection.flush()
         if not events & selectors.EVENT_READ:
             return
         try:
-            lines = connection.receive()
-            if lines is None:
-                self._lost(connection, _ENDED if connection.name else _ENDED_EARLY)
-                return
-            for line in lines:
+            connection.receive()
+            for line in connection.taken():
                 if connection.name:
                     self._hear(connection, line)
                 elif connection in self._strangers:
                     self._greet(connection, line)
+        except BlockingIOError:
+            return
+        except ChannelClosed:
+            self._lost(connection, _ENDED if connection.name else _ENDED_EARLY)
         except ChannelError as error:
             self._lost(connection, f"it sent {error.what}")
         except ProtocolError as error:  # the words of a stranger are not repeated
             what = error.what if connection.name else "a line that is too long"
             self._lost(connection, f"it sent {what}")
 
-    def _greet(self, connection: Connection, line: bytes) -> None:
+    def _greet(self, connection: AgentConnection, line: bytes) -> None:
         """The first line of a connection."""
         decision = self._admission.decide(connection.nonce, line, self.agents)
         node = decision.node
         if isinstance(decision.answer, Welcome) and node:
-            self._strangers.admit(connection, node.name)
+            self._strangers.admit(connection, node.name, self._step)
             self.agents[node.name] = connection
-            connection.send(decision.answer)
+            connection.say(decision.answer)
             self._know(msgspec.structs.replace(node, address=node.address or connection.host))
         elif isinstance(decision.answer, Rejection):
             if node and node.name not in self.agents:
                 self._know(node)
             self._strangers.reject_with(connection, decision.answer)
 
-    def _hear(self, connection: Connection, line: bytes) -> None:
+    def _hear(self, connection: AgentConnection, line: bytes) -> None:
         message = decode_from_agent(line)
         if not isinstance(message, Answered):
             raise ProtocolError("a second greeting")
@@ -233,7 +233,7 @@ class Hub:
             del self._waiting[message.id]
             on_answer(name, message.answer)
 
-    def _lost(self, connection: Connection, reason: str) -> None:
+    def _lost(self, connection: AgentConnection, reason: str) -> None:
         """The connection ended, or has to."""
         name = connection.name
         if not name:
@@ -276,11 +276,7 @@ class Hub:
     def _leave(self) -> None:
         """Lets all agents leave, and waits until they have closed their connections."""
         self._strangers.close()
-        for agent in tuple(self.agents.values()):
-            agent.send(Leave())
-        deadline = time.monotonic() + _LEAVE_SECONDS
-        while self.agents and (left := deadline - time.monotonic()) > 0:
-            self._step(left)
+        Team(self.agents.values()).end(Deadline(_LEAVE_SECONDS))
 
     def _close_all(self) -> None:
         for number, (name, on_answer) in tuple(self._waiting.items()):

@@ -11,7 +11,7 @@ from waywiser.cluster.connection import keep_alive
 from waywiser.cluster.coordinator import parse_address
 from waywiser.cluster.coordinator_link import CoordinatorLink
 from waywiser.cluster.protocol import (
-    JOIN_LINE_BYTES,
+    LINE_BYTES,
     JoinRequest,
     Rejection,
     Welcome,
@@ -29,7 +29,8 @@ from waywiser.cluster.token_proof import (
     is_proof,
     new_nonce,
 )
-from waywiser.measure.probe.protocol import ProtocolError
+from waywiser.measure.supervise.channel import ProtocolError
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words import Value, WaywiserError
 from waywiser.words.cluster import ClusterNode
 
@@ -38,6 +39,9 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0
 
 _TRY_SECONDS = 30.0
 """Seconds for one try: a coordinator of 10,000 nodes may be busy."""
+
+
+_NO_COORDINATOR = "the program at this address is not a coordinator"
 
 
 class AgentError(WaywiserError):
@@ -61,22 +65,25 @@ class Joining(Value, frozen=True):
     node: ClusterNode
 
 
-def join(joining: Joining, deadline: float, log: Callable[[str], None]) -> CoordinatorLink:
-    """The connection to the coordinator. ``deadline`` is on the clock of ``time.monotonic``.
-    Raises `AgentError`."""
+def join(joining: Joining, deadline: Deadline, log: Callable[[str], None]) -> CoordinatorLink:
+    """The connection to the coordinator. Raises `AgentError`."""
     address = parse_address(joining.where)
     wait, said = _FIRST_WAIT, ""
     while True:
         try:
-            seconds = min(max(deadline - time.monotonic(), 1.0), _TRY_SECONDS)
-            return _join_once(joining, address, time.monotonic() + seconds)
+            seconds = min(max(deadline.left, 1.0), _TRY_SECONDS)
+            return _join_once(joining, address, Deadline(seconds))
         except OSError as error:
             reason, remedy = error.strerror or str(error) or "the connection ended", ""
+        except ChannelError as error:
+            reason, remedy = f"the coordinator sent {error.what}", ""
+        except ProtocolError:  # a line that is too long
+            reason, remedy = _NO_COORDINATOR, ""
         except JoinRejected:
             raise
         except AgentError as error:
             reason, remedy = error.what, error.remedy
-        if time.monotonic() + wait > deadline:
+        if deadline.left < wait:
             raise AgentError(
                 f"the coordinator cannot be joined: {reason}",
                 where=joining.where,
@@ -92,29 +99,29 @@ def join(joining: Joining, deadline: float, log: Callable[[str], None]) -> Coord
         wait = min(2 * wait, _LONGEST_WAIT)
 
 
-def _join_once(joining: Joining, address: tuple[str, int], deadline: float) -> CoordinatorLink:
-    seconds = max(deadline - time.monotonic(), 0.1)
-    connection = socket.create_connection(address, timeout=seconds)
+def _join_once(joining: Joining, address: tuple[str, int], deadline: Deadline) -> CoordinatorLink:
+    connection = socket.create_connection(address, timeout=max(deadline.left, 0.1))
     link = CoordinatorLink(connection)
     try:
         keep_alive(connection)
         certificate = _certificate(link, joining, deadline)
-        challenge = decode_any_version(_line(link, deadline))
+        challenge = decode_any_version(link.next(deadline))
         if challenge is None or challenge.type != "challenge" or not is_nonce(challenge.nonce):
-            raise AgentError("the program at this address is not a coordinator")
+            raise AgentError(_NO_COORDINATOR)
         name = joining.node.name
         exchange = JoinExchange(certificate, challenge.nonce, new_nonce(), name)
         proof = agent_proof(joining.token, exchange)
         link.send(encode(JoinRequest(name, exchange.nonce, proof, joining.node)), deadline)
         right = coordinator_proof(joining.token, exchange)
-        _require_welcome(_line(link, deadline), right, joining)
+        _require_welcome(link.next(deadline), right, joining)
+        link.allow_lines(LINE_BYTES)
     except BaseException:
         link.close()
         raise
     return link
 
 
-def _certificate(link: CoordinatorLink, joining: Joining, deadline: float) -> str:
+def _certificate(link: CoordinatorLink, joining: Joining, deadline: Deadline) -> str:
     """The fingerprint of the certificate at the other end: that in the token, if it has one."""
     try:
         certificate = link.open(deadline)
@@ -161,16 +168,3 @@ def _require_welcome(line: bytes, proof: str, joining: Joining) -> None:
             "ends TLS",
             where=joining.where,
         )
-
-
-def _line(link: CoordinatorLink, deadline: float) -> bytes:
-    """The next line. Raises `AgentError`, `OSError`."""
-    try:
-        line = link.line(JOIN_LINE_BYTES, deadline)
-    except ChannelError as error:
-        raise AgentError(f"the coordinator sent {error.what}") from error
-    if line.endswith(b"\n"):
-        return line[:-1]
-    if len(line) > JOIN_LINE_BYTES:
-        raise AgentError("the program at this address is not a coordinator")
-    raise AgentError("the coordinator closed the connection")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
@@ -12,6 +11,7 @@ from waywiser.cluster.mpi_world import MpiWorld
 from waywiser.cluster.rank_orders import TestPart, order_of, rail_times
 from waywiser.cluster.watched_sender import WatchedSender
 from waywiser.measure.probe.group import WorkerGroup
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words import Memory, Path, Place, Value
 from waywiser.words.cluster import FailedTest, PlannedTest, RailTime
 from waywiser.words.records import Failure
@@ -41,22 +41,20 @@ def run_test(
 ) -> TestEnd:
     """Measures the parts one after the other, in ``seconds`` together. ``watch`` is called before
     each, and returns what reads the counters of its sender, if they are to be read."""
-    began = time.monotonic()
+    deadline = Deadline(seconds)
     numbers = world.ranks_of(test.nodes)
     times: list[RailTime] = []
     with closing(world.part(numbers, number)) as group:
         for part in parts:
-            left = max(seconds - (time.monotonic() - began), 0.0)
-            order = order_of(renumbered(part, numbers), seed, left)
+            order = order_of(renumbered(part, numbers), seed, deadline.left)
             watched = watch(part)
             visit, _ = group.measure(order)
             if visit.failure:
                 failed = _failed(world, group, visit.failure, part, test)
-                elapsed = time.monotonic() - began
-                return TestEnd(elapsed, failed=failed, is_lost=group.lost)
+                return TestEnd(deadline.elapsed, failed=failed, is_lost=group.lost)
             found = rail_times(part, visit.samples)
             times += watched.with_crossed(found, visit.samples) if watched else found
-    return TestEnd(time.monotonic() - began, tuple(times))
+    return TestEnd(deadline.elapsed, tuple(times))
 
 
 def _failed(

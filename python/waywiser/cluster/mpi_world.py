@@ -20,7 +20,7 @@ from waywiser.measure.ranks.launch import Launch, RanksMissing
 from waywiser.measure.ranks.launch_hosts import LaunchHosts
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.ranks.rank_end import RankEnd
-from waywiser.measure.ranks.world import PartOfRanks, RankTeam
+from waywiser.measure.ranks.world import PartOfRanks, RankTeams
 from waywiser.words.closeable import Closeable
 from waywiser.words.cluster import ClusterNode, FailedTest
 from waywiser.words.number_format import count
@@ -74,7 +74,7 @@ class MpiWorld(Closeable):
         self._rails = {name: group[name] for name, group in self._groups.items()}
         self._names = _names([nodes[name] for name in self._groups])
         self._hosts = LaunchHosts.of(address, list(self._rails.items()))
-        self._team = RankTeam(
+        self._team = RankTeams(
             library, self._hosts.ranks, template, self._hosts, seconds, lambda: self._is_hung_up
         )
         self.ranks: dict[str, list[int]] = {name: [] for name in self._groups}
@@ -141,7 +141,7 @@ class MpiWorld(Closeable):
         with self._resources:
             if self.is_well:
                 self._group.end(_LEAVE_SECONDS)
-                self.is_well = self.launch.launcher.poll() is not None
+                self.is_well = self.launch.launcher.ended
 
     def _launched(self) -> WorkerGroup:
         try:

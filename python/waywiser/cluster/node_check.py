@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,12 +10,12 @@ from contextlib import suppress
 from waywiser.cluster.node_files import NodeFileError, NodeFiles
 from waywiser.cluster.protocol import CheckEnded, NodeFile, RunCheck
 from waywiser.measure.probe.environment import worker_environment
+from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise.process import ChildProcess
 
 COMMAND = (sys.executable, "-m", "waywiser.cluster.check_process")
 
 PROFILE = "check.wwp"
-
-_SHOWN_LINES = 4
 
 
 class NodeCheck:
@@ -38,30 +37,18 @@ class NodeCheck:
         command += ["--seconds", str(request.seconds)]
         command += [word for pattern in request.only for word in ("--only", pattern)]
         try:
-            ended = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                env=worker_environment(),
-                timeout=request.seconds,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            late = f"the survey took longer than {request.seconds:.3g} s"
-            return CheckEnded(-1, printed=late, is_late=True)
+            process = ChildProcess(command, worker_environment())
         except OSError as error:
             return CheckEnded(-1, printed=f"the survey cannot be started: {error.strerror}")
-        if ended.returncode:
-            return CheckEnded(ended.returncode, printed=_last_lines(ended.stdout))
+        with process:
+            if not process.await_end(Deadline(request.seconds)):
+                late = f"the survey took longer than {request.seconds:.3g} s"
+                return CheckEnded(-1, printed=late, is_late=True)
+            if process.status:
+                return CheckEnded(process.status, printed=process.printed())
         return CheckEnded(0, self._profile())
 
     def _profile(self) -> NodeFile | None:
         with suppress(NodeFileError):
             return self._files.offer(PROFILE)
         return None
-
-
-def _last_lines(printed: bytes) -> str:
-    lines = printed.decode("utf-8", "replace").splitlines()
-    return " | ".join(line.strip() for line in lines[-_SHOWN_LINES:])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 
 from waywiser.analysis.comparison.fleet import assess_fleet
@@ -10,6 +9,7 @@ from waywiser.analysis.comparison.node import Node, read_node
 from waywiser.cluster.coordinator import Coordinator, NoAnswer, Reply
 from waywiser.cluster.fetched_files import fetch_files
 from waywiser.cluster.protocol import CheckEnded, NodeFile, RunCheck
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.profile import ProfileError
 from waywiser.profile.cluster_folder import ClusterFolder, profile_path
 from waywiser.words.cluster import ClusterNode
@@ -39,14 +39,13 @@ def survey_nodes(
     coordinator: Coordinator,
     nodes: Sequence[ClusterNode],
     note: Callable[[str], None],
-    seconds: float,
+    deadline: Deadline,
 ) -> None:
     """Surveys the nodes, and stores their profiles. What fails costs the profile of the node.
-    ``seconds`` are left for it until the deadline of the run, profiles included; a survey that they
-    cut is no fault of its node."""
-    deadline = time.monotonic() + seconds
-    is_cut = seconds < SURVEY_SECONDS
-    limit = min(seconds, SURVEY_SECONDS)
+    The ``deadline`` is that for it, profiles included; a survey that it cuts is no fault of its
+    node."""
+    is_cut = deadline.seconds < SURVEY_SECONDS
+    limit = min(deadline.seconds, SURVEY_SECONDS)
     replies = coordinator.ask(
         {node.name: RunCheck(seconds=limit) for node in nodes},
         limit + (_CUT_ANSWER_SECONDS if is_cut else _ANSWER_SECONDS),
@@ -65,8 +64,8 @@ def survey_nodes(
             f"{compress_hosts(cut)}: no survey of each by itself: the deadline left {limit:.3g} s "
             "for it"
         )
-    left = max(deadline - time.monotonic(), _CUT_ANSWER_SECONDS)
-    for name, problem in fetch_files(coordinator, files, folder.new_profile, left).items():
+    rest = Deadline(max(deadline.left, _CUT_ANSWER_SECONDS))
+    for name, problem in fetch_files(coordinator, files, folder.new_profile, rest).items():
         note(f"{name}: its profile was not received: {problem}")
 
 

@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 
-from waywiser.measure.ranks.greeting import NODE_VARIABLE
+from waywiser.measure.probe.environment import NODE_VARIABLE
 from waywiser.measure.ranks.rank import stated_rank
 
 _LINE = re.compile(r"(\S+?)(?::| slots=)([0-9]+)")

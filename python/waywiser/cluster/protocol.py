@@ -1,5 +1,6 @@
-"""What the coordinator and the agents say to each other: one JSON value per line, version first,
-in a channel of TLS from the first byte on (`waywiser.cluster.secure_channel`).
+"""What the coordinator and the agents say to each other, in lines of
+`waywiser.measure.supervise.channel`, and in TLS from the first byte on
+(`waywiser.cluster.secure_channel`).
 
     coordinator -> agent   challenge  a nonce
     agent -> coordinator   join       its name, the node, and a proof that it has the token
@@ -24,7 +25,8 @@ import msgspec
 
 from waywiser.cluster.rail_requests import RailAnswer, RailRequest
 from waywiser.machine.machine import Machine
-from waywiser.measure.probe.protocol import ProtocolError, decode_line, encode_line, excerpt
+from waywiser.measure.supervise.channel import LineProtocol, decode_any
+from waywiser.measure.supervise.process import RunningProcess
 from waywiser.words import Value
 from waywiser.words.cluster import ClusterNode
 from waywiser.words.visible import single_line_json
@@ -106,14 +108,6 @@ class ReadPart(Value, frozen=True, tag="read", tag_field="type"):
 
     name: str
     offset: int = 0
-
-
-class RunningProcess(Value, frozen=True):
-    """A process of a node."""
-
-    pid: int
-    birth: str = ""
-    """When it started, in ticks of its kernel: a later process may have the same number."""
 
 
 class KillProcesses(Value, frozen=True, tag="kill", tag_field="type"):
@@ -241,30 +235,16 @@ class Answered(Value, frozen=True, tag="answer", tag_field="type"):
 ToAgent = Challenge | Welcome | Rejection | Requested | Begin | Leave
 FromAgent = JoinRequest | Answered
 
-_to_agent: msgspec.json.Decoder[ToAgent] = msgspec.json.Decoder(ToAgent)
-_from_agent: msgspec.json.Decoder[FromAgent] = msgspec.json.Decoder(FromAgent)
-
-
-def encode(message: ToAgent | FromAgent) -> bytes:
-    """The message as one line, newline included."""
-    return encode_line(message, VERSION)
-
-
-def decode_to_agent(line: bytes) -> ToAgent:
-    """What a coordinator said. Raises `ProtocolError`."""
-    return decode_line(line, VERSION, _to_agent, _not_this_version)
+_PROTOCOL: LineProtocol[ToAgent, FromAgent] = LineProtocol(VERSION, ToAgent, FromAgent)
+encode, decode_to_agent = _PROTOCOL.encode, _PROTOCOL.decode_said
 
 
 def decode_from_agent(line: bytes) -> FromAgent:
     """What an agent said, with each text in one line that does not steer a terminal. Raises
-    `ProtocolError`."""
+    `waywiser.measure.supervise.channel.ProtocolError`."""
     with suppress(UnicodeDecodeError):
         line = single_line_json(line.decode()).encode()
-    return decode_line(line, VERSION, _from_agent, _not_this_version)
-
-
-def _not_this_version(line: bytes) -> ProtocolError:
-    return ProtocolError(f"a line that is not of version {VERSION}: {excerpt(line)}")
+    return _PROTOCOL.decode_heard(line)
 
 
 class AnyVersion(msgspec.Struct, frozen=True):
@@ -282,7 +262,4 @@ class AnyVersion(msgspec.Struct, frozen=True):
 
 def decode_any_version(line: bytes) -> AnyVersion | None:
     """The common fields of a line of another version; None for a line that has none."""
-    try:
-        return msgspec.json.decode(line, type=AnyVersion)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+    return decode_any(line, AnyVersion)

@@ -22,10 +22,12 @@ class RailGroup(Protocol):
     def blamed(self) -> Member | None: ...
 
     @property
-    def processes(self) -> Sequence[int]:
-        """The numbers of their processes, each of which leads a session, from the start on; 0 for
-        one whose end has been waited for."""
-        ...
+    def size(self) -> int:
+        """How many they are."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether no process has ended."""
 
     @property
     def usable(self) -> bool: ...
@@ -43,6 +45,9 @@ class RailGroup(Protocol):
     def leave(self) -> None: ...
 
     def abort(self) -> None: ...
+
+    def kill(self) -> None:
+        """Kills the processes, from the start on; does not wait. Any thread may call it."""
 
     def end(self, seconds: float) -> None: ...
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from waywiser.cluster.rail_group import RailGroup
 from waywiser.machine.machine import Machine
 from waywiser.measure.probe.options import ProbeOptions
-from waywiser.measure.probe.worker_process import ProbeError
+from waywiser.measure.supervise.process import ProcessError
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import Rail
 from waywiser.words.number_format import count
@@ -65,7 +63,7 @@ class RailGroups:
                 remedy="see which GPUs nvidia-smi lists there",
             )
         group = self.group
-        if group is not None and group.usable and len(group.processes) == rails:
+        if group is not None and group.usable and group.size == rails:
             return group
         self.drop()
         failure: Failure | None = None
@@ -90,7 +88,7 @@ class RailGroups:
         """Kills the processes of the group."""
         with self._lock:
             if self.group is not None:
-                _kill(self.group.processes)
+                self.group.kill()
 
     def end_start(self, *, for_good: bool) -> None:
         """Kills the group, also one that starts now: no other is started instead; none any more if
@@ -101,7 +99,7 @@ class RailGroups:
         self.kill()
 
     def drop(self, seconds: float = 0.0) -> None:
-        """Ends the group: politely in so many seconds, then by force. Raises `ProbeError` if a
+        """Ends the group: politely in so many seconds, then by force. Raises `ProcessError` if a
         process does not end."""
         with self._lock:
             group, self.group = self.group, None
@@ -110,10 +108,10 @@ class RailGroups:
 
     @contextmanager
     def stuck_noted(self) -> Iterator[None]:
-        """Raises `RailError` instead of `ProbeError`, and notes what does not end."""
+        """Raises `RailError` instead of `ProcessError`, and notes what does not end."""
         try:
             yield
-        except ProbeError as error:
+        except ProcessError as error:
             self.group = None  # it cannot be closed
             self.stuck = str(error)
             raise RailError(self.stuck) from error
@@ -126,24 +124,17 @@ class RailGroups:
         self._number += 1
         try:
             group = self._make_group(gpus, self._number)
-        except ProbeError as error:
+        except ProcessError as error:
             raise RailError(str(error)) from error
         with self._lock:
             self.group = group
             try:
                 self._require_starts(kills)
             except RailError:
-                _kill(group.processes)
+                group.kill()
                 raise
         return group
 
     def _require_starts(self, kills: int) -> None:
         if self._ends or self._kills != kills:
             raise RailError("the workers were ended while they started")
-
-
-def _kill(processes: Sequence[int]) -> None:
-    """Their ends have not been waited for: the numbers are still theirs."""
-    for pid in filter(None, processes):
-        with suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)

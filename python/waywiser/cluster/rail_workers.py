@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from waywiser.cluster.node_processes import birth
 from waywiser.cluster.rail_group import RailGroup
 from waywiser.cluster.rail_groups import RailError, RailGroups
 from waywiser.cluster.rail_requests import (
@@ -33,6 +32,7 @@ from waywiser.cluster.watched_interfaces import WatchedInterfaces
 from waywiser.machine.machine import Machine
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.protocol import OTHER_MEMBER
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words.closeable import Closeable
 from waywiser.words.cluster import Rail, RailTime
 from waywiser.words.records import Failure, Visit
@@ -208,7 +208,7 @@ class RailWorkers(Closeable):
     def _is_by_own_end(self, failure: Failure, group: RailGroup) -> bool:
         """Whether a worker has ended, and not only been slow to notice that others failed."""
         if failure.kind == "timeout":
-            return self._killed or not all(map(birth, group.processes))
+            return self._killed or not group.runs
         return failure.kind == "crash"
 
     @contextmanager
@@ -235,15 +235,15 @@ class RailWorkers(Closeable):
     def _end_test(self, test: str, reason: str = "") -> None:
         """Lets the workers leave the test; kills them if they do not. With a reason, it waits for
         workers that are not there yet."""
-        deadline = 0.0
+        until: Deadline | None = None
         while True:
             with self._names:
                 if self._test != test:
                     return
                 self._limit = self._limit or reason
                 if self._groups.group is not None:
-                    deadline = deadline or time.monotonic() + self._leave_seconds
-                    if time.monotonic() > deadline:
+                    until = until or Deadline(self._leave_seconds)
+                    if until.is_over:
                         left = f"not left {self._leave_seconds:.3g} s after it was stopped"
                         if not self._killed:  # the limit and the coordinator may both end it
                             self._limit = f"{self._limit}, {left}" if self._limit else left

@@ -7,9 +7,9 @@ finished. So a run that was interrupted goes on by the same means, and repeats n
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from time import sleep
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from waywiser.cluster.message_size import FIRST_BYTES, choose_size
 from waywiser.cluster.run_time import RunTime
 from waywiser.cluster.time_plan import RoundCosts, TimePlan, skipped
 from waywiser.cluster.transport import OnFinished, Transport
+from waywiser.measure.supervise.deadline import NEVER
 from waywiser.profile.cluster_folder import ClusterFolder
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import ClusterNode, FailedTest, FinishedTest, PlannedTest
@@ -69,9 +70,8 @@ class RunWatcher(Protocol):
 
 
 class ClusterRun:
-    """Runs the tests of a survey. ``nodes`` returns the nodes with their present state.
-    ``deadline`` is a time of the clock: tests that have not ended by then are skipped, and are no
-    failures."""
+    """Runs the tests of a survey. ``nodes`` returns the nodes with their present state. Tests that
+    have not ended by the deadline of the ``time`` are skipped, and are no failures."""
 
     def __init__(
         self,
@@ -79,16 +79,13 @@ class ClusterRun:
         nodes: Callable[[], Sequence[ClusterNode]],
         transport: Transport,
         watcher: RunWatcher,
-        *,
-        deadline: float | None = None,
-        limit_seconds: float = 0.0,
-        clock: Callable[[], float] = time.monotonic,
+        time: RunTime | None = None,
     ) -> None:
         self._folder = folder
         self._nodes = nodes
         self._transport = transport
         self._watcher = watcher
-        self._time = RunTime(folder, deadline, limit_seconds, clock)
+        self._time = time or RunTime(folder, NEVER)
         self._lock = threading.Lock()
         self._stops = False
         self._skipped: list[FinishedTest] = []
@@ -155,7 +152,7 @@ class ClusterRun:
         nodes = list(self._nodes())
         lost = _lost(nodes) - before
         while lost:
-            time.sleep(_SETTLE_SECONDS)
+            sleep(_SETTLE_SECONDS)
             nodes = list(self._nodes())
             if (now := _lost(nodes) - before) == lost:
                 break
@@ -226,7 +223,7 @@ class ClusterRun:
                     if not self._folder.tests:
                         raise
                     return error.what
-                time.sleep(_SETTLE_SECONDS)
+                sleep(_SETTLE_SECONDS)
         return "it gave no result"
 
     def _unrun(self, test: PlannedTest, size: int, reason: str) -> FinishedTest:
@@ -237,7 +234,7 @@ class ClusterRun:
         """Stores failed tests, unless all nodes are gone: then no node is to blame. Raises
         `NodesGone`."""
         if len({name for test in failed for name in test.test.nodes}) >= self._joined():
-            time.sleep(_SETTLE_SECONDS)
+            sleep(_SETTLE_SECONDS)
         self._states()
         for test in failed:
             self._store(test)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 
 from waywiser.analysis.cluster.procedure import Round
 from waywiser.cluster.rank_orders import rails_of
@@ -17,6 +17,7 @@ from waywiser.cluster.time_plan import (
     measured_costs,
     time_plan,
 )
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.profile.cluster_folder import ClusterFolder
 from waywiser.words.cluster import ClusterNode, FinishedTest
 
@@ -25,20 +26,15 @@ MOST_FORESEEN_NODES = 2048
 
 
 class RunTime:
-    """``deadline`` is a time of the ``clock``, ``limit_seconds`` the time of each test; 0 to derive
-    it from what others took."""
+    """Tests that have not ended by the ``deadline`` are ended. ``limit_seconds`` is the time of
+    each test; 0 to derive it from what others took."""
 
     def __init__(
-        self,
-        folder: ClusterFolder,
-        deadline: float | None = None,
-        limit_seconds: float = 0.0,
-        clock: Callable[[], float] = time.monotonic,
+        self, folder: ClusterFolder, deadline: Deadline, limit_seconds: float = 0.0
     ) -> None:
         self._folder = folder
         self._deadline = deadline
         self._limit_seconds = limit_seconds
-        self._clock = clock
         self._phase = ""
         self._ahead: list[Round] = []
         self.is_over = False
@@ -47,10 +43,7 @@ class RunTime:
 
     def has_time(self, following: Round) -> bool:
         """Whether the round fits into the time that is left."""
-        if self._deadline is None:
-            return True
-        left = self._deadline - self._clock()
-        return not self.is_over and has_time(following.phase, self.costs, left)
+        return not self.is_over and has_time(following.phase, self.costs, self._deadline.left)
 
     @contextmanager
     def measured(self, following: Round, end: Callable[[], None]) -> Iterator[None]:
@@ -61,10 +54,10 @@ class RunTime:
             self.is_over = True
             end()
 
-        began = self._clock()
+        began = self._deadline.elapsed
         timer: threading.Timer | None = None
-        if self._deadline is not None:
-            timer = threading.Timer(max(self._deadline - began, 0.0), come)
+        if self._deadline.seconds < inf:
+            timer = threading.Timer(self._deadline.left, come)
             timer.daemon = True
             timer.start()
         try:
@@ -72,7 +65,7 @@ class RunTime:
         finally:
             if timer is not None:
                 timer.cancel()
-            self.costs.add(following.phase, self._clock() - began)
+            self.costs.add(following.phase, self._deadline.elapsed - began)
 
     def limit(self, following: Round, nodes: Sequence[ClusterNode]) -> float:
         """The seconds that each test of the round may take."""

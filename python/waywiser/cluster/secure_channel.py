@@ -84,7 +84,7 @@ class SecureChannel:
         """Returns the bytes of the network that send these, and all that is unsent. Before the
         channel is open they are kept until it is."""
         if self._tls is None or not self.is_open:
-            self._early.append(data)
+            self._early += [data] if data else []
             return self.unsent()
         sent = [self._out.read()]
         for start in range(0, 0 if self._failed else len(data), _RECORD_BYTES):

@@ -6,18 +6,18 @@ import selectors
 import socket
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 
-from waywiser.cluster.connection import Connection
+from waywiser.cluster.connection import AgentConnection
 from waywiser.cluster.protocol import Challenge, Rejection
-from waywiser.measure.probe.listener import Listen, Listener
+from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise.listener import Listen, Listener
 
 _MOST_LOGGED = 1000
 
 _SILENT = " (it sent nothing, as an agent of an older Waywiser does)"
 
 
-class Strangers(Listener[Connection]):
+class Strangers(Listener[AgentConnection]):
     """The thread of the connections uses it. The port is open from the start on."""
 
     most = 2048
@@ -37,31 +37,30 @@ class Strangers(Listener[Connection]):
         self._logged: set[tuple[str, str]] = set()
         super().__init__(selector, listen, port, greeting_seconds)
 
-    def take_in(self, accepted: socket.socket, host: str, until: float) -> Connection:
+    def take_in(self, accepted: socket.socket, host: str, until: Deadline) -> AgentConnection:
         """Sends the challenge."""
-        connection = Connection(accepted, host, until, self.selector, self._tls)
-        connection.send(Challenge(connection.nonce))
+        connection = AgentConnection(accepted, host, until, self.selector, self._tls)
+        connection.say(Challenge(connection.nonce))
         return connection
 
-    def state_reason(self, connection: Connection, reason: str) -> None:
+    def state_reason(self, connection: AgentConnection, reason: str) -> None:
         """Sends and logs it. An agent may try again: others may have taken its place."""
         self._state(connection, Rejection(reason + _SILENT * connection.is_silent, final=False))
 
-    def reject_with(self, connection: Connection, rejection: Rejection) -> None:
+    def reject_with(self, connection: AgentConnection, rejection: Rejection) -> None:
         """Rejects a connection by this answer."""
         self._state(connection, rejection)
         self.drop(connection)
 
-    def admit(self, connection: Connection, name: str) -> None:
-        """It is known now."""
+    def admit(self, connection: AgentConnection, name: str, serve: Callable[[float], None]) -> None:
+        """It is known now; ``serve`` as in `AgentConnection.admit`."""
         self.let_go(connection)
-        connection.admit(name)
+        connection.admit(name, serve)
 
-    def _state(self, connection: Connection, rejection: Rejection) -> None:
+    def _state(self, connection: AgentConnection, rejection: Rejection) -> None:
         """Sends the rejection, and logs it once for each host and reason."""
-        connection.send(rejection)
-        with suppress(OSError):
-            connection.socket.shutdown(socket.SHUT_WR)
+        connection.say(rejection)
+        connection.hang_up(socket.SHUT_WR)
         key = (connection.host, rejection.reason)
         if key not in self._logged and len(self._logged) < _MOST_LOGGED:
             self._logged.add(key)

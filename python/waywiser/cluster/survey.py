@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
@@ -26,6 +25,7 @@ from waywiser.cluster.node_surveys import faults, survey_nodes, without_profile
 from waywiser.cluster.protocol import AskNode, NodeNow, RequestFailed
 from waywiser.cluster.resumed_nodes import resume_nodes
 from waywiser.cluster.run import ClusterRun, RunWatcher
+from waywiser.cluster.run_time import RunTime
 from waywiser.cluster.survey_hosts import SurveyHosts, started_agents, with_groups
 from waywiser.cluster.survey_needs import require_needs
 from waywiser.cluster.survey_options import ClusterSurveyOptions
@@ -34,6 +34,7 @@ from waywiser.cluster.time_plan import check_seconds, measured_costs
 from waywiser.cluster.token_proof import TOKEN_VARIABLE, new_run_token
 from waywiser.cluster.transport import Transport
 from waywiser.machine.interfaces import new_errors
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.profile.cluster_folder import ClusterFolder
 from waywiser.profile.cluster_validation import possible_counters
 from waywiser.words import WaywiserError, parse_bytes
@@ -109,7 +110,7 @@ class _Survey:
         self._folder = folder
         self._watcher = watcher
         self._coordinator = coordinator
-        self._deadline = time.monotonic() + options.deadline if options.deadline else None
+        self._deadline = Deadline(options.deadline or inf)
         self._others: frozenset[str] = frozenset()
         """Nodes that are present and no part of the run."""
 
@@ -149,13 +150,9 @@ class _Survey:
             "them",
         )
 
-    def _left(self) -> float:
-        """Seconds until the deadline; infinite without one."""
-        return inf if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
-
     def _admit(self, stack: ExitStack) -> None:
         """Waits until all nodes have joined, or the time to join is over."""
-        seconds = min(self._options.join_seconds or JOIN_SECONDS, self._left())
+        seconds = min(self._options.join_seconds or JOIN_SECONDS, self._deadline.left)
         files = stack.enter_context(TemporaryFolder("waywiser-hosts-"))
         agents = started_agents(
             self._hosts, self._coordinator, seconds, str(files.path), self._watcher.note
@@ -209,7 +206,7 @@ class _Survey:
         if not nodes:
             return
         costs = measured_costs(self._folder.plan.transport, len(nodes), self._folder.tests)
-        left = self._left() - costs.needed()
+        left = self._deadline.left - costs.needed()
         if left < check_seconds(len(nodes)):
             self._watcher.note(
                 f"{count(len(nodes), 'node')} skip the survey of each by itself: "
@@ -217,7 +214,7 @@ class _Survey:
             )
             return
         self._watcher.check(nodes)
-        survey_nodes(self._folder, self._coordinator, nodes, self._watcher.note, left)
+        survey_nodes(self._folder, self._coordinator, nodes, self._watcher.note, Deadline(left))
         for line in faults(self._folder):
             self._watcher.note(line)
 
@@ -229,14 +226,8 @@ class _Survey:
         # After an error agents end first, and what they have started: nobody waits for answers.
         stack.enter_context(closing(transport))
         stack.callback(self._coordinator.close)
-        run = ClusterRun(
-            self._folder,
-            self._nodes,
-            transport,
-            self._watcher,
-            deadline=self._deadline,
-            limit_seconds=self._options.test_seconds or 0.0,
-        )
+        time = RunTime(self._folder, self._deadline, self._options.test_seconds or 0.0)
+        run = ClusterRun(self._folder, self._nodes, transport, self._watcher, time)
         run_interruptibly(run.go, lambda: self._stop(run, transport))
         transport.close()
         if run.skipped:
@@ -259,7 +250,7 @@ class _Survey:
         """Stores what interfaces have counted by now, and how much of it during the run: an error
         under load is evidence."""
         before = {node.name: node for node in self._nodes() if node.state == "joined"}
-        seconds = min(_ANSWER_SECONDS, max(self._left(), _LEAST_ANSWER_SECONDS))
+        seconds = min(_ANSWER_SECONDS, max(self._deadline.left, _LEAST_ANSWER_SECONDS))
         replies = self._coordinator.ask(dict.fromkeys(before, AskNode()), seconds)
         for name, reply in replies.items():
             if not isinstance(reply, NodeNow):

@@ -32,7 +32,7 @@ from waywiser.words.records import Unsupported
 
 if TYPE_CHECKING:
     from waywiser.measure.plan.plan import Plan
-    from waywiser.measure.ranks.world import RankTeam
+    from waywiser.measure.ranks.world import RankTeams
 
 ALL = "all"
 NONE = "none"
@@ -82,7 +82,7 @@ class Scope:
     memory_bytes: int
     unsupported_paths: tuple[Unsupported, ...] = ()
     notes: tuple[str, ...] = ()
-    team: RankTeam | None = None
+    teams: RankTeams | None = None
     """The machine's ranks, if it has some."""
 
 
@@ -163,7 +163,7 @@ def _with_ranks(scope: Scope, selection: MachineSelection) -> Scope:
     from waywiser.measure.ranks.mpi_library import find_library
     from waywiser.measure.ranks.placement import place_ranks
     from waywiser.measure.ranks.tries import untaken_kinds
-    from waywiser.measure.ranks.world import RankTeam
+    from waywiser.measure.ranks.world import RankTeams
 
     library = find_library(selection.mpicc)
     ranks = place_ranks(
@@ -185,8 +185,8 @@ def _with_ranks(scope: Scope, selection: MachineSelection) -> Scope:
         for kind, why in unexchanged.items()
     ]
     notes += filter(None, [crowd_note(ranks)])
-    team = RankTeam(library, len(ranks), selection.launcher)
-    return replace(scope, machine=machine, notes=(*scope.notes, *notes), team=team)
+    teams = RankTeams(library, len(ranks), selection.launcher)
+    return replace(scope, machine=machine, notes=(*scope.notes, *notes), teams=teams)
 
 
 def _with_files(scope: Scope, selection: MachineSelection) -> Scope:

@@ -38,7 +38,7 @@ from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.supervisor import Progress, run_orders
 from waywiser.measure.probe.worker_process import LimitReached
-from waywiser.measure.ranks.world import RankTeam
+from waywiser.measure.ranks.world import RankTeams
 from waywiser.measure.scope import (
     MachineSelection,
     Scope,
@@ -197,7 +197,7 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
             command=command,
         )
         with _removed_if_empty(file), _resumable(), profile:
-            _measure(profile, survey.machine, plan, (), watcher, survey.scope.team)
+            _measure(profile, survey.machine, plan, (), watcher, survey.scope.teams)
 
 
 @contextmanager
@@ -254,7 +254,7 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
                 plan,
                 list(profile.visits()),
                 watcher,
-                scope.team,
+                scope.teams,
             )
 
 
@@ -264,7 +264,7 @@ def _measure(
     plan: Plan,
     visits: Sequence[Visit],
     watcher: Watcher,
-    team: RankTeam | None,
+    teams: RankTeams | None,
 ) -> None:
     """``visits`` are those of the profile."""
 
@@ -280,7 +280,7 @@ def _measure(
         profile, f"go on with: {resume_command(str(profile.path))}", plan.visits
     ):
         observe_planned_copies(profile, machine, plan, options)
-        measure_orders(profile, machine, schedule, options, watcher, team)
+        measure_orders(profile, machine, schedule, options, watcher, teams)
 
 
 def probe_options(plan: Plan, machine: Machine, **other: Any) -> ProbeOptions:
@@ -324,7 +324,7 @@ def measure_orders(
     orders: OrderSource,
     options: ProbeOptions,
     watcher: VisitWatcher,
-    team: RankTeam | None = None,
+    teams: RankTeams | None = None,
 ) -> None:
     """Measures the orders with workers, and stores the visits, what workers find out about memory,
     the error counters of the GPUs, and how much other programs use the CPUs."""
@@ -335,7 +335,7 @@ def measure_orders(
         load.store_if_due()
         watcher.visit(visit)
 
-    load = _StoredLoad(profile, are_own=team is None or team.are_descendants)
+    load = _StoredLoad(profile, are_own=teams is None or teams.are_descendants)
     with _health_read(profile, machine), closing(load):
         run_orders(
             orders,
@@ -344,7 +344,7 @@ def measure_orders(
             on_visit=store,
             on_progress=watcher.progress,
             on_locality=profile.commit_locality,
-            team=team,
+            teams=teams,
         )
 
 
@@ -409,8 +409,8 @@ def run_environment(scope: Scope) -> dict[str, Any]:
 def _of_libraries(scope: Scope) -> dict[str, Any]:
     """The library of messages of a survey with ranks, and the NCCL that it measures."""
     found: dict[str, Any] = {}
-    if scope.team is not None:
-        library = scope.team.library
+    if scope.teams is not None:
+        library = scope.teams.library
         found["messages"] = {
             "library": library.text,
             "mpicc": library.mpicc.path,

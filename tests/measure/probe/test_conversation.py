@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import os
 
-from waywiser.measure.probe.protocol import End, Failed, Lines, decode_from_worker, encode
+from waywiser.measure.probe.protocol import End, Failed, decode_from_worker, encode
 from waywiser.measure.probe.serve import converse
+from waywiser.measure.supervise.channel import LineChannel, Lines
 
 
 def test_a_worker_collects_no_garbage_after_its_last_word() -> None:
@@ -17,7 +18,7 @@ def test_a_worker_collects_no_garbage_after_its_last_word() -> None:
     frozen = gc.get_freeze_count()
     try:
         os.write(to_worker, encode(End()))
-        assert not converse(orders, answers, lambda hello: None)  # type: ignore[arg-type, return-value]
+        assert not converse(LineChannel(orders, answers), lambda hello: None)  # type: ignore[arg-type, return-value]
         said = [decode_from_worker(line) for line in Lines().feed(os.read(from_worker, 4096))]
     finally:
         for descriptor in (orders, to_worker, from_worker, answers):

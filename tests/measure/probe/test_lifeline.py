@@ -14,7 +14,8 @@ import pytest
 from scripted_orders import PATIENCE_SECONDS, a_command, is_alive, processes_in, wait_until
 
 from waywiser.measure.probe.environment import worker_environment
-from waywiser.measure.probe.lifeline import Inbox
+from waywiser.measure.probe.inbox import Inbox
+from waywiser.measure.supervise.channel import LineChannel
 
 TESTS = Path(__file__).parent
 
@@ -111,7 +112,7 @@ def test_a_process_whose_threads_do_not_start_says_why_in_one_line(
 
     monkeypatch.setattr(threading.Thread, "start", start)
     with pytest.raises(SystemExit) as ended:
-        Inbox(0, lambda _: None)
+        Inbox(LineChannel(0, 1), lambda _: None)
     said = str(ended.value)
     assert "a thread cannot be started: can't start new thread" in said
     assert "docker --pids-limit" in said and "ulimit -u" in said and "\n" not in said

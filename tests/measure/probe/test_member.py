@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +9,7 @@ from scripted_orders import PATIENCE_SECONDS, a_command, a_machine, an_order
 
 from waywiser.measure.probe.member import Member, MemberLost
 from waywiser.measure.probe.protocol import Hello, Locate, Prepare, ToWorker
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words import Memory, Place
 from waywiser.words.records import Process, Visit
 
@@ -33,7 +33,7 @@ def member_that(deed: str) -> Member:
 def test_a_worker_that_prints_before_it_reads_gets_a_long_message(message: ToWorker) -> None:
     member = member_that("noise")
     try:
-        member.send(message, time.monotonic() + PATIENCE_SECONDS)
+        member.send(message, Deadline(PATIENCE_SECONDS))
     finally:
         member.close()
 
@@ -47,7 +47,7 @@ def test_a_worker_that_prints_and_never_reads_is_killed_when_its_time_is_over() 
     member = member_that("babble")
     try:
         with pytest.raises(MemberLost, match=r"does not read its orders.*printed: driver: busy"):
-            member.send(LONG[0], time.monotonic() + 1.0)
+            member.send(LONG[0], Deadline(1.0))
         assert member.process.ended
     finally:
         member.close()
@@ -58,7 +58,7 @@ def test_a_worker_that_speaks_instead_of_reading_is_heard(message: ToWorker) -> 
     member = member_that("give-up-and-exit")
     try:
         with pytest.raises(MemberLost, match="scripted loss of the device") as caught:
-            member.send(message, time.monotonic() + PATIENCE_SECONDS)
+            member.send(message, Deadline(PATIENCE_SECONDS))
         assert caught.value.failure.kind == "sticky"
     finally:
         member.close()

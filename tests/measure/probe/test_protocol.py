@@ -17,7 +17,6 @@ from waywiser.measure.probe.protocol import (
     Failed,
     Hello,
     LeaveRanks,
-    Lines,
     Locate,
     Located,
     MadeKey,
@@ -28,7 +27,6 @@ from waywiser.measure.probe.protocol import (
     Prepare,
     Prepared,
     Progressed,
-    ProtocolError,
     RanksLeft,
     Ready,
     Result,
@@ -36,8 +34,8 @@ from waywiser.measure.probe.protocol import (
     decode_from_worker,
     decode_to_worker,
     encode,
-    excerpt,
 )
+from waywiser.measure.supervise.channel import Lines, ProtocolError, excerpt
 from waywiser.words.records import BlockLatencies, Failure, Observation, Process, Samples
 
 TO_WORKER = [

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from waywiser.measure.ranks.rank import connect_back, end_with, say_joined
+from waywiser.measure.supervise.deadline import NEVER
 from waywiser_fake import _native, _testing
 
 LARGEST_BYTES = 262144
@@ -41,11 +42,11 @@ def stage_while_blocked(bridge: Any, messenger: Any) -> str:
 
 
 def main() -> None:
-    connection = connect_back()
-    end_with(connection)
+    channel = connect_back()
+    end_with(channel)
     bridge = _native.Bridge(sys.argv[1])
     messenger = bridge.join()
-    say_joined(connection, bridge, messenger)
+    say_joined(channel, bridge, messenger)
     found = {
         "wrong": _testing.check_messenger(messenger, LARGEST_BYTES),
         "multicast": os.environ.get("NCCL_NVLS_ENABLE"),
@@ -54,7 +55,7 @@ def main() -> None:
         "blocked": stage_while_blocked(bridge, messenger),
     }
     messenger.barrier()
-    connection.sendall(json.dumps(found).encode() + b"\n")
+    channel.send(json.dumps(found).encode() + b"\n", NEVER)
     time.sleep(600)
 
 

@@ -22,6 +22,7 @@ from waywiser.machine import native
 from waywiser.machine.machine import Machine
 from waywiser.machine.native_words import native_machine, native_transfer
 from waywiser.measure.ranks.rank import connect_back, end_with, say_joined
+from waywiser.measure.supervise.deadline import NEVER
 from waywiser.words import Transfer
 
 SAMPLES = 5
@@ -80,19 +81,19 @@ def compared(messenger: Any, session: Any, plain: ctypes.CDLL, sizes: list[int])
 
 
 def main(bridge_file: str, plain_file: str, machine_json: str, sizes: str) -> None:
-    connection = connect_back()
-    end_with(connection)
+    channel = connect_back()
+    end_with(channel)
     machine = msgspec.json.decode(machine_json, type=Machine)
     library = native.load()
     bridge = library.Bridge(bridge_file)
     messenger = bridge.join()
     os.sched_setaffinity(0, machine.ranks[messenger.rank].cpus)
-    say_joined(connection, bridge, messenger)
+    say_joined(channel, bridge, messenger)
     plain = ctypes.CDLL(plain_file)
     plain.round_trips.restype = ctypes.c_double
     session = library.Session(native_machine(machine), messenger=messenger)
     found = compared(messenger, session, plain, json.loads(sizes))
-    connection.sendall(json.dumps(found).encode() + b"\n")
+    channel.send(json.dumps(found).encode() + b"\n", NEVER)
     time.sleep(600)
 
 

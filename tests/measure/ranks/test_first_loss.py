@@ -10,15 +10,15 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from waywiser.measure.probe.environment import RANKS_VARIABLE
 from waywiser.measure.ranks.first_loss import FirstLoss
-from waywiser.measure.ranks.greeting import VARIABLE
 from waywiser.measure.ranks.leftovers import name_of, remove_folders
 
 RANK = """
 import socket, sys, time
 from waywiser.measure.ranks.rank import connect_back
-connection = connect_back()
-connection.recv(1)
+channel = connect_back()
+channel.receive()
 others = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(8)]
 time.sleep(600)
 """
@@ -54,7 +54,7 @@ def test_the_connection_of_a_killed_rank_ends_before_those_that_it_opened_later(
             **os.environ,
             "PYTHONPATH": os.pathsep.join(sys.path),
             "TMPDIR": str(tmp_path),
-            VARIABLE: f"127.0.0.1:{port}:{secret}",
+            RANKS_VARIABLE: f"127.0.0.1:{port}:{secret}",
         }
         stack.callback(remove_folders, str(tmp_path / name_of(secret)))
         rank = subprocess.Popen([sys.executable, "-c", RANK, str(port)], env=environment)

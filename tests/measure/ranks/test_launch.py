@@ -23,8 +23,9 @@ from tests.measure.ranks.watching import (
 )
 
 from mpi_wheels import mpicc_of
+from waywiser.measure.probe.environment import RANKS_VARIABLE
+from waywiser.measure.probe.protocol import Greeting, encode
 from waywiser.measure.ranks import launch as launch_module
-from waywiser.measure.ranks.greeting import VARIABLE, Greeting, to_line
 from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.mpi_library import Mpicc, MpiError, MpiLibrary, find_library
 
@@ -82,11 +83,12 @@ def test_ranks_exchange_the_right_bytes_and_leave_nothing_when_one_is_killed(
 
 ALONE = """
 import time
-from waywiser.measure.ranks.greeting import Joined, to_line
+from waywiser.measure.probe.protocol import Joined, encode
 from waywiser.measure.ranks.rank import connect_back, end_with
-connection = connect_back()
-end_with(connection)
-connection.sendall(to_line(Joined(0, 1, "another 1.0", "", -1)))
+from waywiser.measure.supervise.deadline import NEVER
+channel = connect_back()
+end_with(channel)
+channel.send(encode(Joined(0, 1, "another 1.0", "", -1)), NEVER)
 time.sleep(600)
 """
 
@@ -131,8 +133,8 @@ def test_whoever_does_not_know_the_secret_is_no_rank(
     stranger = (
         f"""
 import os, socket
-port = os.environ["{VARIABLE}"].split(":")[1]
-for line in ({to_line(Greeting("a guess", 1))!r}, b"no line\\n", b""):
+port = os.environ["{RANKS_VARIABLE}"].split(":")[1]
+for line in ({encode(Greeting("a guess", 1))!r}, b"no line\\n", b""):
     with socket.create_connection(("127.0.0.1", int(port))) as connection:
         connection.sendall(line)
         connection.shutdown(socket.SHUT_WR)
@@ -216,11 +218,12 @@ def test_nothing_is_left_when_a_process_ends_after_its_thread_that_launched(
     """The threads of a process that is killed end one after the other."""
     code = """
 import os, sys, threading, time
-from waywiser.measure.ranks.launch_start import let_start, start_keeper
+from waywiser.measure.ranks.launch_start import Launcher
 from waywiser.measure.ranks.leftovers import folders
 
 def launch():
-    let_start(start_keeper(["sleep", "600"], os.environ, temporary))
+    launcher = Launcher(["sleep", "600"], os.environ, temporary)
+    launcher.start()
     sys.stdin.readline()
 
 with folders("secret") as temporary:

@@ -13,6 +13,8 @@ import pytest
 
 from nccl_nodes import PATIENCE_SECONDS, Nodes, an_order, use_fakes
 from waywiser.measure.probe.protocol import OTHER_MEMBER
+from waywiser.measure.probe.worker_process import WorkerProcess
+from waywiser.measure.ranks.nccl_group import NcclGroup
 from waywiser.words.records import Failure
 
 GPUS = 2
@@ -51,6 +53,12 @@ BACK = (
 ALL = "device@rank:0-3"
 
 
+def processes(group: NcclGroup) -> list[int]:
+    """The numbers of the workers' processes, in the order of the GPUs."""
+    workers = (member.process for member in group.members)
+    return [each.pid for each in workers if isinstance(each, WorkerProcess)]
+
+
 def connect(nodes: Nodes, seconds: float = PATIENCE_SECONDS) -> None:
     answers = nodes.connect(seconds)
     assert all(isinstance(each, float) for each in answers), answers
@@ -81,13 +89,13 @@ def test_collectives_are_among_all_and_checked(make_nodes: MakeNodes) -> None:
 
 def test_workers_stay_when_they_connect_again(make_nodes: MakeNodes) -> None:
     nodes = make_nodes("", "")
-    before = [group.processes for group in nodes.groups]
+    before = [processes(group) for group in nodes.groups]
     for _ in range(2):
         connect(nodes)
         assert nodes.measure(PAIR)[0].failure is None
-    assert [group.processes for group in nodes.groups] == before
+    assert [processes(group) for group in nodes.groups] == before
     for group in nodes.groups:
-        for pid in group.processes:
+        for pid in processes(group):
             environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
             assert b"NCCL_NVLS_ENABLE=0" in environment
 
@@ -168,7 +176,7 @@ def test_a_test_is_aborted_from_outside(make_nodes: MakeNodes) -> None:
 def test_a_stopped_worker_is_named(make_nodes: MakeNodes) -> None:
     nodes = make_nodes("", "")
     connect(nodes, ABORTED_SECONDS)
-    stopped = nodes.groups[1].processes[1]
+    stopped = processes(nodes.groups[1])[1]
     os.kill(stopped, signal.SIGSTOP)
     order = an_order(PAIR, timeout_seconds=2 * ABORTED_SECONDS)
     failures = [visit.failure for visit in nodes.at_once(lambda _, g: g.measure(order)[0])]

@@ -16,9 +16,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tree import ROOT
-from waywiser.measure.probe import listener as listener_module
-from waywiser.measure.ranks.greeting import Greeting, to_line
+from waywiser.measure.probe.protocol import Greeting, encode
 from waywiser.measure.ranks.rank_listener import GreetedRank, RankListener
+from waywiser.measure.supervise import listener as listener_module
 
 SECRET = "0123456789abcdef"
 LONG = 120.0
@@ -42,11 +42,11 @@ def wait_for(listener: RankListener, comes: Callable[[list[GreetedRank]], bool])
         assert time.monotonic() < end
         found += listener.greeted(0.05)[0]
     for rank in found:
-        rank.connection.close()
+        rank.channel.close()
 
 
 def test_a_greeting_may_come_in_pieces(listener: RankListener) -> None:
-    line = to_line(Greeting(SECRET, 7, rank=3))
+    line = encode(Greeting(SECRET, 7, rank=3))
     with connected(listener.port) as rank:
         for at in range(len(line) - 1):
             rank.sendall(line[at : at + 1])
@@ -57,14 +57,21 @@ def test_a_greeting_may_come_in_pieces(listener: RankListener) -> None:
 
 def test_what_comes_with_a_greeting_is_kept(listener: RankListener) -> None:
     with connected(listener.port) as rank:
-        rank.sendall(to_line(Greeting(SECRET, 7)) + b"second\nthird")
-        wait_for(listener, lambda found: [each.more for each in found] == [b"second\nthird"])
+        rank.sendall(encode(Greeting(SECRET, 7)) + b"second\nthird")
+        wait_for(listener, lambda found: [kept(each) for each in found] == [([b"second"], True)])
+
+
+def kept(rank: GreetedRank) -> tuple[list[bytes], bool]:
+    """What came with the greeting: whole lines, and whether there is a part of another."""
+    return list(rank.channel.heard), rank.channel.is_torn
 
 
 @given(said=st.binary(max_size=300))
-@example(to_line(Greeting("a guess", 1)))
+@example(encode(Greeting("a guess", 1)))
 @example(b'{"secret":"\\ud800","pid":1}\n')
 @example(b'{"secret":1e999,"pid":1}\n')
+@example(b'{"v":1,"type":"greeting","secret":"\\ud800","pid":1}\n')
+@example(b'{"v":1,"type":"stop"}\n')
 @example(b"[" * 60_000 + b"\n")
 @example(b"\xff" * 70_000)
 @example(b"\n\n")
@@ -90,7 +97,7 @@ def test_beyond_a_number_the_oldest_is_closed(monkeypatch: pytest.MonkeyPatch) -
         others = [stack.enter_context(connected(listener.port)) for _ in range(5)]
         wait_for(listener, lambda found: listener.rejected == 2)
         assert [other.recv(1) for other in others[:2]] == [b"", b""]
-        others[2].sendall(to_line(Greeting(SECRET, 1)))
+        others[2].sendall(encode(Greeting(SECRET, 1)))
         wait_for(listener, bool)
 
 
@@ -120,7 +127,7 @@ def test_a_connection_for_which_the_selector_has_no_room_is_closed(
         assert listener.rejected == min(silent, 1)
         assert [other.recv(1) for other in others[:1]] == [b""] * min(silent, 1)
         with connected(listener.port) as rank:
-            rank.sendall(to_line(Greeting(SECRET, 1)))
+            rank.sendall(encode(Greeting(SECRET, 1)))
             wait_for(listener, bool)
 
 
@@ -158,7 +165,7 @@ def test_more_silent_connections_than_descriptors_keep_no_rank_out() -> None:
         port = int(process.stdout.readline())
         silent = [connected(port) for _ in range(150)]
         with connected(port) as rank:
-            rank.sendall(to_line(Greeting(SECRET, 4711)))
+            rank.sendall(encode(Greeting(SECRET, 4711)))
             assert process.stdout.readline() == "4711 True\n"
         for connection in silent:
             connection.close()

@@ -27,7 +27,8 @@ from waywiser.measure.ranks import world
 from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.mpi_library import find_library
 from waywiser.measure.ranks.placement import place_ranks
-from waywiser.measure.ranks.world import RankTeam
+from waywiser.measure.ranks.world import RankTeams
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words import Operation, Transfer, Workload
 from waywiser.words.records import Order, Process, Rule, Visit
 
@@ -93,7 +94,7 @@ def measured(name: str, ranks: int, orders: Iterable[Order], **other: Any) -> li
         with_ranks(ranks),
         options=options,
         on_visit=visits.append,
-        team=RankTeam(find_library(mpicc_of(name)), ranks),
+        teams=RankTeams(find_library(mpicc_of(name)), ranks),
         **other,
     )
     return visits
@@ -186,7 +187,7 @@ class Kills:
         self._struck: list[Launch] = []
         self._send = send = Member.send
 
-        def sending(member: Member, message: Any, deadline: float) -> None:
+        def sending(member: Member, message: Any, deadline: Deadline) -> None:
             at = [each for each in self.left if member.rank == 1 and isinstance(message, each[0])]
             if launches[-1] in self._struck:  # it may have answered before it was killed
                 at = []

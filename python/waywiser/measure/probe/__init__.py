@@ -5,10 +5,11 @@ a GPU costs one series.
 
 Types to know:
 
-- `Member` (`probe.member`): one worker, which is a `WorkerProcess` and a `Channel` to it (two pipes
-  or a socket). The protocol (`probe.protocol`) is lines of JSON, version first. A worker answers
-  pings by a thread of its own, so that a hang names the right member.
-- `WorkerGroup` (`probe.group`): workers with a common start.
+- `Member` (`probe.member`): one worker, which is a `WorkerProcess` and a `LineChannel` to it (two
+  pipes or a socket). `probe.protocol` has the messages. A worker answers pings by a thread of its
+  own, so that a hang names the right member.
+- `Teams` (`probe.teams`) start the members of one `WorkerGroup` (`probe.group`) after the other:
+  workers with a common start.
 - `run_orders` (`probe.supervisor`): hands orders to groups and returns visits.
 
 The native worker, the simulation and the replay of a profile in tests speak the same protocol.

@@ -8,6 +8,12 @@ from pathlib import Path
 
 import waywiser
 
+RANKS_VARIABLE = "WAYWISER_RANKS"
+"""The environment of a rank: ``HOST:PORT:SECRET`` of the socket that it connects to."""
+
+NODE_VARIABLE = "WAYWISER_NODE"
+"""The environment of a rank: the name of its node, if that is not the name of its host."""
+
 PROCESS_ENVIRONMENT: Mapping[str, str] = {
     # GPUs are counted as NVML and the PCI bus count them, so that gpu:0 is the same everywhere.
     "CUDA_DEVICE_ORDER": "PCI_BUS_ID",

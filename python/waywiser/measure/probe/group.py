@@ -7,7 +7,6 @@ answered. One member is the usual case; with more, the loss of one is the loss o
 from __future__ import annotations
 
 import selectors
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -41,7 +40,8 @@ from waywiser.measure.probe.protocol import (
     Result,
     Start,
 )
-from waywiser.measure.probe.team import Team
+from waywiser.measure.probe.teams import Teams
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words import Memory, Transfer
 from waywiser.words.records import (
     Failure,
@@ -74,9 +74,9 @@ _LOOK_SECONDS = 60.0
 class WorkerGroup:
     """Workers of one `waywiser.words.records.Process`, numbered within the survey."""
 
-    def __init__(self, team: Team, number: int) -> None:
+    def __init__(self, teams: Teams, number: int) -> None:
         self.number = number
-        self._team = team
+        self._teams = teams
         self.lost = False
         """No further order can be measured; close it and take a fresh group."""
         self.blamed: Member | None = None
@@ -85,8 +85,8 @@ class WorkerGroup:
         self._fresh = True
         with ExitStack() as stack:
             self._selector = stack.enter_context(selectors.DefaultSelector())
-            self._members = team.start(stack)
-            for member in self._members:
+            self._team = stack.enter_context(teams.start())
+            for member in self.members:
                 for descriptor in (*member.speaking, member.process.output):
                     if descriptor not in self._selector.get_map():  # ranks print to their launcher
                         self._selector.register(descriptor, selectors.EVENT_READ, member)
@@ -95,28 +95,33 @@ class WorkerGroup:
     @property
     def members(self) -> Sequence[Member]:
         """By their ranks."""
-        return self._members
+        return self._team.members
 
     @property
     def usable(self) -> bool:
         """Whether another order can be measured, by what is known."""
-        return not self.lost and not any(member.process.ended for member in self._members)
+        return not self.lost and self.runs
+
+    @property
+    def runs(self) -> bool:
+        """Whether no process has ended."""
+        return not any(member.process.ended for member in self.members)
 
     def start(self, hello: Callable[[int], Hello], seconds: float) -> list[Ready]:
         """Introduces the members to their task: what each said when ready, by rank.
 
         Raises `MemberLost` when one is not ready within that time.
         """
-        deadline = time.monotonic() + seconds
-        for member in self._members:
+        deadline = Deadline(seconds)
+        for member in self.members:
             member.send(hello(member.rank), deadline)
-        answers = self._gather(Ready, self._members, 0, deadline)
+        answers = self._gather(Ready, self.members, 0, deadline)
         if failed := first_failed(answers):
-            raise MemberLost(failed.failure, self._members[answers.index(failed)])
-        for member in self._members:
+            raise MemberLost(failed.failure, self.members[answers.index(failed)])
+        for member in self.members:
             member.doing = "waiting for an order"
         ready = [answer for answer in answers if isinstance(answer, Ready)]
-        self._team.know(ready)
+        self._teams.know(ready)
         return ready
 
     def locate(self, memory: Memory, cpus: Sequence[int], seconds: float) -> Locality:
@@ -150,9 +155,9 @@ class WorkerGroup:
         self, doing: str, request: Locate | Observe, expected: type[_Answer], seconds: float
     ) -> _Answer | Failure:
         """What the first member answers, or why it does not."""
-        member = self._members[0]
+        member = self.members[0]
         member.doing = doing
-        deadline = time.monotonic() + seconds
+        deadline = Deadline(seconds)
         try:
             member.send(request, deadline)
             (answer,) = self._gather(expected, [member], 0, deadline)
@@ -178,31 +183,31 @@ class WorkerGroup:
         allowed = order.timeout_seconds + (allowance_seconds if self._fresh else 0.0)
         self._fresh = False
         self.blamed = None
-        started, began = datetime.now(UTC), time.monotonic()
+        started, deadline = datetime.now(UTC), Deadline(allowed)
         failure: Failure | None = None
         parts: dict[int, MeasuredVisit] = {}
         try:
-            answers = self._exchange(order, began + allowed, readings, heard)
-            shares = self._team.shares(order.workload)
+            answers = self._exchange(order, deadline, readings, heard)
+            shares = self._teams.shares(order.workload)
             if failed := first_failed(answers):
                 failure = failed.failure
-                self.blamed = self._members[shares[answers.index(failed)]]
+                self.blamed = self.members[shares[answers.index(failed)]]
             else:
                 found = zip(shares, answers, strict=True)
                 parts = {r: a.measured for r, a in found if isinstance(a, Result)}
         except MemberLost as lost:
             self.lost = True
             failure, self.blamed = lost.failure, lost.member
-        elapsed = time.monotonic() - began
+        elapsed = deadline.elapsed
         states = readings.taken if readings else ()
         head = (order, started, elapsed, self.number, states)
-        whole = self._team.together(parts) if parts else None
+        whole = self._teams.together(parts) if parts else None
         return _visit(*head, failure, whole), tuple(parts.values())
 
     def _exchange(
         self,
         order: Order,
-        deadline: float,
+        deadline: Deadline,
         readings: LoadReadings | None,
         heard: Heard | None,
     ) -> Sequence[Prepared | Result | Failed]:
@@ -210,7 +215,7 @@ class WorkerGroup:
         of which is a failure."""
         self._orders += 1
         number = self._orders
-        members = [self._members[share] for share in self._team.shares(order.workload)]
+        members = [self.members[share] for share in self._teams.shares(order.workload)]
         for member in members:
             member.doing = "preparing"
             member.send(Prepare(number, order), deadline)
@@ -232,7 +237,7 @@ class WorkerGroup:
         expected: type[_Answer],
         members: Sequence[Member],
         number: int,
-        deadline: float,
+        deadline: Deadline,
         readings: LoadReadings | None = None,
         heard: Heard | None = None,
     ) -> list[_Answer | Failed]:
@@ -240,15 +245,14 @@ class WorkerGroup:
         in their order. Raises `MemberLost` as soon as one is lost, or says that it cannot go on."""
         answers: dict[int, _Answer | Failed] = {}
         while waiting := [m for m in members if m.rank not in answers]:
-            now = time.monotonic()
-            if now >= deadline:
+            if deadline.is_over:
                 raise self._overdue(waiting, answers)
-            wake = min(deadline - now, readings.take() if readings else _LOOK_SECONDS)
+            wake = min(deadline.left, readings.take() if readings else _LOOK_SECONDS)
             for member, message in self._messages(wake):
                 in_turn = (
                     member.rank not in answers
                     and member in members
-                    and (isinstance(message, Ready) or message.id == number)
+                    and getattr(message, "id", number) == number
                 )
                 if in_turn and isinstance(message, Progressed) and expected is Result:
                     member.doing = f"measuring: {message.n} samples, median {message.median:.3g} s"
@@ -258,8 +262,8 @@ class WorkerGroup:
                         heard(message)
                 elif in_turn and isinstance(message, expected | Failed) and not _fatal(message):
                     answers[member.rank] = message
-                    if self._team.is_bound and isinstance(message, Failed):
-                        deadline = min(deadline, time.monotonic() + _FOLLOWING_SECONDS)
+                    if self._teams.is_bound and isinstance(message, Failed):
+                        deadline = deadline.within(_FOLLOWING_SECONDS)
                 else:
                     raise MemberLost(member.unexpected(message), member)
         return [answers[member.rank] for member in members]
@@ -268,15 +272,15 @@ class WorkerGroup:
         """The loss by members that take too long; ``answers`` are those of the others, by rank."""
         if failed := first_failed(list(answers.values())):
             rank = next(rank for rank, answer in answers.items() if answer is failed)
-            return MemberLost(failed.failure, next(m for m in self._members if m.rank == rank))
+            return MemberLost(failed.failure, next(m for m in self.members if m.rank == rank))
         self._pings += 1
         for member in waiting:
             member.ping(self._pings)
         pongs: dict[int, Pong] = {}
-        end = time.monotonic() + _PONG_SECONDS
+        end = Deadline(_PONG_SECONDS)
         try:
-            while len(pongs) < len(waiting) and (left := end - time.monotonic()) > 0:
-                for member, said in self._messages(left):
+            while len(pongs) < len(waiting) and not end.is_over:
+                for member, said in self._messages(end.left):
                     if isinstance(said, Pong) and said.id == self._pings:
                         pongs[member.rank] = said
                     elif _fatal(said):
@@ -303,11 +307,7 @@ class WorkerGroup:
         """Ends the members, politely if they are well, and closes everything."""
         with self._resources:
             if not self.lost:
-                deadline = time.monotonic() + seconds
-                for member in self._members:  # all before any: they may wait for each other
-                    member.stop(deadline)
-                for member in self._members:
-                    member.process.await_end(max(deadline - time.monotonic(), 0.0))
+                self._team.end(Deadline(seconds))
 
     def close(self) -> None:
         """Kills the members and closes everything; any number of times."""

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import os
 import select
-import threading
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Protocol
 
 from waywiser.machine.met_limit import limit_in
-from waywiser.measure.probe.channel import Channel, ChannelClosed
 from waywiser.measure.probe.protocol import (
     Abort,
     End,
     Failed,
     FromWorker,
     Ping,
-    ProtocolError,
     ToWorker,
+    decode_from_worker,
     encode,
 )
 from waywiser.measure.probe.worker_process import WorkerProcess
+from waywiser.measure.supervise.channel import ChannelClosed, LineChannel, ProtocolError
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words.crash_text import PRINTED
 from waywiser.words.records import LIMIT, Failure
 
@@ -54,7 +53,7 @@ class MemberProcess(Protocol):
 
     def ending(self) -> tuple[str, str]: ...
 
-    def await_end(self, seconds: float) -> bool: ...
+    def await_end(self, deadline: Deadline) -> bool: ...
 
     def kill(self) -> None: ...
 
@@ -72,10 +71,11 @@ class MemberLost(Exception):
 
 
 class Member:
-    """A worker of a group, from its start to the last of its descriptors."""
+    """A worker of a group, from its start to the last of its descriptors: a
+    `waywiser.measure.supervise.team.TeamMember`."""
 
     def __init__(
-        self, rank: int, process: MemberProcess, channel: Channel, name: str = "the worker"
+        self, rank: int, process: MemberProcess, channel: LineChannel, name: str = "the worker"
     ) -> None:
         self.rank = rank
         self.name = name
@@ -83,7 +83,6 @@ class Member:
         self.doing = "starting"
         """What the worker was last known to do, for the reason if that is the last of it."""
         self.process, self.channel = process, channel
-        self._writing = threading.Lock()
 
     @classmethod
     def start(cls, command: Sequence[str], rank: int, name: str = "the worker") -> Member:
@@ -91,53 +90,53 @@ class Member:
         with ExitStack() as its, ExitStack() as mine:
             orders, write = _pipe(its, mine)
             read, answers = _pipe(mine, its)
+            for descriptor in (read, write):
+                os.set_blocking(descriptor, False)
             arguments = ("--read-fd", str(orders), "--write-fd", str(answers))
             process = WorkerProcess((*command, *arguments), (orders, answers))
             mine.pop_all()
-            return cls(rank, process, Channel(write, read), name)
+            return cls(rank, process, LineChannel(read, write), name)
 
     @property
     def speaking(self) -> list[int]:
         """Descriptors that are readable when it says something or has ended."""
-        found = (self.channel.answers, self.process.descriptor)
+        found = (self.channel.reads, self.process.descriptor)
         return [descriptor for descriptor in found if descriptor is not None]
 
-    def send(self, message: ToWorker, deadline: float) -> None:
+    def send(self, message: ToWorker, deadline: Deadline) -> None:
         """Writes the message, and takes in what the worker prints meanwhile: a worker whose pipes
-        are full reads nothing. Raises `MemberLost` when nobody reads it until `deadline`, on the
-        clock of ``time.monotonic``, and for a worker that answers before it has read it."""
-        with self._writing:
-            self._send(memoryview(encode(message)), deadline)
-
-    def _send(self, line: memoryview, deadline: float) -> None:
+        are full reads nothing. Raises `MemberLost` when nobody reads it until then, and for a
+        worker that answers before it has read it."""
         channel, output = self.channel, self.process.output
-        while line:
-            ready = self._poll(deadline)
-            if not ready:
-                raise MemberLost(self.overdue("does not read its orders"), self)
-            if ready.get(output):
-                self.process.drain_log()
-            if ready.get(channel.answers, 0) & ~select.POLLOUT:
-                self._raise_for_answers()
-            elif ready.get(channel.orders, 0) & ~select.POLLIN:
-                line = line[self._write(line) :]
+        with channel.sending:
+            channel.put(encode(message))
+            is_sent = False
+            while not is_sent:
+                ready = self._poll(deadline)
+                if not ready:
+                    raise MemberLost(self.overdue("does not read its orders"), self)
+                if ready.get(output):
+                    self.process.drain_log()
+                if ready.get(channel.reads, 0) & ~select.POLLOUT:
+                    self._raise_for_answers()
+                elif ready.get(channel.writes, 0) & ~select.POLLIN:
+                    is_sent = self._flush()
 
-    def _poll(self, deadline: float) -> dict[int, int]:
+    def _poll(self, deadline: Deadline) -> dict[int, int]:
         """What can be read or written; nothing at the deadline."""
-        needed = {self.channel.answers: select.POLLIN}
-        needed[self.channel.orders] = needed.get(self.channel.orders, 0) | select.POLLOUT
+        needed = {self.channel.reads: select.POLLIN}
+        needed[self.channel.writes] = needed.get(self.channel.writes, 0) | select.POLLOUT
         if self.process.prints:
             needed[self.process.output] = select.POLLIN
         poll = select.poll()
         for descriptor, events in needed.items():
             poll.register(descriptor, events)
-        left = deadline - time.monotonic()
-        return dict(poll.poll(1000 * left)) if left > 0 else {}
+        return {} if deadline.is_over else dict(poll.poll(1000 * deadline.left))
 
-    def _write(self, line: memoryview) -> int:
-        """How many bytes the channel took."""
+    def _flush(self) -> bool:
+        """Whether the channel took all that was to be sent."""
         try:
-            return self.channel.write(line)
+            return self.channel.flush()
         except ChannelClosed:
             self._raise_for_answers()  # the last that it said, if it said anything
             raise MemberLost(self.obituary(), self) from None
@@ -151,8 +150,9 @@ class Member:
         """What has arrived; call when one of `speaking` is readable. Raises `MemberLost` for what
         is no answer, and when nothing more can come."""
         try:
-            return self.channel.read()
-        except ChannelClosed:
+            self.channel.receive()
+            return [decode_from_worker(line) for line in self.channel.taken()]
+        except (ChannelClosed, BlockingIOError):  # somebody else may hold an ended worker's pipe
             raise MemberLost(self.obituary(), self) from None
         except ProtocolError as error:
             failure = self._failure("protocol", f"{self.name} wrote {error}")
@@ -160,7 +160,7 @@ class Member:
 
     def obituary(self) -> Failure:
         """Why the worker stopped answering; ends it if it did not end itself."""
-        ended = self.process.await_end(_EXIT_SECONDS)
+        ended = self.process.await_end(Deadline(_EXIT_SECONDS))
         self.process.kill()
         if not ended:
             return self._failure("protocol", f"{self.name} closed its answers and went on running")
@@ -170,15 +170,11 @@ class Member:
 
     def ping(self, number: int) -> None:
         """Asks what it does; a worker whose channel is full is not asked."""
-        self._try_to_write(Ping(number))
+        self.channel.offer(encode(Ping(number)))
 
     def abort(self) -> None:
         """Has it end what it does with other ranks. Any thread may call it."""
-        self._try_to_write(Abort())
-
-    def _try_to_write(self, message: ToWorker) -> None:
-        with self._writing, suppress(BlockingIOError, ChannelClosed):
-            self.channel.write(memoryview(encode(message)))
+        self.channel.offer(encode(Abort()))
 
     def overdue(self, complaint: str, answer: str = "") -> Failure:
         """The failure of a worker whose time is over; kills it. ``answer``: what it said when it
@@ -202,11 +198,14 @@ class Member:
         printed = f"{PRINTED}{words}" if words else ""
         return Failure(kind, f"{reason}, while {self.doing}{answer}{printed}")
 
-    def stop(self, deadline: float) -> None:
+    def leave(self, deadline: Deadline) -> None:
         """Asks the worker to end."""
         self.doing = "ending"
         with suppress(MemberLost):
             self.send(End(), deadline)
+
+    def await_end(self, deadline: Deadline) -> bool:
+        return self.process.await_end(deadline)
 
     def close(self) -> None:
         """Kills the worker and closes every descriptor; any number of times."""

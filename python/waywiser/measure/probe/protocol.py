@@ -1,6 +1,5 @@
-"""What a supervisor and its workers say to each other: one JSON value per line, version first.
-
-    {"v":1,"type":"prepare","id":7,"order":{...}}\n
+"""What a supervisor and its workers say to each other, in lines of
+`waywiser.measure.supervise.channel`.
 
     supervisor -> worker   hello    who you are, the machine, the settings of the process
     worker -> supervisor   ready    (or failed with id 0)
@@ -21,21 +20,24 @@
     supervisor -> worker   abort    at any time: end what waits for another rank, and fail
     supervisor -> worker   stop     end; so does the end of the descriptor
 
+A rank that a launcher has started connects to its supervisor, and says so first:
+
+    rank -> supervisor     greeting with the secret of the launch, before MPI starts
+    supervisor -> rank     attempt  instead of hello: what to try
+    rank -> supervisor     joined   after MPI has started
+    rank -> supervisor     outcome  of each operation that was tried
+
 A worker that cannot go on says so at any time: a fatal failed, with the id of the order it has or
 with 0. It is the last that it says.
-
-Messages are strict: a field that this version does not know is an error, not a surprise later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
 import msgspec
 
 from waywiser.machine.machine import Machine
-from waywiser.words import Memory, Stop, TimingMode, Transfer, Value, WaywiserError
+from waywiser.measure.supervise.channel import LineProtocol
+from waywiser.words import Memory, Stop, TimingMode, Transfer, Value
 from waywiser.words.records import (
     BlockLatencies,
     BufferRecord,
@@ -47,17 +49,6 @@ from waywiser.words.records import (
     Samples,
     Visit,
 )
-from waywiser.words.visible import with_short_quotes
-
-VERSION = 1
-
-MAXIMUM_LINE_BYTES = 64 << 20
-"""No honest line is longer: 5,000 samples of 200 transfers are 25 MB. Beyond it a worker babbles,
-and the supervisor must not collect that in memory."""
-
-
-class ProtocolError(WaywiserError):
-    """A line that is not in the protocol, or not in this version of it."""
 
 
 class Hello(Value, frozen=True, tag="hello", tag_field="type"):
@@ -138,6 +129,16 @@ class Abort(Value, frozen=True, tag="abort", tag_field="type"):
 
 class End(Value, frozen=True, tag="stop", tag_field="type"):
     """Ends the worker."""
+
+
+class Attempt(Value, frozen=True, tag="attempt", tag_field="type"):
+    """What a rank tries, from and to this memory (`waywiser.measure.ranks.attempt`)."""
+
+    bridge: str
+    operations: tuple[str, ...]
+    """``send``, ``alltoallv``."""
+    memory: Memory
+    machine: Machine
 
 
 OTHER_MEMBER = "other-member"
@@ -270,8 +271,52 @@ class Failed(Value, frozen=True, tag="failed", tag_field="type"):
     fatal: bool = False
 
 
+class Greeting(Value, frozen=True, tag="greeting", tag_field="type"):
+    """A process that the launcher has started."""
+
+    secret: str
+    pid: int
+    rank: int = -1
+    """Its number as the launcher states it in the environment; -1 if it does not."""
+    host: str = ""
+    """The node that it runs on, as it knows it."""
+
+
+class Joined(Value, frozen=True, tag="joined", tag_field="type"):
+    """A rank of the world that MPI made."""
+
+    rank: int
+    size: int
+    library: str
+    """What the library that it loaded calls itself."""
+    threads: str
+    cuda_stated: int
+    """Whether the library states that it takes memory of CUDA: 1, 0, or -1 if it does not say."""
+    shared: tuple[str, ...] = ()
+    """Files in ``/dev/shm`` that the process has mapped."""
+
+
+class Outcome(Value, frozen=True, tag="outcome", tag_field="type"):
+    """What came of an operation that was tried: no problem if all bytes were right."""
+
+    problem: str = ""
+    unsupported: bool = False
+    """The memory cannot be had on this machine: MPI was not tried."""
+
+
 ToWorker = (
-    Hello | Locate | Observe | MakeKey | Connect | LeaveRanks | Prepare | Start | Ping | Abort | End
+    Hello
+    | Locate
+    | Observe
+    | MakeKey
+    | Connect
+    | LeaveRanks
+    | Prepare
+    | Start
+    | Ping
+    | Abort
+    | End
+    | Attempt
 )
 FromWorker = (
     Ready
@@ -285,107 +330,11 @@ FromWorker = (
     | Pong
     | Result
     | Failed
+    | Greeting
+    | Joined
+    | Outcome
 )
 
-_Message = TypeVar("_Message")
-
-_encoder = msgspec.json.Encoder()
-_to_worker: msgspec.json.Decoder[ToWorker] = msgspec.json.Decoder(ToWorker)
-_from_worker: msgspec.json.Decoder[FromWorker] = msgspec.json.Decoder(FromWorker)
-
-
-def encode(message: ToWorker | FromWorker) -> bytes:
-    """The message as one line, newline included."""
-    return encode_line(message, VERSION)
-
-
-def decode_to_worker(line: bytes) -> ToWorker:
-    """What a supervisor said. Raises `ProtocolError`."""
-    return decode_line(line, VERSION, _to_worker, _not_this_version)
-
-
-def decode_from_worker(line: bytes) -> FromWorker:
-    """What a worker said. Raises `ProtocolError`."""
-    return decode_line(line, VERSION, _from_worker, _not_this_version)
-
-
-def encode_line(message: msgspec.Struct, version: int) -> bytes:
-    """The message as one line of JSON, version first, newline included."""
-    return _prefix(version) + _encoder.encode(message)[1:] + b"\n"
-
-
-def decode_line(
-    line: bytes,
-    version: int,
-    decoder: msgspec.json.Decoder[_Message],
-    not_this_version: Callable[[bytes], ProtocolError],
-) -> _Message:
-    """What `encode_line` made a line of. Raises `ProtocolError`, for a line of another version that
-    which ``not_this_version`` returns."""
-    prefix = _prefix(version)
-    if not line.startswith(prefix):
-        raise not_this_version(line)
-    try:
-        return decoder.decode(b"{" + line[len(prefix) :])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        why = with_short_quotes(str(error))  # it may quote a value
-        raise ProtocolError(f"a line outside the protocol ({why}): {excerpt(line)}") from error
-
-
-def _prefix(version: int) -> bytes:
-    return b'{"v":%d,' % version
-
-
-class _Versioned(msgspec.Struct):
-    v: int
-
-
-def _not_this_version(line: bytes) -> ProtocolError:
-    try:
-        version = msgspec.json.decode(line, type=_Versioned).v
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return ProtocolError(f"a line outside the protocol: {excerpt(line)}")
-    if version == VERSION:
-        return ProtocolError(f"a line that does not begin with its version: {excerpt(line)}")
-    return ProtocolError(
-        f"a line of protocol version {version}, this is version {VERSION}",
-        remedy="supervisor and worker come from different installations; use one",
-    )
-
-
-def excerpt(line: bytes, characters: int = 80) -> str:
-    """The head of a line for an error message, with what cannot be printed escaped."""
-    text = line[: characters * 4].decode("utf-8", "backslashreplace")
-    return repr(text[:characters] + ("…" if len(text) > characters else ""))
-
-
-class Lines:
-    """Cuts a stream of bytes into lines; keeps the unfinished one."""
-
-    def __init__(self, maximum_bytes: int = MAXIMUM_LINE_BYTES) -> None:
-        self._maximum_bytes = maximum_bytes
-        self._pieces: list[bytes] = []
-        self._pending_bytes = 0
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """The lines that `data` completes, without newlines. Raises `ProtocolError` beyond the
-        longest line allowed."""
-        *complete, rest = data.split(b"\n")
-        lines = []
-        for piece in complete:
-            lines.append(b"".join((*self._pieces, piece)))
-            self._pieces.clear()
-            self._pending_bytes = 0
-        if rest:
-            self._pieces.append(rest)
-            self._pending_bytes += len(rest)
-        longest = max([self._pending_bytes, *map(len, lines)])
-        if longest > self._maximum_bytes:
-            head = excerpt(self._pieces[0] if self._pieces else lines[0])
-            raise ProtocolError(f"a line of more than {self._maximum_bytes} bytes: {head}")
-        return lines
-
-    @property
-    def unfinished(self) -> bytes:
-        """What came after the last newline."""
-        return b"".join(self._pieces)
+_PROTOCOL: LineProtocol[ToWorker, FromWorker] = LineProtocol(1, ToWorker, FromWorker)
+encode = _PROTOCOL.encode
+decode_to_worker, decode_from_worker = _PROTOCOL.decode_said, _PROTOCOL.decode_heard

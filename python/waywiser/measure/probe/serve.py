@@ -10,14 +10,13 @@ import argparse
 import gc
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 from waywiser.machine.met_limit import met_limit
-from waywiser.measure.probe.lifeline import Inbox, die_with, end_first_without_memory, end_now
+from waywiser.measure.probe.inbox import Inbox
 from waywiser.measure.probe.protocol import (
     LOCATED,
     Abort,
@@ -40,7 +39,6 @@ from waywiser.measure.probe.protocol import (
     Prepare,
     Prepared,
     Progressed,
-    ProtocolError,
     RanksLeft,
     Ready,
     Result,
@@ -48,6 +46,9 @@ from waywiser.measure.probe.protocol import (
     ToWorker,
     encode,
 )
+from waywiser.measure.supervise.channel import LineChannel, ProtocolError
+from waywiser.measure.supervise.deadline import NEVER
+from waywiser.measure.supervise.lifeline import die_with, end_first_without_memory, end_now
 from waywiser.words import WaywiserError
 from waywiser.words.records import LIMIT, Failure, Locality, Order
 
@@ -117,22 +118,18 @@ class ConnectingMeasurer(Measurer, Protocol):
 
 
 class _Speaker:
-    """Speaks to the supervisor, on a descriptor of its own: drivers print to standard output.
-    Threads may use it at once."""
+    """Speaks to the supervisor, on a channel of its own: drivers print to standard output. Threads
+    may use it at once."""
 
-    def __init__(self, descriptor: int, waiting: Callable[[], str]) -> None:
-        self._descriptor = descriptor
+    def __init__(self, channel: LineChannel, waiting: Callable[[], str]) -> None:
+        self._channel = channel
         self._waiting = waiting
-        self._lock = threading.Lock()
         self.stage, self.step = "getting ready", 0
         """As in `Pong`."""
         self.measurer: Measurer | None = None
 
     def put(self, message: FromWorker) -> None:
-        line = memoryview(encode(message))
-        with self._lock:
-            while line:
-                line = line[os.write(self._descriptor, line) :]
+        self._channel.send(encode(message), NEVER)
 
     def at(self, stage: str) -> None:
         """Notes what is done next."""
@@ -175,25 +172,24 @@ def serve(
     for descriptor in (arguments.read_fd, arguments.write_fd):
         os.set_inheritable(descriptor, False)  # what a driver starts must not hold them open
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle
-    converse(arguments.read_fd, arguments.write_fd, make, waiting=waiting)
+    converse(LineChannel(arguments.read_fd, arguments.write_fd), make, waiting=waiting)
 
 
 def converse(
-    orders: int,
-    answers: int,
+    channel: LineChannel,
     make: Callable[[Hello], tuple[Measurer, Ready]],
     *,
     end: Callable[[], None] = end_now,
     waiting: Callable[[], str] = str,
 ) -> bool:
-    """Talks to the supervisor over two descriptors, or one, until it says stop: then True. ``end``
+    """Talks to the supervisor over the channel until it says stop: then True. ``end``
     ends the process when the supervisor is gone. ``waiting`` is asked by another thread what the
     worker does for which it needs another member; empty if nothing. The process ends afterwards:
     the garbage collector does not look through all of it once more, for a seventh of the CPU time
     of a worker that has started and ended."""
-    speaker = _Speaker(answers, waiting)
+    speaker = _Speaker(channel, waiting)
     try:
-        inbox = Inbox(orders, speaker.heed, end)
+        inbox = Inbox(channel, speaker.heed, end)
         hello = inbox.get()
         if not isinstance(hello, Hello):
             raise ProtocolError(f"{type(hello).__name__.lower()!r} before 'hello'")
@@ -226,7 +222,7 @@ def _answer(inbox: Inbox, speaker: _Speaker, measurer: Measurer) -> bool:
     prepared: Prepare | None = None
     put = speaker.put
     while not isinstance(message := inbox.get(), End):
-        speaker.at(_STAGES[type(message)])
+        speaker.at(_STAGES.get(type(message), speaker.stage))
         try:
             if isinstance(message, Locate):
                 put(measurer.locate(message))

@@ -20,7 +20,7 @@ from waywiser.measure.probe.load import LARGE_BYTES, PEACE_SECONDS, LoadReadings
 from waywiser.measure.probe.member import MemberLost
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.protocol import Hello, Progressed, Ready
-from waywiser.measure.probe.team import Team, Workers
+from waywiser.measure.probe.teams import Teams, Workers
 from waywiser.measure.probe.watch import gpus_of
 from waywiser.measure.probe.worker_process import LimitReached, ProbeError
 from waywiser.words import Transfer, Value, Workload
@@ -52,7 +52,7 @@ def run_orders(
     on_visit: Callable[[Visit], None],
     on_progress: OnProgress | None = None,
     on_locality: OnLocality | None = None,
-    team: Team | None = None,
+    teams: Teams | None = None,
 ) -> None:
     """Measures the orders one after the other; ``on_visit`` gets each visit as it is finished, and
     ``on_locality`` what a worker found out about memory before its first order.
@@ -60,11 +60,11 @@ def run_orders(
     ``orders`` may be lazy: the next order is asked for only after ``on_visit`` has seen the visit
     before. Consecutive orders with equal `waywiser.words.records.Process` share a worker. What was
     being measured when an exception passes through (Ctrl-C, an error of ``on_visit``) is dropped,
-    and whatever the way out, no worker is left. ``team`` are other workers than those that
+    and whatever the way out, no worker is left. ``teams`` are of other workers than those that
     ``options`` describe. Raises `ProbeError` when no worker gets ready."""
     with (
         off_measured_cpus(machine),
-        closing(Supervisor(machine, options, on_locality, team)) as supervisor,
+        closing(Supervisor(machine, options, on_locality, teams)) as supervisor,
     ):
         for order in orders:
             on_visit(supervisor.measure(order, on_progress))
@@ -97,11 +97,11 @@ class Supervisor:
         machine: Machine,
         options: ProbeOptions | None = None,
         on_locality: OnLocality | None = None,
-        team: Team | None = None,
+        teams: Teams | None = None,
     ) -> None:
         self._machine = machine
         self._options = options or ProbeOptions()
-        self._team = team or Workers(self._options.command, self._options.size)
+        self._teams = teams or Workers(self._options.command, self._options.size)
         self._on_locality = on_locality
         self._located: set[Process] = set()
         self._killing: set[str] = set()
@@ -175,7 +175,7 @@ class Supervisor:
                     return self._group
                 reason = lost_locating or "it ended before its first order"
                 self._drop()
-        raise self._team.unready(self._options.startup_attempts, reason)
+        raise self._teams.unready(self._options.startup_attempts, reason)
 
     def _locate(self, process: Process) -> str:
         """Once for each kind of process: a worker that it costs is not asked again. Returns the
@@ -198,7 +198,7 @@ class Supervisor:
 
     def _start_group(self, process: Process) -> WorkerGroup:
         options = self._options
-        group = WorkerGroup(self._team, self._next_number)
+        group = WorkerGroup(self._teams, self._next_number)
         self._next_number += 1
 
         def hello(rank: int) -> Hello:
@@ -208,7 +208,7 @@ class Supervisor:
                 options.memory_bytes,
                 options.watchdog_seconds,
                 rank,
-                self._team.size,
+                self._teams.size,
                 tuple(self._host_timed),
                 options.sides,
             )

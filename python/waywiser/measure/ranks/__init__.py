@@ -7,7 +7,7 @@ Types to know:
 
 - `MpiLibrary`: what was found and compiled.
 - `Launch`: ranks that connected back; no process, shared memory or file of it is left in the end.
-- `RankTeam` (`ranks.world`): the ranks as workers of a survey, one launch for each group. A rank
+- `RankTeams` (`ranks.world`): the ranks as workers of a survey, one launch for each group. A rank
   (`ranks.rank_worker`) speaks the protocol of workers over its socket, and sleeps outside of MPI
   while it is in no workload.
 

@@ -2,9 +2,8 @@
 
     python -m waywiser.measure.ranks.attempt
 
-The launching process sends an `Attempt` as a line of JSON. When MPI has started
-(`waywiser.measure.ranks.greeting.Joined`), the rank answers with an `Outcome` for each operation
-up to the first that fails.
+The launching process sends an `Attempt`. When MPI has started, the rank says that it has `Joined`,
+and answers with an `Outcome` for each operation up to the first that fails.
 """
 
 from __future__ import annotations
@@ -15,35 +14,17 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
-
 from waywiser.machine import native
-from waywiser.machine.machine import Machine
 from waywiser.machine.native_words import native_machine, native_memory
+from waywiser.measure.probe.protocol import Attempt, Outcome, decode_to_worker, encode
 from waywiser.measure.ranks.bridge_file import loaded_bridge
 from waywiser.measure.ranks.rank import RankError, connect_back, end_now, end_with, say_joined
-from waywiser.words import Memory, Value, WaywiserError, format_bytes
+from waywiser.measure.supervise.channel import ChannelClosed, LineChannel
+from waywiser.measure.supervise.deadline import NEVER
+from waywiser.words import WaywiserError, format_bytes
 
 SIZES = (7, 4096, 1 << 20)
 """Bytes of a message: libraries send small and large ones in different ways."""
-
-
-class Attempt(Value, frozen=True):
-    """What a rank tries, from and to this memory."""
-
-    bridge: str
-    operations: tuple[str, ...]
-    """``send``, ``alltoallv``."""
-    memory: Memory
-    machine: Machine
-
-
-class Outcome(Value, frozen=True):
-    """What came of it: no problem if all bytes were right."""
-
-    problem: str = ""
-    unsupported: bool = False
-    """The memory cannot be had on this machine: MPI was not tried."""
 
 
 class Tried:
@@ -117,44 +98,50 @@ def _prepared(attempt: Attempt, library: Any) -> tuple[Tried | None, Outcome]:
         return None, Outcome(str(error.args[0] if error.args else error), unsupported=True)
 
 
+def _answer(attempt: Attempt, library: Any, channel: LineChannel, bridge: Any) -> None:
+    """Says what comes of each operation."""
+    tried, outcome = _prepared(attempt, library)
+    messenger = bridge.join()
+    say_joined(channel, bridge, messenger)
+    for number, name in enumerate(attempt.operations):
+        if number:
+            # A crash in this operation ends all ranks: each has answered the last one by then.
+            messenger.barrier()
+        if tried:
+            try:
+                outcome = Outcome(OPERATIONS[name](tried, messenger))
+            except (library.MessengerError, library.GpuError) as error:
+                outcome = Outcome(str(error.args[0]))
+        channel.send(encode(outcome), NEVER)
+        if outcome.problem:
+            break
+    if not outcome.problem:
+        bridge.leave()
+    while outcome.problem:  # until the launching process has heard all ranks and ends them
+        signal.pause()
+
+
 def main(arguments: Sequence[str] = ()) -> int:
     """The command."""
     try:
-        connection = connect_back()
+        channel = connect_back()
     except RankError as error:
         print(error, file=sys.stderr)
         return 2
-    with connection, connection.makefile("rb") as lines:
-        line = lines.readline()
-        if not line:
+    with channel:
+        try:
+            attempt = decode_to_worker(channel.next(NEVER))
+        except ChannelClosed:
             end_now()  # whoever launched this rank is gone
-        attempt = msgspec.json.decode(line, type=Attempt)
+        assert isinstance(attempt, Attempt)
         library = native.load()
         try:
             bridge = loaded_bridge(library, attempt.bridge)
         except (library.MessengerError, WaywiserError) as error:
             print(error, file=sys.stderr)
             return 2
-        end_with(connection, lambda: str(bridge.stage))
-        tried, outcome = _prepared(attempt, library)
-        messenger = bridge.join()
-        say_joined(connection, bridge, messenger)
-        for number, name in enumerate(attempt.operations):
-            if number:
-                # A crash in this operation ends all ranks: each has answered the last one by then.
-                messenger.barrier()
-            if tried:
-                try:
-                    outcome = Outcome(OPERATIONS[name](tried, messenger))
-                except (library.MessengerError, library.GpuError) as error:
-                    outcome = Outcome(str(error.args[0]))
-            connection.sendall(msgspec.json.encode(outcome) + b"\n")
-            if outcome.problem:
-                break
-        if not outcome.problem:
-            bridge.leave()
-        while outcome.problem:  # until the launching process has heard all ranks and ends them
-            signal.pause()
+        end_with(channel, lambda: str(bridge.stage))
+        _answer(attempt, library, channel, bridge)
     return 0
 
 

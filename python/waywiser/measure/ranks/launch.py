@@ -9,23 +9,12 @@ from __future__ import annotations
 import os
 import secrets
 import signal
-import socket
-import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
-from threading import Lock
+from contextlib import ExitStack
 
-from waywiser.measure.probe.channel import READ_BYTES
-from waywiser.measure.probe.worker_process import Log, signal_name
-from waywiser.measure.ranks.greeting import Joined, from_line
+from waywiser.measure.probe.protocol import Joined, decode_from_worker
 from waywiser.measure.ranks.launch_hosts import LaunchHosts, write_hostfile
-from waywiser.measure.ranks.launch_start import (
-    end_keeper,
-    launch_folders,
-    let_start,
-    require_room,
-    start_keeper,
-)
+from waywiser.measure.ranks.launch_start import Launcher, launch_folders, require_room
 from waywiser.measure.ranks.launcher import (
     exported_variables,
     launch_command,
@@ -40,14 +29,13 @@ from waywiser.measure.ranks.met_limit import met_limit
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.ranks.rank_end import DistantRank, RankEnd, readable
 from waywiser.measure.ranks.rank_listener import RankListener
+from waywiser.measure.supervise.deadline import NEVER, Deadline
+from waywiser.measure.supervise.team import Team, TeamMember
 from waywiser.words.closeable import Closeable
 from waywiser.words.number_format import count
 
 _LOOK_SECONDS = 0.05
 """Seconds between two looks at a launcher that has not ended, while ranks start."""
-
-_POLL_SECONDS = 0.005
-"""Seconds between two looks at a launcher that ends."""
 
 _EXIT_SECONDS = 0.5
 """Seconds for a launcher to follow its ranks."""
@@ -62,9 +50,6 @@ busy."""
 
 _LEAVE_SECONDS = 2.0
 """Seconds in which a launcher ends and cleans up after its ranks have ended."""
-
-_KILL_SECONDS = 15.0
-"""Seconds for a killed process to be gone; one in the middle of a driver call can take seconds."""
 
 
 class RanksMissing(MpiError):
@@ -99,17 +84,13 @@ class Launch(Closeable):
     ) -> None:
         self.ranks: list[RankEnd] = []
         """Those that have connected; in the order of their numbers after `join`."""
-        self.prints = True
-        """Until launcher and ranks have closed their output."""
         self._library = library
         self._size = ranks
-        self._log = Log()
         self._shared: set[str] = set()
         self.secret = secrets.token_hex(16)
         """In the environment of its ranks; no other launch has the same."""
         self._hosts = hosts
         self._is_cancelled = is_cancelled
-        self._lock = Lock()
         if hosts is None:
             require_room(library, ranks)
         with ExitStack() as stack:
@@ -132,16 +113,13 @@ class Launch(Closeable):
         self._words = launch_command(
             self._library, command, self._size, template, hosts, temporary, exported
         )
-        self.launcher = start_keeper(self._words, environment, temporary)
-        """The process that starts the launcher, and ends as it does."""
-        stack.callback(end_keeper, self.launcher)
-        assert self.launcher.stdout is not None
-        os.set_blocking(self.launcher.stdout.fileno(), False)
+        self.launcher = stack.enter_context(Launcher(self._words, environment, temporary))
+        """Prints what ranks print, too."""
         stack.enter_context(launch_folders(self.secret))
         self._began = os.stat(temporary).st_ctime
         if hosts:
             write_hostfile(hosts, temporary, self._library.name)
-        let_start(self.launcher)
+        self.launcher.start()
         stack.callback(self._end)
         self._connect(listener, seconds)
 
@@ -150,7 +128,8 @@ class Launch(Closeable):
         (`waywiser.measure.ranks.rank.say_joined`). Raises `MpiError`, also for a launcher that
         belongs to another library: each of its processes is alone."""
         for rank, line in zip(self.ranks, self.answers("start of MPI", seconds), strict=True):
-            rank.joined = from_line(line, Joined)
+            said = decode_from_worker(line)
+            rank.joined = said if isinstance(said, Joined) else None
         joined = [rank.joined for rank in self.ranks if rank.joined]
         if [each.size for each in joined] != [self._size] * self._size:
             raise MpiError(
@@ -164,53 +143,48 @@ class Launch(Closeable):
     def answers(self, what: str, seconds: float) -> list[bytes]:
         """The next line of each rank, in their order. Raises `MpiError` as soon as one ends
         instead, and when the time is over; ``what`` is what they do meanwhile."""
-        deadline = time.monotonic() + seconds
-        while waiting := [rank for rank in self.ranks if not rank.lines]:
-            ready = readable([rank.connection for rank in waiting], _LOOK_SECONDS)
-            for rank in waiting:
-                if rank.connection in ready and not rank.receive() and not rank.lines:
+        deadline = Deadline(seconds)
+        while waiting := [rank for rank in self.ranks if not rank.channel.heard]:
+            ready = readable(waiting, _LOOK_SECONDS)
+            for rank in ready:
+                if not rank.receive() and not rank.channel.heard:
                     raise self._loss(rank, what)
-            if not ready and (status := self._status()) is not None:
-                have = (
-                    f" when {self._size - len(waiting)} of {self._size} ranks had ended the {what}"
-                )
+            if not ready and self._has_ended():
+                done = self._size - len(waiting)
                 # A rank that it took along may be seen to end first, or not yet.
-                raise self._failure(_ended(status) + (have if status >= 0 else f", in the {what}"))
-            if time.monotonic() > deadline:
+                when = (
+                    f", in the {what}"
+                    if self.was_killed(0.0)
+                    else f" when {done} of {self._size} ranks had ended the {what}"
+                )
+                raise self._failure(self.launcher.how_it_ended() + when)
+            if deadline.is_over:
                 stages = "; ".join(rank.doing() for rank in waiting)
                 raise self._failure(f"no end of the {what} in {seconds:.3g} s: {stages}")
-        return [rank.lines.popleft() for rank in self.ranks]
-
-    @property
-    def output(self) -> int:
-        """The descriptor from which is read what the launcher prints, and ranks by it."""
-        assert self.launcher.stdout is not None
-        return self.launcher.stdout.fileno()
+        return [rank.channel.heard.popleft() for rank in self.ranks]
 
     def ending(self, rank: RankEnd) -> str:
         """What ended a rank: the launcher, if that was killed."""
-        self.launcher_ends(_EXIT_SECONDS)  # what it prints about this comes first
-        if (status := self.launcher.poll() or 0) < 0:
-            return _ended(status)
-        return f"{rank.name} ended"
+        # What the launcher prints about this comes first.
+        was_killed = self.was_killed(_EXIT_SECONDS)
+        return self.launcher.how_it_ended() if was_killed else f"{rank.name} ended"
 
-    def was_killed(self) -> bool:
+    def was_killed(self, seconds: float = _LOOK_AT_LAUNCHER_SECONDS) -> bool:
         """Whether a signal ended the launcher, which takes its ranks along."""
-        self.launcher_ends(_LOOK_AT_LAUNCHER_SECONDS)
-        return (self.launcher.poll() or 0) < 0
+        self.launcher.await_end(Deadline(seconds))
+        return (self.launcher.status or 0) < 0
 
-    def await_end(self, rank: RankEnd, seconds: float) -> None:
-        """Waits so long for the end of a rank; of one on another host, for that of the launcher."""
+    def await_end(self, rank: RankEnd, deadline: Deadline) -> None:
+        """Waits for the end of a rank; of one on another host, for that of the launcher."""
         if self._hosts:
-            self.launcher_ends(seconds)
+            self.launcher.await_end(deadline)
         else:
-            rank.await_end(seconds)
+            rank.await_end(deadline)
 
     def hang_up(self) -> None:
         """Ends the connections to all ranks, from any thread."""
         for rank in self.ranks:
-            with suppress(OSError):
-                rank.connection.shutdown(socket.SHUT_RDWR)
+            rank.channel.hang_up()
 
     def kill(self, rank: RankEnd) -> None:
         """Kills the process of one rank, whose shared memory is removed in the end."""
@@ -220,13 +194,12 @@ class Launch(Closeable):
     @property
     def log(self) -> str:
         """The last kilobytes that launcher and ranks printed."""
-        self.drain()
-        return self._log.text
+        self.launcher.drain_log()
+        return self.launcher.log.text
 
     def printed(self) -> str:
         """The last lines that launcher and ranks printed, as one line without rulers."""
-        self.drain()
-        lines = self._log.tail().split(" | ")
+        lines = self.launcher.printed().split(" | ")
         return " | ".join(line for line in lines if any(map(str.isalnum, line)))
 
     def close(self) -> None:
@@ -235,38 +208,36 @@ class Launch(Closeable):
 
     def _connect(self, listener: RankListener, seconds: float) -> None:
         """Waits for the greetings of all ranks, and closes the port."""
-        deadline = time.monotonic() + seconds
-        last = float("inf")
+        deadline, last = Deadline(seconds), NEVER
         """When the ranks of a launcher that has ended have connected, or never do."""
         while len(self.ranks) < self._size:
             if self._is_cancelled():
-                self.launcher.terminate()
+                self.launcher.signal(signal.SIGTERM, group=False)
                 raise self._missing("the launch was stopped before all ranks had connected")
             greeted, any_came = listener.greeted(_LOOK_SECONDS)
-            for rank in greeted:
-                kind = DistantRank if self._hosts else RankEnd
-                self.ranks.append(kind(rank.connection, rank.greeting, rank.more))
+            kind = DistantRank if self._hosts else RankEnd
+            self.ranks += (kind(*each) for each in greeted)
             have = f"{len(self.ranks)} of {self._size} ranks"
             strangers = _rejected(listener.rejected)
-            now = time.monotonic()
-            if (status := self._status()) is not None:
-                last = min(last, now + _LAST_RANK_SECONDS)
-                if not any_came or (now > last and not greeted):
-                    raise self._missing(f"{_ended(status)} when {have} had connected{strangers}")
-            if len(self.ranks) < self._size and now > deadline:
+            if self._has_ended():
+                last = last.within(_LAST_RANK_SECONDS)
+                if not any_came or (last.is_over and not greeted):
+                    ended = self.launcher.how_it_ended()
+                    raise self._missing(f"{ended} when {have} had connected{strangers}")
+            if len(self.ranks) < self._size and deadline.is_over:
                 what = f"{have} have connected in {seconds:.3g} s{strangers}"
                 raise self._missing(what, late=True)
         listener.close()
 
-    def _status(self) -> int | None:
-        """That of the launcher; None while it runs."""
-        self.drain()
-        return self.launcher.poll()
+    def _has_ended(self) -> bool:
+        """Whether the launcher has; takes in what it has printed."""
+        self.launcher.drain_log()
+        return self.launcher.ended
 
     def _missing(self, reason: str, *, late: bool = False) -> MpiError:
         error = self._failure(reason, RanksMissing)
         assert isinstance(error, RanksMissing)
-        error.connected, error.is_late, error.printed = list(self.ranks), late, self._log.text
+        error.connected, error.is_late, error.printed = list(self.ranks), late, self.log
         error.secret = self.secret
         return error
 
@@ -287,49 +258,14 @@ class Launch(Closeable):
             remedy = ""
         return kind(f"{reason}{said}", where=self._words[0], remedy=remedy)
 
-    def drain(self) -> bool:
-        """Takes in what has been printed by now; False when nothing more will come."""
-        with self._lock, suppress(BlockingIOError):
-            while data := os.read(self.output, READ_BYTES):
-                self._log.add(data)
-            self.prints = False
-        return self.prints
-
-    def launcher_ends(self, seconds: float) -> bool:
-        """Whether the launcher ends within that time; takes in what it prints meanwhile."""
-        deadline = time.monotonic() + seconds
-        while self.launcher.poll() is None:
-            if time.monotonic() > deadline:
-                return False
-            self.drain()
-            time.sleep(_POLL_SECONDS)
-        return True
-
     def _end(self) -> None:
         """Ranks end when their sockets are closed, and the launcher cleans up after them. Whoever
         does not is killed."""
         for rank in self.ranks:
             self._shared |= rank.shared_files()
-        self.hang_up()
-        if not self.launcher_ends(_LEAVE_SECONDS):
-            self.launcher.terminate()
-            self.launcher_ends(_LEAVE_SECONDS)
-        with suppress(ProcessLookupError):
-            os.killpg(self.launcher.pid, signal.SIGKILL)
-        for rank in self.ranks:
-            rank.kill()
-        self.launcher_ends(_KILL_SECONDS)
-        for rank in self.ranks:
-            rank.await_end(_KILL_SECONDS)
-            rank.close()
+        members: list[TeamMember] = [self.launcher, *self.ranks]
+        Team(members).end(Deadline(_LEAVE_SECONDS))
         remove(self._shared | abandoned_files(self._began))
-
-
-def _ended(status: int) -> str:
-    """How a launcher ended that has this status."""
-    if status < 0:
-        return f"the launcher was killed by {signal_name(-status)}"
-    return f"the launcher ended with status {status}"
 
 
 def _rejected(connections: int) -> str:

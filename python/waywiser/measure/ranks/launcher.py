@@ -11,8 +11,12 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT, worker_environment
-from waywiser.measure.ranks.greeting import NODE_VARIABLE, VARIABLE
+from waywiser.measure.probe.environment import (
+    NODE_VARIABLE,
+    PROCESS_ENVIRONMENT,
+    RANKS_VARIABLE,
+    worker_environment,
+)
 from waywiser.measure.ranks.launch_hosts import LaunchHosts, hostfile_of
 from waywiser.measure.ranks.leftovers import SHARED_MEMORY, shared_folder
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
@@ -197,7 +201,7 @@ def launch_environment(
         defaults |= dict.fromkeys(_SHARED_FOLDERS, shared_folder(temporary))
     if os.geteuid() == 0:
         defaults |= dict.fromkeys(_AS_ROOT, "1")
-    own = {VARIABLE: address, "TMPDIR": temporary}
+    own = {RANKS_VARIABLE: address, "TMPDIR": temporary}
     if hosts is not None:
         own[f"PRTE_MCA_{LAUNCH_PARAMETER}"] = os.path.basename(temporary)
         if base.get("SLURM_JOB_ID"):

@@ -12,10 +12,9 @@ The node that has the lowest rank of the workload has the samples; those of othe
 
 from __future__ import annotations
 
+import signal
 import sys
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from typing import TypeVar
 
 import msgspec
@@ -36,9 +35,11 @@ from waywiser.measure.probe.protocol import (
     RanksLeft,
     Ready,
 )
-from waywiser.measure.probe.team import start_members
+from waywiser.measure.probe.teams import started_team
 from waywiser.measure.probe.worker_process import ProbeError, WorkerProcess
 from waywiser.measure.ranks.world import together_of_ranks
+from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise.team import Team
 from waywiser.words import Workload
 from waywiser.words.records import Failure, Process
 
@@ -56,8 +57,8 @@ _LEAVE_SECONDS = 10.0
 """Seconds for a worker to leave other ranks, twice what it waits for them itself."""
 
 
-class NcclTeam:
-    """A `waywiser.measure.probe.team.Team`: a worker for each GPU, with the numbers that the last
+class NcclTeams:
+    """`waywiser.measure.probe.teams.Teams`: a worker for each GPU, with the numbers that the last
     connection gave them."""
 
     def __init__(self, gpus: Sequence[int]) -> None:
@@ -66,10 +67,9 @@ class NcclTeam:
         self.is_bound = True
         self.ranks: tuple[int, ...] = ()
 
-    def start(self, owner: ExitStack) -> list[Member]:
-        return start_members(
-            owner,
-            [((*COMMAND, "--gpu", str(gpu)), f"the worker of gpu:{gpu}") for gpu in self.gpus],
+    def start(self) -> Team[Member]:
+        return started_team(
+            ((*COMMAND, "--gpu", str(gpu)), f"the worker of gpu:{gpu}") for gpu in self.gpus
         )
 
     def know(self, ready: Sequence[Ready]) -> None:
@@ -95,15 +95,20 @@ class NcclGroup(WorkerGroup):
 
     def __init__(self, gpus: Sequence[int], number: int = 1) -> None:
         """Raises `ProbeError`."""
-        self._ranks = NcclTeam(gpus)
+        self._ranks = NcclTeams(gpus)
         super().__init__(self._ranks, number)
 
     @property
-    def processes(self) -> tuple[int, ...]:
-        """The numbers of the workers' processes, in the order of the GPUs, from their start on; 0
-        for one whose end has been waited for."""
-        workers = (member.process for member in self._members)
-        return tuple(each.pid for each in workers if isinstance(each, WorkerProcess))
+    def size(self) -> int:
+        """The number of workers."""
+        return self._ranks.size
+
+    def kill(self) -> None:
+        """Kills the processes of the workers, from their start on; does not wait. Any thread may
+        call it."""
+        for member in self.members:
+            if isinstance(member.process, WorkerProcess):
+                member.process.signal(signal.SIGKILL)
 
     def get_ready(self, machine: Machine, options: ProbeOptions) -> Failure | None:
         """Introduces the workers to their node; the failure if one is not ready in time."""
@@ -144,7 +149,7 @@ class NcclGroup(WorkerGroup):
 
     def abort(self) -> None:
         """Ends what the workers do with other ranks: it fails. Any thread may call it."""
-        for member in self._members:
+        for member in self.members:
             member.abort()
 
     def _request(
@@ -155,8 +160,8 @@ class NcclGroup(WorkerGroup):
         seconds: float,
     ) -> list[_Answer] | Failure:
         """What the first members answer, each to its request; or why they do not."""
-        members = self._members[: len(requests)]
-        deadline = time.monotonic() + seconds
+        members = self.members[: len(requests)]
+        deadline = Deadline(seconds)
         self.blamed = None
         try:
             for member, request in zip(members, requests, strict=True):

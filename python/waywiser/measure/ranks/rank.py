@@ -8,7 +8,6 @@ has made before the process ends.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import fcntl
 import os
 import resource
@@ -17,11 +16,18 @@ import signal
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from waywiser.machine.rank_limits import TASKS_REMEDY
-from waywiser.measure.probe.lifeline import start_thread
-from waywiser.measure.ranks.greeting import NODE_VARIABLE, VARIABLE, Greeting, Joined, to_line
+from waywiser.measure.probe.environment import NODE_VARIABLE, RANKS_VARIABLE
+from waywiser.measure.probe.protocol import (
+    Greeting,
+    Joined,
+    Ping,
+    Pong,
+    decode_to_worker,
+    encode,
+)
 from waywiser.measure.ranks.leftovers import (
     enter_folders,
     folder_of,
@@ -29,9 +35,10 @@ from waywiser.measure.ranks.leftovers import (
     remove,
     remove_folders,
 )
+from waywiser.measure.supervise.channel import LineChannel, ProtocolError
+from waywiser.measure.supervise.deadline import NEVER
+from waywiser.measure.supervise.lifeline import signal_at_end_of, start_thread
 from waywiser.words import WaywiserError
-
-_PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
 
 _ALIVE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -61,17 +68,17 @@ def stated_rank(environment: Mapping[str, str] = os.environ) -> int:
     return int(next(stated, -1))
 
 
-def connect_back(environment: Mapping[str, str] = os.environ) -> socket.socket:
-    """A socket to the process that launched this one, which knows it from now on. The first thing
-    that a rank does. Raises `RankError`."""
+def connect_back(environment: Mapping[str, str] = os.environ) -> LineChannel:
+    """The channel to the process that launched this one, which knows it from now on. The first
+    thing that a rank does. Raises `RankError`."""
     try:
         _end_by_signals()
     except RuntimeError as error:
         raise RankError(str(error), remedy=TASKS_REMEDY) from error
-    address, _, secret = environment.get(VARIABLE, "").rpartition(":")
+    address, _, secret = environment.get(RANKS_VARIABLE, "").rpartition(":")
     host, _, port = address.rpartition(":")
     if not port.isdigit() or not secret:
-        raise RankError(f"{VARIABLE} is not set", remedy="ranks are started by waywiser")
+        raise RankError(f"{RANKS_VARIABLE} is not set", remedy="ranks are started by waywiser")
     try:
         connection = socket.create_connection((host, int(port)))
     except OSError as error:
@@ -84,8 +91,9 @@ def connect_back(environment: Mapping[str, str] = os.environ) -> socket.socket:
     if enter_folders(temporary):  # on another node than that of the launch
         atexit.register(remove_folders, temporary)
     greeting = Greeting(secret, os.getpid(), stated_rank(environment), own_host(environment))
-    connection.sendall(to_line(greeting))
-    return connection
+    channel = LineChannel(connection, peer="the process that launched this rank")
+    channel.send(encode(greeting), NEVER)
+    return channel
 
 
 def _closed_first(connection: socket.socket) -> socket.socket:
@@ -105,7 +113,7 @@ def own_host(environment: Mapping[str, str] = os.environ) -> str:
     return next(filter(None, named), socket.gethostname())
 
 
-def say_joined(connection: socket.socket, bridge: Any, messenger: Any) -> None:
+def say_joined(channel: LineChannel, bridge: Any, messenger: Any) -> None:
     """States the world that MPI made; ``bridge`` and ``messenger`` are those of the native
     library."""
     joined = Joined(
@@ -116,24 +124,27 @@ def say_joined(connection: socket.socket, bridge: Any, messenger: Any) -> None:
         bridge.cuda_stated,
         tuple(sorted(mapped_files())),
     )
-    connection.sendall(to_line(joined))
+    channel.send(encode(joined), NEVER)
 
 
-def end_with(connection: socket.socket, stage: Callable[[], str] = str) -> None:
-    """Ends this process when the socket is closed at its other end. For a rank that is sent
+def end_with(channel: LineChannel, stage: Callable[[], str] = str) -> None:
+    """Ends this process when the channel is closed at its other end. For a rank that is sent
     nothing but questions about its ``stage``, the call that it is in; they are answered even while
     MPI blocks."""
 
     def wait() -> None:
-        with suppress(OSError):
-            while connection.recv(1):
-                connection.sendall(stage().encode() + b"\n")
+        with suppress(OSError, ProtocolError):
+            while True:
+                for message in map(decode_to_worker, channel.taken()):
+                    if isinstance(message, Ping):
+                        channel.send(encode(Pong(message.id, stage())), NEVER)
+                channel.receive()
         end_now()
 
     start_thread(wait, "end with the launch")
 
 
-def end_now() -> None:
+def end_now() -> NoReturn:
     """Ends this process at once, from any thread, and leaves nothing of MPI."""
     remove(mapped_files())
     remove_folders(os.environ.get("TMPDIR", ""))
@@ -154,7 +165,5 @@ def _end_by_signals() -> None:
                 end_now()
 
     start_thread(wait, "end by a signal")
-    parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # it died before
+    if not signal_at_end_of(os.getppid(), signal.SIGTERM):
         end_now()

@@ -5,64 +5,33 @@ from __future__ import annotations
 import hmac
 import selectors
 import socket
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
+from typing import NamedTuple
 
-from waywiser.measure.probe.listener import GREETING_SECONDS, Listener, listening_socket
-from waywiser.measure.probe.protocol import Lines, ProtocolError
-from waywiser.measure.ranks.greeting import MOST_LINE_BYTES, Greeting, from_line
+from waywiser.measure.probe.protocol import Greeting, decode_from_worker
 from waywiser.measure.ranks.mpi_library import MpiError
-from waywiser.words import Value
-from waywiser.words.closeable import Closeable
+from waywiser.measure.supervise.channel import LONGEST_LINE_BYTES, ProtocolError
+from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise.listener import (
+    GREETING_SECONDS,
+    Connection,
+    Listener,
+    listening_socket,
+)
 
 
-class GreetedRank(Value, frozen=True):
+class GreetedRank(NamedTuple):
     """A process that knows the secret of the launch."""
 
-    connection: socket.socket
+    channel: Connection
     greeting: Greeting
-    more: bytes
-    """What came with the greeting."""
 
 
-class UnknownConnection(Closeable):
-    """A connection without a greeting. Takes over the socket."""
-
-    def __init__(
-        self, connection: socket.socket, host: str, until: float, selector: selectors.BaseSelector
-    ) -> None:
-        self.socket = connection
-        self.host = host
-        self.until = until
-        self._selector = selector
-        self._lines = Lines(MOST_LINE_BYTES)
-        connection.setblocking(False)
-        selector.register(connection, selectors.EVENT_READ, self)
-
-    def first_line(self) -> tuple[bytes, bytes] | None:
-        """The first line, and what came with it; None while it is unfinished. Raises `OSError` and
-        `waywiser.measure.probe.protocol.ProtocolError` if none comes any more."""
-        with suppress(BlockingIOError, InterruptedError):
-            data = self.socket.recv(MOST_LINE_BYTES)
-            if not data:
-                raise ConnectionResetError
-            if lines := self._lines.feed(data):
-                rest = (*lines[1:], self._lines.unfinished)
-                return lines[0], b"\n".join(rest)
-        return None
-
-    def hand_over(self) -> socket.socket:
-        """The socket, of which this object knows nothing any more."""
-        self._selector.unregister(self.socket)
-        self.socket.setblocking(True)
-        return self.socket
-
-    def close(self) -> None:
-        if self.socket.fileno() >= 0:
-            self._selector.unregister(self.socket)
-            self.socket.close()
+_GREETING_BYTES = 1 << 16
+"""The longest line of who is not known."""
 
 
-class RankListener(Listener[UnknownConnection]):
+class RankListener(Listener[Connection]):
     """Listens from the start on, at ``host``: an empty one is all addresses of this machine, for
     ranks of other nodes. Raises `MpiError`."""
 
@@ -86,11 +55,11 @@ class RankListener(Listener[UnknownConnection]):
             super().__init__(selector, listen, 0, GREETING_SECONDS)
             stack.pop_all()
 
-    def take_in(self, accepted: socket.socket, host: str, until: float) -> UnknownConnection:
+    def take_in(self, accepted: socket.socket, host: str, until: Deadline) -> Connection:
         """Waits for its first line."""
-        return UnknownConnection(accepted, host, until, self.selector)
+        return Connection(accepted, host, until, self.selector, _GREETING_BYTES)
 
-    def state_reason(self, connection: UnknownConnection, reason: str) -> None:
+    def state_reason(self, connection: Connection, reason: str) -> None:
         """Counts it. Nothing is said: a stranger need not know what listens here."""
         self.rejected += 1
 
@@ -107,22 +76,27 @@ class RankListener(Listener[UnknownConnection]):
         self.reject_overdue()
         return found, bool(events)
 
-    def _heard(self, connection: UnknownConnection) -> GreetedRank | None:
+    def _heard(self, connection: Connection) -> GreetedRank | None:
         """The rank at the other end, if its line has come; drops who does not know the secret."""
         try:
-            line = connection.first_line()
+            connection.receive(_GREETING_BYTES)
+            if not connection.heard:
+                return None
+            greeting = decode_from_worker(connection.heard.popleft())
+        except BlockingIOError:
+            return None
         except (OSError, ProtocolError):
-            self.reject(connection, "it sent no line")
+            self.reject(connection, "it sent no greeting")
             return None
-        if line is None:
-            return None
-        greeting = from_line(line[0], Greeting)
-        given = greeting.secret.encode("utf-8", "surrogatepass") if greeting else b""
-        if greeting is None or not hmac.compare_digest(given, self._secret):
+        secret = greeting.secret if isinstance(greeting, Greeting) else ""
+        given = secret.encode("utf-8", "surrogatepass")
+        if not isinstance(greeting, Greeting) or not hmac.compare_digest(given, self._secret):
             self.reject(connection, "it does not know the secret")
             return None
         self.let_go(connection)
-        return GreetedRank(connection.hand_over(), greeting, line[1])
+        connection.hand_over()
+        connection.allow_lines(LONGEST_LINE_BYTES)
+        return GreetedRank(connection, greeting)
 
     def close(self) -> None:
         super().close()

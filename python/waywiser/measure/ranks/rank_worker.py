@@ -46,7 +46,7 @@ def joined(hello: Hello, bridge: Any) -> Any:
 def main(arguments: Sequence[str]) -> int:
     """The command."""
     try:
-        connection = connect_back()
+        channel = connect_back()
     except RankError as error:
         print(error, file=sys.stderr)
         return 2
@@ -62,9 +62,8 @@ def main(arguments: Sequence[str]) -> int:
         ready = ready_of(hello, rank=messenger.rank, ranks=messenger.size)
         return NativeMeasurer(hello, messenger), ready
 
-    with connection:
-        descriptor = connection.fileno()
-        if converse(descriptor, descriptor, make, end=end_now, waiting=lambda: str(bridge.stage)):
+    with channel:
+        if converse(channel, make, end=end_now, waiting=lambda: str(bridge.stage)):
             bridge.leave()
             return 0
     return 1

@@ -6,14 +6,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from waywiser.machine import native
 from waywiser.machine.machine import Machine
-from waywiser.measure.ranks.attempt import OPERATIONS, Attempt, Outcome
+from waywiser.measure.probe.protocol import Attempt, Outcome, decode_from_worker, encode
+from waywiser.measure.ranks.attempt import OPERATIONS
 from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.ranks.rank_end import RankEnd
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words import Memory, Place, Value
 
 RANKS = 2
@@ -128,7 +128,7 @@ def try_in_turn(
     with Launch(library, _COMMAND, len(of_ranks), template=template) as launch:
         for rank, own in zip(_by_number(launch.ranks), of_ranks, strict=True):
             attempt = Attempt(library.bridge, tuple(operations), own, machine)
-            rank.connection.sendall(msgspec.json.encode(attempt) + b"\n")
+            rank.channel.send(encode(attempt), Deadline(_SECONDS))
         launch.join()
         stated = min(rank.joined.cuda_stated for rank in launch.ranks if rank.joined)
         for operation in operations:
@@ -137,7 +137,7 @@ def try_in_turn(
             if not right:
                 break
         else:
-            launch.launcher_ends(_SECONDS)
+            launch.launcher.await_end(Deadline(_SECONDS))
     return found
 
 
@@ -147,8 +147,8 @@ def _answered(launch: Launch, operation: str) -> tuple[bool | None, str]:
         answers = launch.answers(operation, _SECONDS)
     except MpiError as error:
         return False, error.what
-    outcomes = (msgspec.json.decode(answer, type=Outcome) for answer in answers)
-    failed = next((outcome for outcome in outcomes if outcome.problem), None)
+    found = map(decode_from_worker, answers)
+    failed = next((each for each in found if isinstance(each, Outcome) and each.problem), None)
     if failed is None:
         return True, ""
     return (None if failed.unsupported else False), failed.problem

@@ -5,27 +5,103 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import msgspec
 
-from waywiser.measure.probe.channel import Channel
+from waywiser.machine import limits
 from waywiser.measure.probe.member import Member, MemberLost
 from waywiser.measure.probe.protocol import MeasuredVisit, Ready
 from waywiser.measure.ranks.bridge_file import sha256_of
 from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.launch_hosts import LaunchHosts
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
-from waywiser.measure.ranks.rank_process import RankProcess
+from waywiser.measure.ranks.rank_end import RankEnd
+from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise.team import Team
 from waywiser.words import Workload
 from waywiser.words.number_format import count
-from waywiser.words.records import Failure
+from waywiser.words.records import KILLED, Failure
 
 COMMAND = (sys.executable, "-m", "waywiser.measure.ranks.rank_worker")
 
 
-class RankTeam:
-    """A `waywiser.measure.probe.team.Team`: one launch of ranks for each group, on this machine or
+class RankProcess:
+    """The process of a rank: a `waywiser.measure.probe.member.MemberProcess`. The launcher has
+    started it and prints what it prints, and the launch ends it."""
+
+    def __init__(self, launch: Launch, rank: RankEnd) -> None:
+        self._launch = launch
+        self._rank = rank
+        self._killed_before = limits.killed_for_memory()
+        self.descriptor: int | None = None
+        if rank.is_running:
+            with suppress(OSError):  # kernels before 5.3 have none
+                self.descriptor = os.pidfd_open(rank.pid)
+
+    @property
+    def output(self) -> int:
+        return self._launch.launcher.output
+
+    @property
+    def prints(self) -> bool:
+        return self._launch.launcher.prints
+
+    def drain_log(self) -> bool:
+        return self._launch.launcher.drain_log()
+
+    def printed(self) -> str:
+        return self._launch.printed()
+
+    def ending(self) -> tuple[str, str]:
+        """The kind of failure that its end amounts to, and how it ended."""
+        # How the process ended is the launcher's to know: a kill elsewhere may be another's.
+        if why := self._killed_before.why(of_group=True):
+            return KILLED, f"the kernel, out of memory, killed a rank: {why}"
+        return "crash", self._launch.ending(self._rank)
+
+    @property
+    def ended(self) -> bool:
+        return not self._rank.is_running
+
+    def await_end(self, deadline: Deadline) -> bool:
+        """Whether it ends by then."""
+        self._launch.await_end(self._rank, deadline)
+        return self.ended
+
+    def kill(self) -> None:
+        self._launch.kill(self._rank)
+
+    def close(self) -> None:
+        descriptor, self.descriptor = self.descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+class RankMember(Member):
+    """A rank as a worker: its launch ends it."""
+
+    def close(self) -> None:
+        self.process.close()
+
+
+class LaunchedTeam(Team[Member]):
+    """The ranks of a launch, which ends with them."""
+
+    def __init__(self, launch: Launch, ranks: Sequence[RankEnd]) -> None:
+        self._launch = launch
+        super().__init__(
+            RankMember(number, RankProcess(launch, rank), rank.channel, rank.name)
+            for number, rank in enumerate(ranks)
+        )
+
+    def close(self) -> None:
+        with self._launch:
+            super().close()
+
+
+class RankTeams:
+    """`waywiser.measure.probe.teams.Teams`: one launch of ranks for each group, on this machine or
     across ``hosts``."""
 
     def __init__(
@@ -50,43 +126,38 @@ class RankTeam:
         self.launch: Launch | None = None
         """That of the last group."""
 
-    def start(self, owner: ExitStack) -> list[Member]:
+    def start(self) -> Team[Member]:
         """Raises `MpiError` if ranks do not start; `MemberLost` if a launch did before: then it is
         no wrong launcher, and another launch may be well."""
         bridge = self.library.bridge
         command = (*COMMAND, bridge, *([sha256_of(bridge)] if self._hosts else []))
         try:
-            launch = owner.enter_context(
-                Launch(
-                    self.library,
-                    command,
-                    self.size,
-                    template=self._template,
-                    seconds=self._seconds,
-                    hosts=self._hosts,
-                    is_cancelled=self._is_cancelled,
-                )
+            launch = Launch(
+                self.library,
+                command,
+                self.size,
+                template=self._template,
+                seconds=self._seconds,
+                hosts=self._hosts,
+                is_cancelled=self._is_cancelled,
             )
         except MpiError as error:
             if self._has_started:
                 raise MemberLost(Failure("crash", error.what)) from error
             raise
-        self.launch = launch
-        ranks = sorted(launch.ranks, key=lambda rank: rank.stated)
-        if [rank.stated for rank in ranks] != list(range(self.size)):
-            raise MpiError(
-                "the launcher does not state the rank of each process in its environment",
-                where=self._launcher,
-                remedy="use the mpiexec of the library, or srun",
-            )
-        members = []
-        for number, rank in enumerate(ranks):
-            process = RankProcess(launch, rank)
-            owner.callback(process.close)
-            connection = os.dup(rank.connection.fileno())
-            members.append(Member(number, process, Channel(connection, connection), rank.name))
-            owner.callback(members[-1].close)
-        return members
+        with ExitStack() as stack:
+            stack.enter_context(launch)
+            self.launch = launch
+            ranks = sorted(launch.ranks, key=lambda rank: rank.stated)
+            if [rank.stated for rank in ranks] != list(range(self.size)):
+                raise MpiError(
+                    "the launcher does not state the rank of each process in its environment",
+                    where=self._launcher,
+                    remedy="use the mpiexec of the library, or srun",
+                )
+            team = LaunchedTeam(launch, ranks)
+            stack.pop_all()
+        return team
 
     def unready(self, attempts: int, reason: str) -> MpiError:
         """Returns the error of a launch that never gets ready. A launcher of another library is one
@@ -122,18 +193,22 @@ class RankTeam:
         return together_of_ranks(parts)
 
 
-class PartOfRanks:
-    """A `waywiser.measure.probe.team.Team` of some ranks of a launch that has started. Groups of
-    different ranks measure independently, each in a thread of its own."""
+class PartOfRanks(Team[Member]):
+    """Some ranks of a launch that has started, which end with it: a team, and the
+    `waywiser.measure.probe.teams.Teams` that it is alone. Groups of different ranks measure
+    independently, each in a thread of its own."""
 
-    def __init__(self, members: Sequence[Member]) -> None:
-        self.size = len(members)
-        self.is_bound = True
-        self._members = list(members)
+    is_bound = True
 
-    def start(self, owner: ExitStack) -> list[Member]:
-        """The same members each time; they end with their launch."""
-        return self._members
+    @property
+    def size(self) -> int:
+        return len(self.members)
+
+    def start(self) -> Team[Member]:
+        return self
+
+    def close(self) -> None:
+        """Nothing: others may use the members."""
 
     def know(self, ready: Sequence[Ready]) -> None:
         """Nothing: they knew each other before."""
@@ -144,7 +219,7 @@ class PartOfRanks:
     def shares(self, workload: Workload) -> Sequence[int]:
         """The places of the ranks at the ends."""
         ends = {place.index for place in workload.places if place.kind == "rank"}
-        return [n for n, member in enumerate(self._members) if member.rank in ends]
+        return [n for n, member in enumerate(self.members) if member.rank in ends]
 
     def together(self, parts: Mapping[int, MeasuredVisit]) -> MeasuredVisit:
         return together_of_ranks(parts)

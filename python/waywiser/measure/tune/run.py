@@ -237,7 +237,7 @@ def tune(
         tuner = tuning.tuner(list(filter(is_finished, visits)))
         options = tuning.probe_options(worker, next_worker(profile, visits))
         with interrupts_stored(profile, "the same command goes on with the rest"):
-            measure_orders(profile, tuning.machine, tuner, options, watcher, tuning.scope.team)
+            measure_orders(profile, tuning.machine, tuner, options, watcher, tuning.scope.teams)
     return tuner
 
 

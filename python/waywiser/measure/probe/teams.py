@@ -10,12 +10,13 @@ from waywiser.measure.probe.member import Member
 from waywiser.measure.probe.protocol import MeasuredVisit, Ready
 from waywiser.measure.probe.share import ranks_of, together
 from waywiser.measure.probe.worker_process import ProbeError
+from waywiser.measure.supervise.team import Team
 from waywiser.words import WaywiserError, Workload
 
 
-class Team(Protocol):
-    """Starts the members of one group after the other. `Workers` are those of this machine;
-    `waywiser.measure.ranks.world.RankTeam` those of an MPI launch."""
+class Teams(Protocol):
+    """Starts the team of one group after the other. `Workers` are those of this machine;
+    `waywiser.measure.ranks.world.RankTeams` those of an MPI launch."""
 
     @property
     def size(self) -> int:
@@ -25,8 +26,8 @@ class Team(Protocol):
     def is_bound(self) -> bool:
         """Whether no member can finish a workload if another one failed."""
 
-    def start(self, owner: ExitStack) -> list[Member]:
-        """New members, which end with ``owner``. Raises `WaywiserError`."""
+    def start(self) -> Team[Member]:
+        """New members, which end with their team. Raises `WaywiserError`."""
 
     def know(self, ready: Sequence[Ready]) -> None:
         """Hears what the members said when they were ready. Raises `WaywiserError` if they cannot
@@ -42,14 +43,14 @@ class Team(Protocol):
         """What members found, by their numbers, as one."""
 
 
-def start_members(owner: ExitStack, commands: Iterable[tuple[Sequence[str], str]]) -> list[Member]:
-    """Starts a member for each command and name, in order; they end with ``owner``."""
-    members = []
-    for rank, (command, name) in enumerate(commands):
-        member = Member.start(command, rank, name)
-        owner.callback(member.close)
-        members.append(member)
-    return members
+def started_team(commands: Iterable[tuple[Sequence[str], str]]) -> Team[Member]:
+    """A member for each command and name, in order."""
+    with ExitStack() as stack:
+        team = stack.enter_context(Team[Member]())
+        for rank, (command, name) in enumerate(commands):
+            team.members.append(Member.start(command, rank, name))
+        stack.pop_all()
+    return team
 
 
 class Workers:
@@ -61,10 +62,10 @@ class Workers:
         self.is_bound = False
         self._command = command
 
-    def start(self, owner: ExitStack) -> list[Member]:
+    def start(self) -> Team[Member]:
         names = [f"worker {rank + 1} of {self.size}" for rank in range(self.size)]
         named = names if self.size > 1 else ["the worker"]
-        return start_members(owner, [(self._command, name) for name in named])
+        return started_team((self._command, name) for name in named)
 
     def know(self, ready: Sequence[Ready]) -> None:
         """Nothing: they need not know each other."""

@@ -15,8 +15,10 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
+from waywiser.measure.supervise.channel import Cipher, LineChannel
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words.closeable import Closeable
 
 GREETING_SECONDS = 30.0
@@ -42,17 +44,39 @@ Listen = Callable[[int], socket.socket]
 """Returns a socket that listens at the port; 0 is one that is free."""
 
 
-class Stranger(Protocol):
-    """A connection that has not said who it is. It is registered with the selector."""
+class Connection(LineChannel):
+    """A connection that has not said who it is. Takes over the socket, and registers it with the
+    selector; one thread receives, that of the selector. ``until`` its greeting may come."""
 
-    host: str
-    until: float
-    """When its greeting is overdue, on the clock of ``time.monotonic``."""
+    def __init__(
+        self,
+        accepted: socket.socket,
+        host: str,
+        until: Deadline,
+        selector: selectors.BaseSelector,
+        longest_bytes: int,
+        cipher: Cipher | None = None,
+    ) -> None:
+        super().__init__(accepted, longest_bytes=longest_bytes, cipher=cipher, peer=host)
+        self.connection = accepted
+        self.host = host
+        self.until = until
+        self.selector: selectors.BaseSelector | None = selector
+        accepted.setblocking(False)
+        selector.register(accepted, selectors.EVENT_READ, self)
 
-    def close(self) -> None: ...
+    def hand_over(self) -> None:
+        """The selector knows nothing of it any more."""
+        if self.selector is not None and not self.is_closed:
+            self.selector.unregister(self.connection)
+        self.selector = None
+
+    def close(self) -> None:
+        self.hand_over()
+        super().close()
 
 
-_Stranger = TypeVar("_Stranger", bound=Stranger)
+_Stranger = TypeVar("_Stranger", bound=Connection)
 
 
 def listening_socket(host: str, port: int = 0) -> socket.socket:
@@ -87,7 +111,7 @@ class Listener(Closeable, Generic[_Stranger]):
         self.open()
 
     @abstractmethod
-    def take_in(self, accepted: socket.socket, host: str, until: float) -> _Stranger:
+    def take_in(self, accepted: socket.socket, host: str, until: Deadline) -> _Stranger:
         """The connection of a socket, registered with the selector as the last that may fail.
         Raises `OSError`."""
 
@@ -129,7 +153,7 @@ class Listener(Closeable, Generic[_Stranger]):
                 if error.errno in _NO_ROOM:
                     self._make_room()
                 return
-            until = time.monotonic() + self._greeting_seconds
+            until = Deadline(self._greeting_seconds)
             host = str(peer[0]).removeprefix("::ffff:")
             try:
                 connection = self.take_in(accepted, host, until)
@@ -157,16 +181,15 @@ class Listener(Closeable, Generic[_Stranger]):
 
     def reject_overdue(self) -> None:
         """Ends those that had enough time to say who they are."""
-        now = time.monotonic()
         for connection in tuple(self._connections):  # in the order of their times
-            if connection.until > now:
+            if not connection.until.is_over:
                 return
             self.reject(connection, "it did not say in time who it is")
 
     def seconds_to_overdue(self) -> float | None:
         """None if there are none."""
         first = next(iter(self._connections), None)
-        return None if first is None else max(first.until - time.monotonic(), 0.0)
+        return None if first is None else first.until.left
 
     def _make_room(self) -> None:
         """Closes the connection that has said nothing for the longest time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.measure.probe.worker_process import Log
+from waywiser.measure.supervise.process import Log
 
 
 def logged(*pieces: bytes) -> str:

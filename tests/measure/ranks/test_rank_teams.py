@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from waywiser.measure.probe.member import MemberLost
 from waywiser.measure.probe.protocol import Ready
 from waywiser.measure.ranks import world
 from waywiser.measure.ranks.mpi_library import Mpicc, MpiError, MpiLibrary
-from waywiser.measure.ranks.world import RankTeam
+from waywiser.measure.ranks.world import RankTeams
 
 LIBRARY = MpiLibrary(Mpicc("/opt/bin/mpicc", "PATH"), "/b.so", "MPICH 5.0.2", "/opt/bin/mpiexec",
                      was_cached=True)  # fmt: skip
@@ -24,18 +23,18 @@ def test_only_a_launch_after_one_that_was_well_may_be_tried_again(
         raise MpiError("1 of 2 ranks have connected in 60 s")
 
     monkeypatch.setattr(world, "Launch", failing)
-    team = RankTeam(LIBRARY, 2)
-    with ExitStack() as owner, pytest.raises(MpiError):
-        team.start(owner)
-    team.know([Ready(1, "fake", rank=rank, ranks=2) for rank in range(2)])
-    with ExitStack() as owner, pytest.raises(MemberLost) as lost:
-        team.start(owner)
+    teams = RankTeams(LIBRARY, 2)
+    with pytest.raises(MpiError):
+        teams.start()
+    teams.know([Ready(1, "fake", rank=rank, ranks=2) for rank in range(2)])
+    with pytest.raises(MemberLost) as lost:
+        teams.start()
     assert lost.value.failure.reason == "1 of 2 ranks have connected in 60 s"
 
 
 def test_launches_that_do_not_get_ready_are_those_of_the_launcher() -> None:
-    error = RankTeam(LIBRARY, 2).unready(5, "rank 1 ended, while starting")
+    error = RankTeams(LIBRARY, 2).unready(5, "rank 1 ended, while starting")
     assert str(error).startswith("/opt/bin/mpiexec: 5 launches in a row did not get ready: rank 1")
     assert "the launcher of MPICH: waywiser mpi --try" in str(error)
-    other = RankTeam(LIBRARY, 2, "srun -n {ranks} {command}").unready(5, "no")
+    other = RankTeams(LIBRARY, 2, "srun -n {ranks} {command}").unready(5, "no")
     assert str(other).startswith("srun -n {ranks} {command}: ")
