@@ -58,8 +58,8 @@ bool may_use_node(int node) {
     constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
     std::array<unsigned long, kNodeBits / kBits> allowed{};
     const auto bit = static_cast<std::size_t>(node);
-    if (bit >= kNodeBits || syscall(SYS_get_mempolicy, nullptr, allowed.data(), kNodeBits,
-                                     nullptr, kAllowedNodes) != 0) {
+    if (bit >= kNodeBits || syscall(SYS_get_mempolicy, nullptr, allowed.data(), kNodeBits, nullptr,
+                                    kAllowedNodes) != 0) {
         return true;
     }
     return (allowed[bit / kBits] >> (bit % kBits) & 1) != 0;

@@ -180,7 +180,8 @@ Pages::Pages(std::size_t bytes, const NumaNode& node, PageSize size, Placing pla
     }
     const std::size_t huge_page = huge_page_bytes();
     if (bytes > std::numeric_limits<std::size_t>::max() - 3 * huge_page) throw std::bad_alloc();
-    const std::size_t aligned = (std::max<std::size_t>(bytes, 1) + huge_page - 1) & ~(huge_page - 1);
+    const std::size_t aligned =
+        (std::max<std::size_t>(bytes, 1) + huge_page - 1) & ~(huge_page - 1);
     mapped_bytes_ = aligned + huge_page;  // space to start on a huge page
     void* mapping = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

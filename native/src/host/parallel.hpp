@@ -23,7 +23,8 @@ void parallel(std::size_t bytes, const std::vector<int>& cpus, const Pass& pass)
     const std::size_t most = std::clamp<std::size_t>(cpus.size(), 1, kMostThreads);
     const std::size_t threads = std::clamp<std::size_t>(bytes / kWorthAThread, 1, most);
     // Shares meet at huge pages, unless a huge page has more bytes than a share.
-    const std::size_t unit = bytes / threads < huge_page_bytes() ? kSmallHugePage : huge_page_bytes();
+    const std::size_t unit =
+        bytes / threads < huge_page_bytes() ? kSmallHugePage : huge_page_bytes();
     const std::size_t share = (bytes / threads + unit) & ~(unit - 1);
     if (threads == 1) {
         const RunOn here(cpus);

@@ -118,8 +118,7 @@ std::vector<AllocationMethod> allocation_methods() {
         {"mmap-hugetlb-touch", "a mapping in huge pages that were reserved, written throughout",
          "Linux kernel, HugeTLB Pages", huge,
          [](std::size_t bytes) { return touched(mapped(bytes, MAP_HUGETLB), bytes); },
-         unmap_reserved,
-         "no huge pages are reserved for it: see vm.nr_hugepages"},
+         unmap_reserved, "no huge pages are reserved for it: see vm.nr_hugepages"},
     };
 }
 

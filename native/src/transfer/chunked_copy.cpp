@@ -110,8 +110,8 @@ bool is_slotted(const Endpoint& to, const Endpoint& from, const CopyShape& shape
 std::size_t first_byte(const Endpoint& to, const Endpoint& from, const CopyShape& shape) {
     if (is_in_file(from)) return from.offset;
     if (is_in_file(to)) return to.offset;
-    const bool by_pages = to.kind == Endpoint::Kind::host && !to.pinned &&
-                          shape.least >= huge_page_bytes();
+    const bool by_pages =
+        to.kind == Endpoint::Kind::host && !to.pinned && shape.least >= huge_page_bytes();
     return by_pages ? reinterpret_cast<std::uintptr_t>(to.data) : 0;
 }
 

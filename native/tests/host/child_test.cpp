@@ -20,8 +20,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-// Answers each line with its word. No cat: that of busybox holds the lock of the pipe while it waits for
-// a request (sendfile), so that its parent can neither read an answer nor exit.
+// Answers each line with its word. No cat: that of busybox holds the lock of the pipe while it
+// waits for a request (sendfile), so that its parent can neither read an answer nor exit.
 constexpr const char* kEchoes = "while read -r word; do printf %s \"$word\"; done";
 
 // A reaped process does not exist; a zombie would still be found.

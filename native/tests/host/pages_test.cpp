@@ -109,8 +109,7 @@ TEST(Pages, TakeLessThanTwoMibMoreThanTheyHave) {
         const std::size_t mapped = (bytes / huge_page_bytes() + 1) * huge_page_bytes();
         std::vector<unsigned char> is_there(mapped / page_bytes());
         ASSERT_EQ(mincore(pages.data(), mapped, is_there.data()), 0);
-        const auto taken =
-            static_cast<std::size_t>(std::ranges::count(is_there, 1)) * page_bytes();
+        const auto taken = static_cast<std::size_t>(std::ranges::count(is_there, 1)) * page_bytes();
         EXPECT_GE(taken, bytes);
         EXPECT_LT(taken, bytes + 2 * kMiB);
     }

@@ -76,7 +76,7 @@ class StatedValue(NamedTuple):
     """What CPUs find at a NUMA node: MiB per second of a bandwidth, nanoseconds of a latency."""
 
     name: str
-    """Of the attribute of memory: ``Bandwidth``."""
+    """The attribute of memory: ``Bandwidth``."""
     node: int
     """The object's number in the file."""
     cpus: frozenset[int]

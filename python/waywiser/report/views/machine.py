@@ -73,9 +73,9 @@ def _below_node(machine: Machine, node: NumaNode) -> Iterator[Outline]:
     for access in node.stated:
         rate = f"{format_rate(access.bytes_per_second)} GB/s" if access.bytes_per_second else ""
         latency = f"latency {format_time(access.seconds)}" if access.seconds else ""
-        cpus = "its own CPUs" if access.by == node.index else f"the CPUs of numa:{access.by}"
+        by = "its own CPUs" if access.by == node.index else f"the CPUs of numa:{access.by}"
         values = ", ".join(filter(None, (rate, latency)))
-        yield Outline("", f"the firmware states {values} from {cpus}")
+        yield Outline("", f"the firmware states {values} from {by}")
     local = tuple(gpu.index for gpu in machine.gpus if gpu.numa == node.index)
     if local:
         yield Outline("", f"local to gpu:{format_list(local)}")
