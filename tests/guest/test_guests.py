@@ -37,7 +37,7 @@ SIZES = {"small-node": "1MiB,64MiB,128MiB"}
 NATIVE_TESTS = (
     "Affinity.*:Both/FileIo.*:Child.*:Clock.*:CopyLists.*:CopyStreaming.*:CpuLists.*:DirectWrites.*:Dirty.*"
     ":FileCalls.*:FileIoUnsupportedReason.*:FileMemory.*:FilePattern.*:FindProgram.*:Flush.KeepsTheBytes:Hwloc.*"
-    ":LineBytes.*:Machine.*:MappedMemory.*:NodeMemory.*:PageCache.*:Pages.*:Parallel.*"
+    ":LineBytes.*:Machine.*:MappedMemory.*:NodeMemory.*:OverlongCounts.*:PageCache.*:Pages.*:Parallel.*"
     ":PinnedMemoryOfPrograms.*:PolicyCopies.MemoryWithoutPages*:PolicyTable.*:ReadableFiles.*"
     ":RegisteredMemory.*:ScratchFiles.*:Snapshots.*:StalledDrains.*:Team.*"
 )
