@@ -233,8 +233,8 @@ CLASSES = (
     *((DECISIONS, name) for name in ("Method", "MethodTime", "CopyKind")),
     *((DECISIONS, name) for name in ("DecisionTable", "SizeDecision")),
     ("waywiser.analysis.policy.code_lines", "CodeLine"),
-    *((FIELDS, name) for name in ("Machine", "Package", "NumaNode", "Cache", "Gpu", "PcieLink")),
-    *((FIELDS, name) for name in ("NvLink", "FilePlace")),
+    *((FIELDS, name) for name in ("Machine", "Package", "NumaNode", "StatedAccess", "Cache")),
+    *((FIELDS, name) for name in ("Gpu", "PcieLink", "NvLink", "FilePlace")),
 )
 
 COLUMNS = {

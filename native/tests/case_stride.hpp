@@ -13,12 +13,13 @@
 namespace waywiser::test {
 
 // Races depend on which threads meet, not on the number and place of bytes: under the thread
-// sanitizer, which is ten times slower, tests use few sizes.
-inline bool many_sizes() { return sanitizer() != Sanitizer::thread; }
+// sanitizer, which is ten times slower, and on an emulated machine, tests use few sizes.
+inline bool many_sizes() { return sanitizer() != Sanitizer::thread && !is_emulated(); }
 
-// Under a sanitizer a test of very many similar cases runs one in `case_stride()`, else all of
-// them.
+// Under a sanitizer or on an emulated machine a test of very many similar cases runs one in
+// `case_stride()`, else all of them.
 inline std::size_t case_stride() {
+    if (is_emulated()) return 25;
     switch (sanitizer()) {
         case Sanitizer::thread: return 25;
         case Sanitizer::address: return 9;
@@ -38,7 +39,7 @@ std::vector<Case> some_of(const std::vector<Case>& cases) {
     return kept;
 }
 
-// Under the thread sanitizer one in four of the cases, from the first on, else all of them: for
+// One in four of the cases, from the first on, where tests use few sizes, else all of them: for
 // cases that differ in sizes and places alone.
 template <class Cases>
 auto few_of(const Cases& cases) {

@@ -69,7 +69,8 @@ exec /bin/busybox switch_root /root /init
 """
 
 _KIB = 1024
-_SLACK_KIB = 64 * _KIB
+_SLACK_KIB = 2 * _KIB * _KIB
+"""Free on the disk, as a hole: scratch files leave 1 GiB to others."""
 _INODES = 40_000
 
 
@@ -241,7 +242,7 @@ def _is_elf(file: Path) -> bool:
 
 
 def _state(files: dict[str, Path]) -> str:
-    digest = hashlib.sha256(f"{APPLETS} {_INODES}".encode())
+    digest = hashlib.sha256(f"{APPLETS} {_INODES} {_SLACK_KIB}".encode())
     for path, file in files.items():
         at = file.lstat()
         digest.update(f"{path} {at.st_mtime_ns} {at.st_size}\n".encode())

@@ -13,7 +13,7 @@ from machine.captured import ALL, CAPTURES, machine, shared_file
 from waywiser import cli
 from waywiser.cli.topology import topology
 from waywiser.machine.capture import load_capture
-from waywiser.machine.machine import Gpu
+from waywiser.machine.machine import Gpu, StatedAccess
 from waywiser.profile import ExistingFile
 from waywiser.report.terminal import print_parts
 from waywiser.report.views.machine import machine_parts
@@ -85,6 +85,19 @@ def test_an_uneven_peer_matrix_is_drawn() -> None:
     assert "N over NVLink, - none" in drawn
     assert "gpu:0  ·  N  N  -" in drawn
     assert "gpu:3  N  N  N  ·" in drawn
+
+
+def test_what_the_firmware_states_of_a_node_is_shown_below_it() -> None:
+    whole = machine("two-socket-4gpu")
+    stated = (StatedAccess(1, 12800 * 2.0**20, 80e-9), StatedAccess(0, 0.0, 140e-9))
+    nodes = (whole.numa[0], msgspec.structs.replace(whole.numa[1], stated=stated))
+    console = Console(file=io.StringIO(), width=120)
+    print_parts(console, machine_parts(msgspec.structs.replace(whole, numa=nodes)))
+    assert isinstance(console.file, io.StringIO)
+    drawn = console.file.getvalue()
+    assert "the firmware states 13.42 GB/s, latency 80.0 ns from its own CPUs" in drawn
+    assert "the firmware states latency 140 ns from the CPUs of numa:0" in drawn
+    assert drawn.count("the firmware states") == 2
 
 
 def test_links_that_a_topology_file_leaves_out_are_unknown() -> None:

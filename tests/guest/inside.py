@@ -7,8 +7,10 @@ Each part is a function here. ``$OUT/facts.json`` has what each returned, or its
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -19,9 +21,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from waywiser.machine import native
 from waywiser.machine.catalogue import list_memories
-from waywiser.machine.machine import Machine
+from waywiser.machine.file_places import scratch_folder
+from waywiser.machine.machine import Machine, NumaNode
 from waywiser.machine.native_words import native_machine, native_memory, native_transfer
 from waywiser.measure.scope import live_machine
 from waywiser.words import Memory, Place, Transfer
@@ -29,6 +34,7 @@ from waywiser.words import Path as WayPath
 
 OUT = Path(os.environ["OUT"])
 MIB = 2**20
+HUGE = {"pages": "huge"}
 BYTES = 6 * MIB
 PLANTED = Path("/task/planted.so")
 """Calls of the system that plant a fault, which ``$PLANTED`` names."""
@@ -51,9 +57,51 @@ def pages_by_node(*, bound: bool = False) -> Counter[int]:
 
 def grown(before: Counter[int], *, bound: bool = False) -> dict[str, float]:
     """MiB by node that came since then, without changes of less than a quarter."""
-    now = pages_by_node(bound=bound)
+    return _mib(pages_by_node(bound=bound), before)
+
+
+def _mib(now: Counter[int], before: Counter[int]) -> dict[str, float]:
     by_node = {node: (now[node] - before[node]) / MIB for node in now | before}
     return {str(node): round(mib, 2) for node, mib in by_node.items() if abs(mib) >= 0.25}
+
+
+MOVE_PAGES = {"x86_64": 279, "aarch64": 239}[platform.machine()]
+PAGE = os.sysconf("SC_PAGESIZE")
+
+
+def located_by_node(*, of_files: bool = False) -> Counter[int]:
+    """Bytes by node as move_pages(2) answers for each page: of the memory that this process has
+    bound to a node, or of the files that it has mapped in /tmp and /var/tmp."""
+    ends = {}
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        start, end = (int(each, 16) for each in line.split()[0].split("-"))
+        ends[start] = end
+    call = ctypes.CDLL("libc.so.6", use_errno=True).syscall  # without a fault of this test
+    found: Counter[int] = Counter()
+    for line in Path("/proc/self/numa_maps").read_text().splitlines():
+        words = line.split()
+        is_file = "file=/tmp/" in line or "file=/var/tmp/" in line
+        if is_file if of_files else words[1] != "default" and "file=" not in line:
+            start = int(words[0], 16)
+            count = (ends[start] - start) // PAGE
+            pages = (ctypes.c_void_p * count)(*range(start, ends[start], PAGE))
+            where = (ctypes.c_int * count)()
+            numbers = (ctypes.c_long(0), ctypes.c_long(count))
+            if call(ctypes.c_long(MOVE_PAGES), *numbers, pages, None, where, ctypes.c_long(0)):
+                raise OSError(ctypes.get_errno(), "move_pages")
+            for node, pages_there in Counter(where).items():
+                if node >= 0:  # else there is no page yet
+                    found[node] += pages_there * PAGE
+    return found
+
+
+def huge_bytes() -> int:
+    text = Path("/proc/self/smaps_rollup").read_text()
+    return int(text.partition("AnonHugePages:")[2].split()[0]) * 1024
+
+
+def huge_page() -> int:
+    return int(Path("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").read_text())
 
 
 def kills() -> int:
@@ -79,11 +127,19 @@ def places() -> list[dict[str, Any]]:
     there = native_machine(machine)
     found = []
     for memory in memories(machine):
-        before = pages_by_node(bound=True)
-        entry: dict[str, Any] = {"memory": str(memory), "node": memory.place.index}
+        before, located, huge = pages_by_node(bound=True), located_by_node(), huge_bytes()
+        nbytes = BYTES + 2 * huge_page() if "pages=huge" in str(memory) else BYTES
+        entry: dict[str, Any] = {
+            "memory": str(memory),
+            "node": memory.place.index,
+            "mib": nbytes / MIB,
+            "wants_huge": nbytes > BYTES,
+        }
         try:
-            buffer = library.PlacedMemory(native_memory(memory), BYTES, there)
+            buffer = library.PlacedMemory(native_memory(memory), nbytes, there)
             entry["grown"] = grown(before, bound=True)
+            entry["located"] = _mib(located_by_node(), located)
+            entry["huge"] = (huge_bytes() - huge) // huge_page()
             del buffer
         except (RuntimeError, MemoryError) as error:
             entry["error"] = str(error)
@@ -96,20 +152,24 @@ def visits() -> list[dict[str, Any]]:
     machine, library = live_machine(), native.load()
     there = native_machine(machine)
     rule = library.StopRule(minimum_seconds=0.2, hard_seconds=0.4, soft_seconds=0.3)
-    nodes = [node.index for node in machine.numa]
+    first, last = machine.numa[0].index, machine.numa[-1].index
     found = []
-    for source, destination in ((nodes[0], nodes[-1]), (nodes[-1], nodes[-1])):
-        for side in ("pull", "push")[: 1 + (source != destination)]:
-            ends = (Memory("pageable", Place("numa", n)) for n in (source, destination))
+    for source, destination, variant in ((first, last, {}), (last, last, {}), (first, last, HUGE)):
+        nbytes = huge_page() if variant else 2 * MIB
+        for side in ("pull", "push")[: 1 + (source != destination and not variant)]:
+            ends = (Memory("pageable", Place("numa", n), variant) for n in (source, destination))
             cpus = min(len(node.cpus) for node in machine.numa)
             settings = {"threads": str(min(cpus, 2))} | (
                 {"side": side} if source != destination else {}
             )
-            transfer = Transfer(WayPath(*ends, "cpu"), 2 * MIB, settings)
-            before = pages_by_node(bound=True)
+            transfer = Transfer(WayPath(*ends, "cpu"), nbytes, settings)
+            before, located = pages_by_node(bound=True), located_by_node()
             session = library.Session(there, memory_bytes=256 * MIB)
             with affinities() as seen:
                 result = session.measure([native_transfer(transfer)], rule=rule)
+            after = [_mib(located_by_node(), located)]
+            session.measure([native_transfer(transfer)], rule=rule)
+            after.append(_mib(located_by_node(), located))
             found.append(
                 {
                     "transfer": str(transfer),
@@ -117,10 +177,67 @@ def visits() -> list[dict[str, Any]]:
                     "runs_on": source if side == "push" else destination,
                     "buffers": result["buffers"],
                     "grown": grown(before, bound=True),
+                    "located": after,
                     "threads": sorted(seen),
                 }
             )
             del session
+    return found
+
+
+def balancing() -> str:
+    """Whether the kernel moves pages to the node of the CPU that uses them."""
+    return Path("/proc/sys/kernel/numa_balancing").read_text().strip()
+
+
+def files() -> list[dict[str, Any]]:
+    """Where the pages of files in the page cache are, as a buffer of one states and as the kernel
+    answers: files that a thread of each node was the first to read."""
+    library = native.load()
+    found = []
+    machine = live_machine()
+    place = scratch_folder("/var/tmp")
+    with_files = msgspec.structs.replace(machine, files=(place,))
+    rule = library.StopRule(minimum_seconds=0.05, hard_seconds=0.2, soft_seconds=0.1)
+    every = os.sched_getaffinity(0)
+    for node in machine.numa:
+        source = Memory("mapped", Place("file", file=place.name), {"state": "warm"})
+        target = Memory("pageable", Place("numa", node.index))
+        transfer = Transfer(WayPath(source, target, "cpu"), 2 * MIB, {"threads": "1"})
+        before = located_by_node(of_files=True)
+        os.sched_setaffinity(0, node.cpus)
+        session = library.Session(native_machine(with_files), memory_bytes=64 * MIB)
+        result = session.measure([native_transfer(transfer)], rule=rule)
+        located = _mib(located_by_node(of_files=True), before)
+        os.sched_setaffinity(0, every)
+        found.append(
+            {"node": node.index, "stated": result["buffers"][0]["detail"], "located": located}
+        )
+        del session
+    return found
+
+
+def forbidden() -> dict[str, Any]:
+    """What becomes of memory at a node that the control group does not allow."""
+    from waywiser import transfer
+
+    library = native.load()
+    cpus = tuple(sorted(os.sched_getaffinity(0)))
+    nodes = tuple(NumaNode(index, cpus, 2**30, 0) for index in (0, 1))
+    machine = msgspec.structs.replace(live_machine(), numa=nodes)
+    rule = library.StopRule(minimum_seconds=0.05, hard_seconds=0.2, soft_seconds=0.1)
+    ends = (Memory("pageable", Place("numa", node)) for node in (0, 1))
+    way = Transfer(WayPath(*ends, "cpu"), 2 * MIB, {"threads": "1", "side": "pull"})
+    before = located_by_node()
+    session = library.Session(native_machine(machine), memory_bytes=64 * MIB)
+    result = session.measure([native_transfer(way)], rule=rule)
+    found = {"buffers": result["buffers"], "located": _mib(located_by_node(), before)}
+    for node in (0, 1):
+        try:
+            transfer.pinned_empty(MIB, "u1", numa=node)
+            found[f"pinned {node}"] = "there"
+        except Exception as error:
+            found[f"pinned {node}"] = f"{type(error).__name__}: {error}"
     return found
 
 
@@ -222,9 +339,13 @@ def gpu_near() -> dict[str, Any]:
 
 
 def planted() -> dict[str, Any]:
-    """What `places` and `visits` find with a fault in a call of the system."""
+    """What `places`, `visits` and `files` find with a fault in a call of the system."""
     found = {}
-    for fault, part in (("wrong node", "places"), ("wrong socket", "visits")):
+    for fault, part in (
+        ("wrong node", "places"),
+        ("wrong socket", "visits"),
+        ("wrong answer", "files"),
+    ):
         folder = OUT / fault.replace(" ", "-")
         folder.mkdir()
         environment = {**os.environ, "OUT": str(folder), "PLANTED": fault}
@@ -292,9 +413,20 @@ def survey() -> dict[str, Any]:
     words = ["survey", "--preset", "quick", "--gpus", "none", "--deadline", "6"]
     words += ["--only", "pageable by cpu", "--sizes", os.environ.get("SIZES", "64KiB,1MiB")]
     before = kills()
-    answer = _waywiser(*words, "-o", str(OUT / "survey.wwp"))
+    profile = str(OUT / "survey.wwp")
+    answer = _waywiser(*words, "-o", profile)
     return {"code": answer.returncode, "out": answer.stdout, "err": answer.stderr[-2000:],
             "kills": kills() - before}  # fmt: skip
+
+
+def said_of_survey() -> dict[str, str]:
+    """What verbs say of the profile of `survey`."""
+    profile = str(OUT / "survey.wwp")
+    found = {}
+    for verb, *words in (("show",), ("advise", "--placement"), ("check",), ("policy",)):
+        answer = _waywiser(verb, profile, *words)
+        found[verb] = f"{answer.stdout}{answer.stderr}{answer.returncode}"
+    return found
 
 
 def _waywiser(*words: str) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,8 @@ static int planted(const char* fault) {
     return named != NULL && strcmp(named, fault) == 0;
 }
 
-// Binds memory to node 0, whichever node was named.
+// Binds memory to node 0, whichever node was named; answers that pages of node 0 are on node 1, and
+// the reverse.
 long syscall(long number, ...) {
     static long (*real)(long, ...);
     if (real == NULL) real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
@@ -23,7 +24,11 @@ long syscall(long number, ...) {
     for (int i = 0; i < 6; ++i) a[i] = va_arg(list, long);
     va_end(list);
     if (number == SYS_mbind && planted("wrong node")) *(unsigned long*)a[3] = 1;
-    return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    const long answer = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (number == SYS_move_pages && planted("wrong answer")) {
+        for (long i = 0; i < a[1]; ++i) ((int*)a[4])[i] ^= 1;
+    }
+    return answer;
 }
 
 // Puts threads that belong to CPUs from 2 on onto CPU 0.

@@ -12,7 +12,7 @@ from waywiser.machine.assemble import NO_CPU_TOPOLOGY, machine_from
 from waywiser.machine.bounds import bound, why_unbounded
 from waywiser.machine.capture import Capture, load_capture
 from waywiser.machine.facts import SystemFacts
-from waywiser.machine.machine import Gpu, Machine, NvLink, PcieLink
+from waywiser.machine.machine import Gpu, Machine, NvLink, PcieLink, StatedAccess
 from waywiser.words import Place, Workload
 
 H2D = Workload.parse("pinned@numa:0 -> device@gpu:0 by copy-engine")
@@ -216,6 +216,41 @@ def test_nodes_without_memory_are_skipped_only_if_another_states_some(memory: li
     assert [node.memory_bytes for node in found.numa] == [memory[n] for n in kept]
     skipped = [note for note in found.notes if note.endswith("it has no memory")]
     assert len(skipped) == len(memory) - len(kept)
+
+
+def test_what_the_firmware_states_of_a_node_names_the_node_of_the_cpus() -> None:
+    """Here the numbers of nodes have a gap, and node 4 has no CPUs of its own."""
+    nodes = "".join(
+        f'<object type="NUMANode" os_index="{index}" gp_index="{10 + index}" cpuset="{cpus}" '
+        f'nodeset="{1 << index:#x}" local_memory="1024"/>'
+        for index, cpus in ((0, "0x1"), (2, "0x2"), (4, "0x2"))
+    )
+    cpus = "".join(f'<object type="PU" os_index="{n}" cpuset="{1 << n:#x}"/>' for n in (0, 1))
+    stated = "".join(
+        f'<memattr name="{name}"><memattr_value target_obj_type="NUMANode" '
+        f'target_obj_gp_index="{10 + node}" value="{value}" initiator_cpuset="{by}"/></memattr>'
+        for name, node, by, value in (
+            ("Bandwidth", 0, "0x1", 12800),
+            ("Latency", 0, "0x1", 80),
+            ("Bandwidth", 2, "0x2", 6400),
+            ("Latency", 2, "0x1", 140),
+            ("WriteLatency", 2, "0x2", 70),
+            ("Latency", 4, "0x2", 90),
+            ("Latency", 2, "0x3", 1),
+        )
+    )
+    xml = (
+        '<topology version="2.0"><object type="Machine" os_index="0" cpuset="0x3" nodeset="0x15">'
+        f"{nodes}{cpus}</object>{stated}</topology>"
+    )
+    found = machine_from(Capture(hwloc=xml, system=SystemFacts(cpu_nodes=(0, 2))))
+    assert {node.index: node.stated for node in found.numa} == {
+        0: (StatedAccess(by=0, bytes_per_second=12800 * 2**20, seconds=80e-9),),
+        2: (
+            StatedAccess(by=2, bytes_per_second=6400 * 2**20),
+            StatedAccess(by=0, seconds=140e-9),
+        ),
+    }
 
 
 @pytest.mark.parametrize("shown", [True, False, None])

@@ -72,6 +72,7 @@ def test_distances_are_read_in_pieces() -> None:
         (document('<object type="PU" os_index="first"/>'), "not a topology"),
         (document("<object>" * 2000 + PU + "</object>" * 2000), "not a topology"),
         (document(PU, '<distances2 nbobjs="2"><indexes>0 1</indexes></distances2>'), "a matrix"),
+        (document(PU, '<memattr><memattr_value value="-1"/></memattr>'), "an attribute of memory"),
         ('<!DOCTYPE t [<!ENTITY a "b">]>' + document(PU), "entities"),
     ],
 )

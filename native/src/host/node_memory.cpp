@@ -1,6 +1,11 @@
 #include "host/node_memory.hpp"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <climits>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -20,6 +25,9 @@ struct NodeMemory {
     std::size_t file_pages = 0;
     std::size_t not_clean = 0;  // file pages that cannot be dropped at once
 };
+
+constexpr unsigned long kAllowedNodes = 1 << 2;  // MPOL_F_MEMS_ALLOWED of the kernel's mempolicy.h
+constexpr std::size_t kNodeBits = 1024;
 
 // Lines "Node 1 MemFree: 1234 kB".
 NodeMemory read(std::istream& lines) {
@@ -45,6 +53,17 @@ NodeMemory read(std::istream& lines) {
 }
 
 }  // namespace
+
+bool may_use_node(int node) {
+    constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
+    std::array<unsigned long, kNodeBits / kBits> allowed{};
+    const auto bit = static_cast<std::size_t>(node);
+    if (bit >= kNodeBits || syscall(SYS_get_mempolicy, nullptr, allowed.data(), kNodeBits, nullptr,
+                                    kAllowedNodes) != 0) {
+        return true;
+    }
+    return (allowed[bit / kBits] >> (bit % kBits) & 1) != 0;
+}
 
 std::optional<std::size_t> free_on_node(int node, const std::filesystem::path& nodes) {
     std::ifstream stream(nodes / ("node" + std::to_string(node)) / "meminfo");

@@ -16,6 +16,10 @@ namespace waywiser::host {
 std::optional<std::size_t> free_on_node(
     int node, const std::filesystem::path& nodes = "/sys/devices/system/node");
 
+// Whether this process may allocate on a node: a control group can forbid it. True if the system
+// does not say.
+bool may_use_node(int node);
+
 // A buffer does not fit on its node, or may not be there.
 class NodeFull : public std::bad_alloc {
 public:

@@ -21,6 +21,7 @@
 
 #include "node_memory.hpp"
 #include "parallel.hpp"
+#include "waywiser/huge_page.hpp"
 
 namespace waywiser::host {
 namespace {
@@ -29,6 +30,12 @@ constexpr std::size_t kMostSamples = 512;  // enough to see one percent, few eno
 constexpr int kMostNodes = 1024;
 constexpr int kPreferPolicy = 1;  // MPOL_PREFERRED of the kernel's mempolicy.h
 constexpr int kBindPolicy = 2;    // MPOL_BIND
+
+// Bytes from the start of a range, in whole huge pages.
+std::size_t in_huge_pages(std::size_t bytes, std::size_t huge_page) {
+    const std::size_t beside = (huge_page - bytes % huge_page) % huge_page;
+    return beside < kSmallHugePage ? bytes + beside : bytes / huge_page * huge_page;
+}
 
 std::string bind_to(std::byte* data, std::size_t bytes, int node, int policy) {
     if (node < 0 || node >= kMostNodes) return "node " + std::to_string(node) + " is out of range";
@@ -171,18 +178,21 @@ Pages::Pages(std::size_t bytes, const NumaNode& node, PageSize size, Placing pla
     } else if (const auto free = free_on_node(node.index); free && bytes > *free) {
         policy = kPreferPolicy;  // the rest of the machine may have space
     }
-    if (bytes > std::numeric_limits<std::size_t>::max() - 3 * kHugePage) throw std::bad_alloc();
+    const std::size_t huge_page = huge_page_bytes();
+    if (bytes > std::numeric_limits<std::size_t>::max() - 3 * huge_page) throw std::bad_alloc();
     const std::size_t aligned =
-        (std::max<std::size_t>(bytes, 1) + kHugePage - 1) & ~(kHugePage - 1);
-    mapped_bytes_ = aligned + kHugePage;  // space to start on a huge page
+        (std::max<std::size_t>(bytes, 1) + huge_page - 1) & ~(huge_page - 1);
+    mapped_bytes_ = aligned + huge_page;  // space to start on a huge page
     void* mapping = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) throw std::bad_alloc();
     mapping_ = static_cast<std::byte*>(mapping);
     const auto start =
-        (reinterpret_cast<std::uintptr_t>(mapping) + kHugePage - 1) & ~(kHugePage - 1);
+        (reinterpret_cast<std::uintptr_t>(mapping) + huge_page - 1) & ~(huge_page - 1);
     data_ = reinterpret_cast<std::byte*>(start);
-    madvise(data_, aligned, size == PageSize::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    const std::size_t huge = size == PageSize::huge ? in_huge_pages(bytes, huge_page) : 0;
+    if (huge > 0) madvise(data_, huge, MADV_HUGEPAGE);
+    if (huge < aligned) madvise(data_ + huge, aligned - huge, MADV_NOHUGEPAGE);
     const std::string binding_error = bind_to(data_, aligned, node.index, policy);
     touch(data_, bytes_, node.cpus);
     if (placing == Placing::trusted) return;

@@ -13,7 +13,6 @@
 
 namespace waywiser::host {
 
-inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 std::size_t page_bytes();  // of a base page
 
 enum class PageSize { standard, huge };
@@ -21,7 +20,8 @@ enum class PageSize { standard, huge };
 // is trusted may be on another node if its own is full.
 enum class Placing { looked_at, trusted };
 
-// Mapped pages, bound to a node, and first touched by a thread on that node.
+// Mapped pages, bound to a node, and first touched by a thread on that node. They take less than
+// 2 MiB more than the range: its last part is in ordinary pages if its huge page would take more.
 class Pages {
 public:
     // Throws std::bad_alloc if the address space or the memory of the process is exhausted,

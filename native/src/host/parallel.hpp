@@ -8,13 +8,13 @@
 
 #include "affinity.hpp"
 #include "start_thread.hpp"
+#include "waywiser/huge_page.hpp"
 
 namespace waywiser::host {
 
 inline constexpr std::size_t kWorthAThread = std::size_t{4}
                                              << 20;  // bytes; starting threads costs more for less
 inline constexpr std::size_t kMostThreads = 16;
-inline constexpr std::size_t kShareAlignment = std::size_t{2} << 20;  // shares meet at huge pages
 
 // Calls pass(from, to) for pieces that cover [0, bytes) in order, on threads that run on `cpus`; on
 // the calling thread if one is enough, or if the system starts no other.
@@ -22,7 +22,10 @@ template <class Pass>
 void parallel(std::size_t bytes, const std::vector<int>& cpus, const Pass& pass) {
     const std::size_t most = std::clamp<std::size_t>(cpus.size(), 1, kMostThreads);
     const std::size_t threads = std::clamp<std::size_t>(bytes / kWorthAThread, 1, most);
-    const std::size_t share = (bytes / threads + kShareAlignment) & ~(kShareAlignment - 1);
+    // Shares meet at huge pages, unless a huge page has more bytes than a share.
+    const std::size_t unit =
+        bytes / threads < huge_page_bytes() ? kSmallHugePage : huge_page_bytes();
+    const std::size_t share = (bytes / threads + unit) & ~(unit - 1);
     if (threads == 1) {
         const RunOn here(cpus);
         pass(std::size_t{0}, bytes);

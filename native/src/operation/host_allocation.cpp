@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "host/pages.hpp"
 #include "operation/byte_choices.hpp"
 #include "operation/timed.hpp"
+#include "waywiser/huge_page.hpp"
 
 namespace waywiser {
 namespace {
@@ -18,6 +21,7 @@ namespace {
 constexpr std::size_t kHeldBytes = std::size_t{64}
                                    << 20;  // maximum held by all repetitions of a sample
 constexpr std::size_t kMostHeldBlocks = 1024;
+constexpr std::size_t kSeveralHugePages = std::size_t{16} << 20;
 
 void touch(void* data, std::size_t bytes) {
     for (std::size_t at = 0; at < bytes; at += host::page_bytes())
@@ -42,6 +46,20 @@ void* mapped(std::size_t bytes, int flags = 0) {
 }
 void unmap(void* data, std::size_t bytes) { munmap(data, bytes); }
 
+// Of reserved huge pages, which are returned whole.
+std::size_t reserved_page_bytes() {
+    std::ifstream file("/proc/meminfo");
+    for (std::string name; file >> name;) {
+        std::size_t kib = 0;
+        if (name == "Hugepagesize:" && file >> kib) return kib << 10;
+    }
+    return huge_page_bytes();
+}
+void unmap_reserved(void* data, std::size_t bytes) {
+    static const std::size_t page = reserved_page_bytes();
+    munmap(data, (bytes + page - 1) / page * page);
+}
+
 void* touched(void* data, std::size_t bytes) {
     if (data != nullptr) touch(data, bytes);
     return data;
@@ -64,9 +82,18 @@ constexpr const char* kCommScope =
     "Pearson et al., Comm|Scope, ICPE 2019 (malloc, malloc + memset)";
 constexpr const char* kTransparent = "Linux kernel, Transparent Hugepage Support";
 
+// One huge page, and several of those that are small.
+std::vector<std::string> huge_sizes() {
+    const std::size_t page = huge_page_bytes();
+    const std::set<std::size_t> sizes{page, std::max(page, kSeveralHugePages)};
+    std::vector<std::string> found;
+    for (const std::size_t bytes : sizes) found.push_back(std::to_string(bytes));
+    return found;
+}
+
 std::vector<AllocationMethod> allocation_methods() {
     const Parameter sizes = byte_choices();
-    const Parameter huge = byte_choices({"2097152", "16777216"});
+    const Parameter huge = byte_choices(huge_sizes());
     return {
         {"malloc", "malloc of a range, which nobody touches", kCommScope, sizes,
          [](std::size_t bytes) { return std::malloc(bytes); }, release},
@@ -90,8 +117,8 @@ std::vector<AllocationMethod> allocation_methods() {
          unmap},
         {"mmap-hugetlb-touch", "a mapping in huge pages that were reserved, written throughout",
          "Linux kernel, HugeTLB Pages", huge,
-         [](std::size_t bytes) { return touched(mapped(bytes, MAP_HUGETLB), bytes); }, unmap,
-         "no huge pages are reserved for it: see vm.nr_hugepages"},
+         [](std::size_t bytes) { return touched(mapped(bytes, MAP_HUGETLB), bytes); },
+         unmap_reserved, "no huge pages are reserved for it: see vm.nr_hugepages"},
     };
 }
 

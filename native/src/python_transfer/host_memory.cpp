@@ -10,14 +10,13 @@
 #include "contexts.hpp"
 #include "errors.hpp"
 #include "gil_release.hpp"
+#include "waywiser/huge_page.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace waywiser::python {
 namespace {
-
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 [[noreturn]] void reject(std::size_t bytes) {
     raise(Failure::out_of_memory,
@@ -87,16 +86,18 @@ HostMemory HostMemory::pinned(std::size_t bytes, int numa) {
 
 HostMemory HostMemory::pageable(std::size_t bytes) {
     const CallScope scope("to_host");
-    if (bytes > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) - kHugePage) {
+    const std::size_t huge_page = huge_page_bytes();
+    if (bytes > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) - huge_page) {
         reject(bytes);
     }
-    const std::size_t mapped = bytes + kHugePage;  // space to start on a huge page
+    const std::size_t mapped = bytes + huge_page;  // space to start on a huge page
     void* const mapping =
         mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED) reject(bytes);
     const auto start = reinterpret_cast<std::uintptr_t>(mapping);
-    void* const data = reinterpret_cast<void*>((start + kHugePage - 1) & ~(kHugePage - 1));
-    madvise(data, bytes, MADV_HUGEPAGE);  // ordinary pages if this is not allowed
+    void* const data = reinterpret_cast<void*>((start + huge_page - 1) & ~(huge_page - 1));
+    // Ordinary pages if this is not allowed, or if several threads would each clear a large page.
+    if (huge_page <= kSmallHugePage) madvise(data, bytes, MADV_HUGEPAGE);
     return {data, bytes, mapping, mapped, false};
 }
 

@@ -38,6 +38,8 @@ constexpr std::uintptr_t kLastAddress = std::numeric_limits<std::uintptr_t>::max
 // From this size on it is worth a call of the system to check the end of an array.
 constexpr std::size_t kLargeArray = std::size_t{1} << 28;
 
+constexpr unsigned kTagShift = 56;
+
 // Whether the program has memory at an address.
 bool is_mapped(std::uintptr_t address) {
     const std::uintptr_t page = address & ~(std::uintptr_t{host::page_bytes()} - 1);
@@ -110,7 +112,10 @@ void need_entries(const void* given, std::size_t count, std::size_t entry_bytes,
     const auto start = reinterpret_cast<std::uintptr_t>(given);
     const bool fits = entry_bytes == 0 || count <= (kLastAddress - start) / entry_bytes;
     const std::size_t bytes = fits ? count * entry_bytes : 0;
-    if (fits && (bytes < kLargeArray || is_mapped(start + bytes - 1))) return;
+    const std::uintptr_t last = start + bytes - 1;
+    // ARM ignores the highest byte of an address, which need not be 0, but is the same in an array.
+    const bool in_space = last >> kTagShift == start >> kTagShift;
+    if (fits && (bytes < kLargeArray || (in_space && is_mapped(last)))) return;
     throw transfer::InvalidCopy("the argument " + std::string(counted) + " is " +
                                 std::to_string(count) + ", and the array " + argument +
                                 " ends before so many entries of " + std::to_string(entry_bytes) +

@@ -9,11 +9,11 @@
 #include "host/files.hpp"
 #include "host/pages.hpp"
 #include "host/streaming.hpp"
+#include "waywiser/huge_page.hpp"
 
 namespace waywiser::transfer {
 namespace {
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kMorePages = std::size_t{64}
                                    << 10;  // with fewer bytes the CPU creates the pages itself
 // Of each thread if no GPU takes part: a slow thread holds up the others after so many pieces.
@@ -36,8 +36,9 @@ bool is_fresh(const std::byte* data, std::size_t bytes) {
 
 void prefer_huge_pages(std::byte* data, std::size_t bytes) {
     const auto address = reinterpret_cast<std::uintptr_t>(data);
-    const auto begin = (address + kHugePage - 1) / kHugePage * kHugePage;
-    const auto end = (address + bytes) / kHugePage * kHugePage;
+    const std::size_t huge_page = huge_page_bytes();
+    const auto begin = (address + huge_page - 1) / huge_page * huge_page;
+    const auto end = (address + bytes) / huge_page * huge_page;
     if (end <= begin || is_resident(reinterpret_cast<std::byte*>(begin))) return;
     madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
@@ -109,7 +110,8 @@ bool is_slotted(const Endpoint& to, const Endpoint& from, const CopyShape& shape
 std::size_t first_byte(const Endpoint& to, const Endpoint& from, const CopyShape& shape) {
     if (is_in_file(from)) return from.offset;
     if (is_in_file(to)) return to.offset;
-    const bool by_pages = to.kind == Endpoint::Kind::host && !to.pinned && shape.least >= kHugePage;
+    const bool by_pages =
+        to.kind == Endpoint::Kind::host && !to.pinned && shape.least >= huge_page_bytes();
     return by_pages ? reinterpret_cast<std::uintptr_t>(to.data) : 0;
 }
 
@@ -166,7 +168,11 @@ ChunkedCopy::ChunkedCopy(Engine& engine, const Endpoint& to, const Endpoint& fro
         const GpuPlace* gpu = end->gpu >= 0 ? engine.machine().gpu(end->gpu) : nullptr;
         if (gpu != nullptr) node_ = gpu->numa;
     }
-    if (to.kind == Endpoint::Kind::host && !to.pinned) prefer_huge_pages(to.data, bytes);
+    const std::size_t huge_page = huge_page_bytes();
+    if (to.kind == Endpoint::Kind::host && !to.pinned &&
+        (huge_page <= kSmallHugePage || shape.least % huge_page == 0)) {
+        prefer_huge_pages(to.data, bytes);
+    }
     method_ = method_of(engine, to, from);
     add_routes(engine, shape, is_slotted(to, from, shape));
 }

@@ -4,9 +4,9 @@
 #include <bit>
 #include <utility>
 
-#include "host/pages.hpp"
 #include "transfer/calling_thread.hpp"
 #include "transfer/policy.hpp"
+#include "waywiser/huge_page.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -288,11 +288,12 @@ Choice choose_over_link(Choice choice, const Side& to, const Side& from, std::si
     if (fresh && bytes < kPlainBelow) {
         return plain(std::move(choice), "too small for staging: its pages do not exist yet");
     }
-    // Creating pages is work for CPUs: all of them help, each with its own huge pages.
+    // Creating pages is work for CPUs: all of them help, each with its own huge pages if
+    // these are small.
     if (fresh) {
         if (!relayed) choice.shape.threads = 0;
-        choice.shape.least = host::kHugePage;
-        choice.shape.chunk = host::kHugePage;
+        choice.shape.least = kSmallHugePage;
+        choice.shape.chunk = kSmallHugePage;
         choice.shape.slots = kSlotsOfFreshPages;
     }
     if (relayed) return chunked(std::move(choice), "over the links of the relays too");

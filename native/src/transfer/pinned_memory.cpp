@@ -13,6 +13,7 @@
 
 #include "gpu/gpu.hpp"
 #include "host/affinity.hpp"
+#include "host/node_memory.hpp"
 #include "host/pages.hpp"
 #include "transfer/discover.hpp"
 #include "transfer/limits.hpp"
@@ -57,6 +58,11 @@ NumaNode node_for(int numa) {
         if (named == nodes.end()) {
             throw NotSupported("this machine has no NUMA node " + std::to_string(numa) +
                                " with memory: pass the index of a node that it has");
+        }
+        if (!host::may_use_node(numa)) {
+            throw NotSupported("this process may not use the memory of NUMA node " +
+                               std::to_string(numa) +
+                               " (Mems_allowed in /proc/self/status): pass another node");
         }
         return *named;
     }

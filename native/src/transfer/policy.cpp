@@ -14,6 +14,7 @@
 #include "transfer/engine.hpp"
 #include "transfer/json_reader.hpp"
 #include "waywiser/executor.hpp"
+#include "waywiser/huge_page.hpp"
 
 namespace waywiser::transfer {
 namespace {
@@ -26,7 +27,6 @@ constexpr std::uint64_t kMostRelays = 256;
 constexpr std::size_t kChunkUnit = 4096;  // of chunks in policies, on every machine
 constexpr std::size_t kMostChunk = std::size_t{64} << 20;
 constexpr std::size_t kMostSlots = 16;
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kSmallestPolite = std::size_t{256} << 10;
 constexpr std::size_t kChunkOfCpus = std::size_t{4} << 20;  // nothing is staged
 
@@ -180,10 +180,11 @@ private:
         row.over_relays = row.executor == "relay";
         row.shape.direct_io = row.executor == "direct-io";
         if (row.executor == "cpu") row.shape.chunk = kChunkOfCpus;
-        if (key_.to == PolicyMemory::fresh && row.shape.chunk >= kHugePage) {
+        const std::size_t huge_page = huge_page_bytes();
+        if (key_.to == PolicyMemory::fresh && row.shape.chunk >= huge_page) {
             // Each thread creates whole huge pages.
-            row.shape.chunk = row.shape.chunk / kHugePage * kHugePage;
-            row.shape.least = kHugePage;
+            row.shape.chunk = row.shape.chunk / huge_page * huge_page;
+            row.shape.least = huge_page;
         }
     }
 

@@ -1,6 +1,7 @@
 #include "host/pages.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -9,12 +10,16 @@
 #include <new>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "conformance.hpp"
 #include "units.hpp"
+#include "waywiser/huge_page.hpp"
 
 namespace waywiser::host {
 namespace {
+
+const std::size_t kOfSeveralHugePages = std::max(32 * kMiB, 2 * huge_page_bytes());
 
 const NumaNode& first_node() {
     static const Machine machine = test::this_machine();
@@ -28,7 +33,8 @@ bool huge_pages_on_request() {
     return modes.find("[never]") == std::string::npos && !modes.empty();
 }
 
-std::size_t huge_bytes_of_the_mapping(const std::byte* data) {
+// What a field of /proc/self/smaps says of the mapping.
+std::size_t bytes_of_the_mapping(const std::byte* data, const char* field) {
     std::ifstream smaps("/proc/self/smaps");
     bool inside = false;
     for (std::string line; std::getline(smaps, line);) {
@@ -39,7 +45,7 @@ std::size_t huge_bytes_of_the_mapping(const std::byte* data) {
         if (fields >> std::hex >> from >> dash >> to && dash == '-') {
             const auto at = reinterpret_cast<std::uintptr_t>(data);
             inside = from <= at && at < to;
-        } else if (inside && line.starts_with("AnonHugePages:")) {
+        } else if (inside && line.starts_with(field)) {
             return std::stoul(line.substr(line.find(':') + 1)) * kKiB;
         }
     }
@@ -75,23 +81,38 @@ TEST(Pages, OfStandardSizeAreNotHuge) {
     EXPECT_EQ(pages.placement().fraction_huge, 0);
 }
 
+// One table of pages has as many entries of 8 bytes as fit on a page.
+TEST(Pages, AreHugeWhereOneTableCoversThem) {
+    EXPECT_EQ(huge_page_bytes(), base_page_of_the_kernel() / 8 * base_page_of_the_kernel());
+}
+
 TEST(Pages, AreHugeOnRequest) {
-    std::ifstream file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
-    if (std::size_t bytes = 0; file >> bytes && bytes != kHugePage) {
-        GTEST_SKIP() << "a huge page of this kernel has " << bytes << " bytes, not 2 MiB";
-    }
     if (!huge_pages_on_request()) GTEST_SKIP() << "this kernel gives no transparent huge pages";
-    const Pages pages(32 * kMiB, first_node(), PageSize::huge);
+    const Pages pages(kOfSeveralHugePages, first_node(), PageSize::huge);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pages.data()) % huge_page_bytes(), 0u);
     // The kernel may have too little contiguous memory for some of them.
     EXPECT_GT(pages.placement().fraction_huge, 0);
 }
 
 TEST(Pages, AreAsHugeAsTheKernelStates) {
     if (!huge_pages_on_request()) GTEST_SKIP() << "this kernel gives no transparent huge pages";
-    const Pages pages(32 * kMiB, first_node(), PageSize::huge);
-    const auto huge = static_cast<std::size_t>(pages.placement().fraction_huge * 32 * kMiB);
-    EXPECT_EQ(huge % (2 * kMiB), 0u);
-    EXPECT_LE(huge, huge_bytes_of_the_mapping(pages.data()));
+    const Pages pages(kOfSeveralHugePages, first_node(), PageSize::huge);
+    const auto huge = static_cast<std::size_t>(pages.placement().fraction_huge *
+                                               static_cast<double>(kOfSeveralHugePages));
+    EXPECT_EQ(huge % huge_page_bytes(), 0u);
+    EXPECT_LE(huge, bytes_of_the_mapping(pages.data(), "AnonHugePages:"));
+}
+
+TEST(Pages, TakeLessThanTwoMibMoreThanTheyHave) {
+    for (const std::size_t bytes : {kMiB, 6 * kMiB + 1, kOfSeveralHugePages + 3 * kMiB}) {
+        const Pages pages(bytes, first_node(), PageSize::huge);
+        const std::size_t mapped = (bytes / huge_page_bytes() + 1) * huge_page_bytes();
+        std::vector<unsigned char> is_there(mapped / page_bytes());
+        ASSERT_EQ(mincore(pages.data(), mapped, is_there.data()), 0);
+        const auto taken = static_cast<std::size_t>(std::ranges::count(is_there, 1)) * page_bytes();
+        EXPECT_GE(taken, bytes);
+        EXPECT_LT(taken, bytes + 2 * kMiB);
+    }
 }
 
 TEST(Pages, ThatNobodyHasAreABadAllocation) {

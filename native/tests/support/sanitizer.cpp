@@ -12,4 +12,6 @@ Sanitizer sanitizer() {
 #endif
 }
 
+bool is_emulated() { return WAYWISER_EMULATED; }
+
 }  // namespace waywiser::test

@@ -424,7 +424,9 @@ TEST_F(Calls, SayWhyNoGpuCanBeUsed) {
 }
 
 TEST_F(Calls, CheckTheSizesOfStructs) {
-    const Context context(small());
+    ContextOptions by_two = small();
+    by_two.threads = 2;
+    const Context context(by_two);
     waywiser_description description{};
     waywiser_usage usage{};
     EXPECT_EQ(waywiser_describe(&usage, 8, &description), WAYWISER_INVALID) << "no size";

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fstream>
@@ -26,6 +27,7 @@
 #include "transfer/list_method.hpp"
 #include "transfer/policy_file.hpp"
 #include "units.hpp"
+#include "waywiser/huge_page.hpp"
 #include "waywiser/transfer.hpp"
 
 namespace waywiser::transfer {
@@ -235,18 +237,20 @@ TEST_F(PolicyCopies, PoliteAndPlainContextsStaySo) {
 TEST_F(PolicyCopies, MemoryWithoutPagesIsAClass) {
     const std::vector<ClassText> of_pageable = {staged("device", "pageable")};
     std::vector<ClassText> both = of_pageable;
-    both.push_back({.from = "device",
-                    .to = "fresh",
-                    .rows = {{.executor = "staged", .settings = {{"chunk", "4194304"}}}}});
+    const std::size_t chunk = std::max(4 * kMiB, huge_page_bytes());
+    both.push_back(
+        {.from = "device",
+         .to = "fresh",
+         .rows = {{.executor = "staged", .settings = {{"chunk", std::to_string(chunk)}}}}});
     void* const mapped =
         mmap(nullptr, kLarge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(mapped, MAP_FAILED);
     const Side fresh{.end = Endpoint::host(mapped, false)};
-    const auto knows_owner = engine_of(both, {.pinned_bytes = 64 * kMiB});
+    const auto knows_owner = engine_of(both, {.pinned_bytes = 16 * chunk});
     const Engine& knows = *knows_owner;
     const Choice made = choose(knows, fresh, device(), kLarge);
-    EXPECT_EQ(made.shape.chunk, 4 * kMiB);
-    EXPECT_EQ(made.shape.least, 2 * kMiB) << "whole huge pages";
+    EXPECT_EQ(made.shape.chunk, chunk);
+    EXPECT_EQ(made.shape.least, huge_page_bytes()) << "whole huge pages";
     const auto does_not_owner = engine_of(of_pageable);
     const Engine& does_not = *does_not_owner;
     EXPECT_EQ(choose(does_not, fresh, device(), kLarge).policy, nullptr) << "the defaults know it";

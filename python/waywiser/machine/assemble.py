@@ -7,7 +7,15 @@ from waywiser.machine.capture import Capture
 from waywiser.machine.facts import SystemFacts
 from waywiser.machine.gpus import gpu_objects, gpus_of_nvml, gpus_of_tree
 from waywiser.machine.hwloc import HwlocObject, HwlocTree, read_xml
-from waywiser.machine.machine import Cache, Gpu, Machine, NumaNode, Package, UnusableGpu
+from waywiser.machine.machine import (
+    Cache,
+    Gpu,
+    Machine,
+    NumaNode,
+    Package,
+    StatedAccess,
+    UnusableGpu,
+)
 from waywiser.machine.system_files import format_list
 from waywiser.machine.unusable_gpus import find_unusable, unusable_notes
 
@@ -103,6 +111,7 @@ def _numa_nodes(
                 cpus=tuple(sorted(cpus, key=lambda cpu: (turn.get(cpu, 0), cpu))),
                 memory_bytes=memory.get(index, 0),
                 package=_package_of(node, packages),
+                stated=_stated(tree, node, objects),
             )
         )
     placed = {cpu for node in found for cpu in node.cpus}
@@ -111,6 +120,27 @@ def _numa_nodes(
         which = f"CPUs {format_list(left)}"
         notes.append(f"{which} are not used: they have no NUMA node whose memory may be used")
     return tuple(found)
+
+
+def _stated(
+    tree: HwlocTree, node: HwlocObject, nodes: list[HwlocObject]
+) -> tuple[StatedAccess, ...]:
+    """What is stated of a node, by each node whose CPUs it is stated for. Of two nodes with the
+    same CPUs, one has none of its own: hwloc shows the CPUs near it."""
+    by_cpus: dict[frozenset[int], dict[str, int]] = {}
+    for name, number, cpus, value in tree.stated:
+        if number == node.number("gp_index"):
+            by_cpus.setdefault(cpus, {})[name] = value
+    index_of = {each.cpus: max(each.os_index, 0) for each in reversed(nodes)}
+    return tuple(
+        StatedAccess(
+            by=index_of[cpus],
+            bytes_per_second=float(values.get("Bandwidth", 0) << 20),
+            seconds=values.get("Latency", 0) / 1e9,
+        )
+        for cpus, values in by_cpus.items()
+        if cpus in index_of and {"Bandwidth", "Latency"} & values.keys()
+    )
 
 
 def _memory_of(nodes: list[HwlocObject], system: SystemFacts) -> dict[int, int]:

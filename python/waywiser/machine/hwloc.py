@@ -17,6 +17,7 @@ class TopologyError(WaywiserError):
     """A text that is not a topology in hwloc's XML."""
 
 
+_MOST_STATED = 1 << 48
 _NUMBERS = ("os_index", "gp_index", "depth", "cache_size", "local_memory")
 
 
@@ -71,11 +72,23 @@ class Distances(NamedTuple):
     values: list[list[int]]
 
 
+class StatedValue(NamedTuple):
+    """What CPUs find at a NUMA node: MiB per second of a bandwidth, nanoseconds of a latency."""
+
+    name: str
+    """The attribute of memory: ``Bandwidth``."""
+    node: int
+    """The object's number in the file."""
+    cpus: frozenset[int]
+    value: int
+
+
 class HwlocTree(NamedTuple):
     machine: HwlocObject
     infos: dict[str, str]
     """The infos of the root, wherever this version of hwloc writes them."""
     distances: list[Distances]
+    stated: list[StatedValue]
 
 
 def read_xml(text: str, where: str = "hwloc XML") -> HwlocTree:
@@ -101,9 +114,10 @@ def read_xml(text: str, where: str = "hwloc XML") -> HwlocTree:
             raise TopologyError("a topology without any processor", where=where)
         infos = {i.get("name", ""): i.get("value", "") for i in root.findall("info")}
         distances = [_distances(part) for part in root if part.tag.startswith("distances2")]
+        stated = [value for part in root.findall("memattr") for value in _stated(part)]
     except (ValueError, RecursionError) as error:
         raise TopologyError(f"not a topology of hwloc: {error}", where=where) from error
-    return HwlocTree(machine, machine.infos | infos, distances)
+    return HwlocTree(machine, machine.infos | infos, distances, stated)
 
 
 def parse_bitmap(text: str) -> frozenset[int]:
@@ -127,6 +141,16 @@ def _modern_type(element: ElementTree.Element) -> str:
         instruction = "i" if element.get("cache_type") == "2" else ""
         return f"L{element.get('depth', '0')}{instruction}Cache"
     return kind
+
+
+def _stated(element: ElementTree.Element) -> Iterator[StatedValue]:
+    for found in element.findall("memattr_value"):
+        value = int(found.get("value", "0"))
+        if not 0 <= value < _MOST_STATED:
+            raise ValueError(f"an attribute of memory of {value}")
+        if cpus := parse_bitmap(found.get("initiator_cpuset", "")):
+            node = int(found.get("target_obj_gp_index", "-1"))
+            yield StatedValue(element.get("name", ""), node, cpus, value)
 
 
 def _distances(element: ElementTree.Element) -> Distances:

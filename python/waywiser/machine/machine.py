@@ -29,6 +29,18 @@ class Cache(Value, frozen=True):
     cpus: tuple[int, ...]
 
 
+class StatedAccess(Value, frozen=True):
+    """What the firmware states (HMAT) of CPUs that access a node's memory. The kernel shows it for
+    the nearest CPUs alone."""
+
+    by: int
+    """The NUMA node of the CPUs."""
+    bytes_per_second: float = 0.0
+    """0 if it is not stated, as below."""
+    seconds: float = 0.0
+    """Latency."""
+
+
 class NumaNode(Value, frozen=True):
     """A NUMA node that is a host place: it has CPUs and memory that is not a GPU's."""
 
@@ -41,6 +53,8 @@ class NumaNode(Value, frozen=True):
     package: int
     memory_free_bytes: int | None = None
     """Bytes that buffers could take when the machine was looked at; None if unknown."""
+    stated: tuple[StatedAccess, ...] = ()
+    """By node of the nearest CPUs; empty if the firmware states nothing."""
 
 
 class Package(Value, frozen=True):

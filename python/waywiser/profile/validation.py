@@ -120,6 +120,9 @@ def _machine(value: Machine) -> None:
     for node in value.numa:
         _indices("CPU", node.cpus)
         _counts("bytes of a node", (node.memory_bytes,))
+        _indices("NUMA node", [access.by for access in node.stated])
+        for access in node.stated:
+            _counts("of a node's memory", (access.bytes_per_second, access.seconds))
     for package in value.packages:
         _counts("cores", (package.cores, package.cpus))
     for cache in value.caches:

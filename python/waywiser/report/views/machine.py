@@ -13,7 +13,7 @@ from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
 from waywiser.report.parts import Block, Outline, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.words import format_bytes
 from waywiser.words.grouping import grouped
-from waywiser.words.number_format import count
+from waywiser.words.number_format import count, format_rate, format_time
 from waywiser.words.same_wording import by_wording
 
 
@@ -70,6 +70,12 @@ def _below_node(machine: Machine, node: NumaNode) -> Iterator[Outline]:
     for (level, size, cpus), number in sorted(caches.items(), reverse=True):
         shared = "each CPU its own" if cpus == 1 else f"each shared by {cpus} CPUs"
         yield Outline("", f"{number} × L{level} {format_bytes(size)}, {shared}")
+    for access in node.stated:
+        rate = f"{format_rate(access.bytes_per_second)} GB/s" if access.bytes_per_second else ""
+        latency = f"latency {format_time(access.seconds)}" if access.seconds else ""
+        by = "its own CPUs" if access.by == node.index else f"the CPUs of numa:{access.by}"
+        values = ", ".join(filter(None, (rate, latency)))
+        yield Outline("", f"the firmware states {values} from {by}")
     local = tuple(gpu.index for gpu in machine.gpus if gpu.numa == node.index)
     if local:
         yield Outline("", f"local to gpu:{format_list(local)}")
