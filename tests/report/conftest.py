@@ -14,7 +14,7 @@ from kept import RESULTS, unpacked
 from machine.captured import machine as captured
 from report import answered, browser, machines
 from waywiser.analysis.comparison.fleet import Fleet, assess_fleet
-from waywiser.analysis.comparison.node import LoadedLink
+from waywiser.curves.subject import LoadedLink
 from waywiser.model.machine_model import obtained_model
 from waywiser.profile import Profile
 from waywiser.report.document import document

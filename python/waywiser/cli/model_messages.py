@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from waywiser.cli.result import print_result
+from waywiser.curves.point import points_of
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def show_published(file: str, switches: str, *, json: bool) -> None:
                 where=file,
                 remedy="leave --rule out",
             )
-        messages = messages_of(SeriesFrame.read(profile).summaries())
+        messages = messages_of(points_of(SeriesFrame.read(profile)))
     _require_messages(messages, file, "the published rule is for")
     found = fit(messages, limits)
     warnings = warnings_of(found, messages, limits)
@@ -75,7 +76,7 @@ def show_crossovers(
     place = place_of(copies)
     with Profile.open(file) as profile:
         frame, machine = SeriesFrame.read(profile), profile.machine
-        summaries = frame.summaries()
+        summaries = points_of(frame)
         messages = messages_of(summaries, machine.ranks)
         others = methods_of(summaries)
         _require_messages([*messages, *others], file, "strategies are compared of")

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from waywiser.analysis.comparison.fleet import assess_fleet
-from waywiser.analysis.comparison.node import Node, read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.cluster.coordinator import Coordinator, NoAnswer, Reply
 from waywiser.cluster.fetched_files import fetch_files
 from waywiser.cluster.protocol import CheckEnded, NodeFile, RunCheck
+from waywiser.curves.subject import Subject
 from waywiser.profile import ProfileError
 from waywiser.profile.cluster_folder import ClusterFolder, profile_path
 from waywiser.words.cluster import ClusterNode
@@ -72,12 +73,12 @@ def survey_nodes(
 
 def faults(folder: ClusterFolder) -> Iterator[str]:
     """What is wrong with nodes by themselves, beside nodes of equal hardware: a line for each."""
-    read: dict[str, Node] = {}
+    read: dict[str, Subject] = {}
     for name in folder.nodes:
         path = profile_path(folder.path, name)
         try:
             if path.is_file():
-                read[name] = read_node(str(path), links=True)
+                read[name] = read_subject(str(path), links=True)
         except ProfileError as error:
             yield f"{name}: its profile cannot be read: {error.what}"
     found = assess_fleet(list(read.values()))

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from waywiser.curves.classes import Classes, Key
+from waywiser.curves.point import points_of
 from waywiser.machine.machine import Machine
 from waywiser.model import capacity
 from waywiser.model.alone import TransferCurve, longest
@@ -124,7 +125,7 @@ def fitted_model(profile: Profile, frame: SeriesFrame | None = None) -> MachineM
     frame = frame or SeriesFrame.read(profile)
     machine = profile.machine
     curves = [each for each in times_of(frame, machine) if is_of_copies(each.text, machine)]
-    messages = messages_of(frame.summaries(), machine.ranks)
+    messages = messages_of(points_of(frame), machine.ranks)
     classes = classes_of(messages)
     models = [*fit_curves(curves), *fit_curves([curve_of(each, messages) for each in classes])]
     counts = fit_all_counts(messages)
