@@ -28,7 +28,7 @@ NEAREST = 1.5
 """Sizes this far apart, as a factor, are still compared: a layout takes whole units only."""
 
 
-class VisitStart(Value, frozen=True):
+class VisitStart(Value, frozen=True, gc=False):
     """When a process began to measure one block of a series."""
 
     block: int

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from waywiser.curves.answer import Device, device_at
 from waywiser.curves.classes import representatives
@@ -19,6 +20,7 @@ from waywiser.curves.texts import survey_again
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.machine.ranks import launch_options
 from waywiser.profile import Profile, RunHealth
+from waywiser.profile.derived import derived
 from waywiser.profile.planned import planned
 from waywiser.profile.quality_flags import Origin, are_crowded
 from waywiser.profile.series_frame import SeriesFrame
@@ -84,12 +86,22 @@ class Subject(Value, frozen=True, dict=True):
     def of(cls, profile: Profile, frame: SeriesFrame | None = None) -> Subject:
         """``frame`` is the profile's, if it was read already. Raises `ProfileError` for a damaged
         file."""
-        frame = frame or SeriesFrame.read(profile)
-        seen = overview(profile, frame=frame)
-        known = cls.described(profile, seen.series, len(frame.visits))
-        alone = curves_alone(frame, known.curves, known.machine)
-        states = frame.gpu_states
-        return msgspec.structs.replace(known, seen=seen, gpu_states=states, alone=alone)
+
+        def make() -> Subject:
+            read = frame or SeriesFrame.read(profile)
+            seen = overview(profile, frame=read)
+            known = cls.described(profile, (), len(read.visits))
+            alone = curves_alone(read, curves_of(seen.series), known.machine)
+            return replace(known, seen=seen, gpu_states=read.gpu_states, alone=alone)
+
+        found = derived(profile, "subject", cls, make)
+        seen = replace(found.overview, profile=str(profile.path))
+        return replace(found.named(profile), points=seen.series, seen=seen)
+
+    def named(self, profile: Profile) -> Subject:
+        """The same by the name of a profile: of those with equal contents each has its own."""
+        name = profile.machine.hostname or profile.path.stem
+        return replace(self, name=name, file=str(profile.path))
 
     @classmethod
     def described(cls, profile: Profile, points: Iterable[Point], visits: int) -> Subject:
@@ -135,7 +147,7 @@ class Subject(Value, frozen=True, dict=True):
 
     def beside(self, other: Subject) -> Subject:
         """The node with its GPUs matched to those of another."""
-        return msgspec.structs.replace(self, match=match_gpus(other.machine, self.machine))
+        return replace(self, match=match_gpus(other.machine, self.machine))
 
     @property
     def matched_points(self) -> Iterator[Point]:
@@ -163,7 +175,7 @@ class Subject(Value, frozen=True, dict=True):
         kept = tuple(x for x in self.points if not are_crowded(x.workload, self.machine))
         if len(kept) == len(self.points):
             return self
-        return msgspec.structs.replace(self, points=kept)
+        return replace(self, points=kept)
 
     @property
     def origin(self) -> Origin:

@@ -25,7 +25,7 @@ OF_MEDIAN = 1.2533
 """Deviation of the median of normal samples, over that of their mean."""
 
 
-class OutlierCount(Value, frozen=True):
+class OutlierCount(Value, frozen=True, gc=False):
     """How many samples lie beyond the fences, on either side. They are shown, never dropped (Tukey,
     "Exploratory Data Analysis", 1977)."""
 
@@ -33,7 +33,7 @@ class OutlierCount(Value, frozen=True):
     severe: int = 0
 
 
-class Slowdown(Value, frozen=True):
+class Slowdown(Value, frozen=True, gc=False):
     """How many times as long as alone a transfer of a sustained workload takes."""
 
     median: float
@@ -41,7 +41,7 @@ class Slowdown(Value, frozen=True):
     """The 95 % interval of the median; None if there are too few samples for one."""
 
 
-class BlockSummary(Value, frozen=True):
+class BlockSummary(Value, frozen=True, gc=False):
     """One visit in short: the median of a process with its interval, in seconds."""
 
     block: int
@@ -73,7 +73,7 @@ class BlockSummary(Value, frozen=True):
         return self.standard_error if self.of_independent is None else self.of_independent
 
 
-class BlockEstimate(Value, frozen=True):
+class BlockEstimate(Value, frozen=True, gc=False):
     """The median of one block and how its samples lie: seconds, and fractions of the median."""
 
     block: int

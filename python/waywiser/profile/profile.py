@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -231,6 +232,19 @@ class Profile(Closeable):
             is_there = has_table(self._connection, MODEL.name)
         rows = self._rows(MODEL.name, tuple[int, str, str]) if is_there else []
         return KeptModel(*rows[0][1:]) if rows else None
+
+    @property
+    def content(self) -> str:
+        """A digest of all that the file holds now; of a journal beside it nothing."""
+        with explained(self.path):
+            return blake2b(self._connection.serialize(), digest_size=16).hexdigest()
+
+    @property
+    def data_version(self) -> int:
+        """Changes with every commit of others."""
+        with explained(self.path):
+            ((found,),) = self._connection.execute("PRAGMA data_version").fetchall()
+        return int(found)
 
     # The same for readers of many visits, who unpack only what they need.
 

@@ -188,7 +188,7 @@ def test_a_later_survey_of_one_path_hides_no_fault_of_others() -> None:
     end = Health("t", (GpuHealth(0, "GPU-n002-0", {"ECC uncorrected": 3}),))
     for changes, said in (
         ({"links": {3: LoadedLink(5, 8)}}, "gpu:3 ran at PCIe 5 x8"),
-        ({"series": series}, "byte 7 is 0"),
+        ({"points": series}, "byte 7 is 0"),
         ({"health": (RunHealth(1, start, end),)}, f"ECC uncorrected +3 in {healthy[2].called}"),
     ):
         ill = [*healthy, few]

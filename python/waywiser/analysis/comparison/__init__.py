@@ -12,8 +12,8 @@ Types to know:
 - `Fleet` (`comparison.fleet`): each host against the median of all, on the scale of all
   (`comparison.outliers`).
 
-`comparison.compare(base, new)` takes sequences of subjects, `checkup.check_up(subject, baseline)` and
-`fleet.assess_fleet(subjects)` likewise.
+`comparison.compare(base, new)` takes sequences of subjects, `checkup.check_up(subject, baseline)`
+and `fleet.assess_fleet(subjects)` likewise.
 
 Never here: samples, layout, exit codes.
 """

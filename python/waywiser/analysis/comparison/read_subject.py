@@ -16,6 +16,7 @@ from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.machine.machine import Machine
 from waywiser.machine.ranks import memories_of
 from waywiser.profile import Profile
+from waywiser.profile.derived import derived
 from waywiser.profile.quality_flags import are_crowded, gpus_fed_by_host
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words import Workload, grouped
@@ -29,7 +30,9 @@ def read_subject(path: Path | str, *, links: bool = False) -> Subject:
     """Raises `ProfileError`. ``links`` says whether to read what the links were under load, which
     takes longer."""
     with Profile.open(path) as profile:
-        return msgspec.structs.replace(subject_of(profile, links=links), file=str(path))
+        part = "compared-with-links" if links else "compared"
+        found = derived(profile, part, Subject, lambda: subject_of(profile, links=links))
+        return msgspec.structs.replace(found.named(profile), file=str(path))
 
 
 def subject_of(
