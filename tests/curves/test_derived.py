@@ -24,13 +24,6 @@ from waywiser.profile import Profile, WritableProfile, derived
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(derived, "MOST_BYTES", 2**30)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "waywiser" / "derived"
-
-
-@pytest.fixture
 def file(tmp_path: Path) -> Path:
     return profiles.write(tmp_path / "a.wwp")
 
@@ -60,20 +53,23 @@ READERS: dict[str, Callable[[Path], Subject]] = {
 
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 def test_what_is_kept_is_what_was_made(
-    read: Callable[[Path], Subject], file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    read: Callable[[Path], Subject],
+    file: Path,
+    derived_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as without:
         without.setattr(derived, "MOST_BYTES", 0)
         made = read(file)
-        assert not cache.exists()
+        assert not derived_folder.exists()
     assert read(file) == made
-    assert len(list(cache.iterdir())) == 1
+    assert len(list(derived_folder.iterdir())) == 1
     forbid(monkeypatch)
     assert read(file) == made
 
 
 def test_a_copy_has_the_same_under_its_own_name(
-    file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, derived_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = subject(file)
     other = Path(shutil.copy(file, file.with_name("other.wwp")))
@@ -83,7 +79,9 @@ def test_a_copy_has_the_same_under_its_own_name(
     assert again.points == first.points
 
 
-def test_fits_are_kept_by_the_times_of_blocks(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fits_are_kept_by_the_times_of_blocks(
+    derived_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, other = (made_of(curve(profiles.H2D, postal(5e-6, rate))).curves for rate in (55e9, 54e9))
     first = fits.fitted(one)
     assert fits.fitted(other) != first
@@ -92,9 +90,9 @@ def test_fits_are_kept_by_the_times_of_blocks(cache: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("harm", ["cut", "other bytes", "another value", "a folder"])
-def test_what_cannot_be_read_is_made_again(harm: str, file: Path, cache: Path) -> None:
+def test_what_cannot_be_read_is_made_again(harm: str, file: Path, derived_folder: Path) -> None:
     made = subject(file)
-    (kept,) = cache.iterdir()
+    (kept,) = derived_folder.iterdir()
     data = kept.read_bytes()
     kept.unlink()
     if harm == "a folder":
@@ -108,22 +106,22 @@ def test_what_cannot_be_read_is_made_again(harm: str, file: Path, cache: Path) -
 
 
 def test_without_a_cache_all_is_made_in_memory(
-    file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, derived_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = subject(file)
-    cache.parent.parent.rename(cache.parent.parent.with_name("gone"))
-    cache.parent.parent.write_text("no folder")
+    derived_folder.parent.parent.rename(derived_folder.parent.parent.with_name("gone"))
+    derived_folder.parent.parent.write_text("no folder")
     assert subject(file) == made
-    assert cache.parent.parent.read_text() == "no folder"
+    assert derived_folder.parent.parent.read_text() == "no folder"
 
 
 def test_other_rules_have_names_of_their_own(
-    file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, derived_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subject(file)
     monkeypatch.setattr(derived, "rules", lambda: "others")
     subject(file)
-    assert len(list(cache.iterdir())) == 2
+    assert len(list(derived_folder.iterdir())) == 2
 
 
 def test_the_rules_are_sources_that_are_there() -> None:
@@ -132,7 +130,7 @@ def test_the_rules_are_sources_that_are_there() -> None:
 
 
 def test_what_changed_while_it_was_read_is_not_kept(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, derived_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, *others = profiles.visits()
     whole = profiles.new(tmp_path / "a.wwp")
@@ -148,23 +146,23 @@ def test_what_changed_while_it_was_read_is_not_kept(
 
     with Profile.open(tmp_path / "a.wwp") as profile:
         assert made(profile) == made(profile) == 1
-        assert not list(cache.iterdir())
+        assert not list(derived_folder.iterdir())
         assert derived.derived(profile, "test", int, lambda: 2) == 2
-        assert len(list(cache.iterdir())) == 1
+        assert len(list(derived_folder.iterdir())) == 1
     whole.close()
 
 
 def test_what_was_used_the_longest_time_ago_goes(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
+    derived_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = random.Random(1).randbytes(1000)
     for n in range(4):
         derived.kept(n, "test", bytes, lambda: text)
-    for n, kept in enumerate(sorted(cache.iterdir())):
+    for n, kept in enumerate(sorted(derived_folder.iterdir())):
         os.utime(kept, (1000 + n, 1000 + n))
-    ordered = sorted(cache.iterdir())
+    ordered = sorted(derived_folder.iterdir())
     assert len(ordered) == 4
     monkeypatch.setattr(derived, "MOST_BYTES", 4500)
     derived.kept(4, "test", bytes, lambda: text)
-    left = set(cache.iterdir())
+    left = set(derived_folder.iterdir())
     assert set(ordered[:3]).isdisjoint(left) and len(left) == 2

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from waywiser.cli.result import print_result
-from waywiser.curves.point import points_of
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ SCHEMA = 1
 
 def show_published(file: str, switches: str, *, json: bool) -> None:
     """Shows the model of messages by the rule of a paper."""
+    from waywiser.curves.point import points_of
     from waywiser.model.messages import messages_of
     from waywiser.model.published import fit, parse_switches, warnings_of
     from waywiser.profile import Profile
@@ -61,6 +61,7 @@ def show_crossovers(
     file: str, processes: int | None, copies: str, *, everything: bool, json: bool
 ) -> None:
     """Compares the strategies for messages between GPUs, of two nodes or of surveyed ranks."""
+    from waywiser.curves.point import points_of
     from waywiser.model.machine_model import obtained_model
     from waywiser.model.message_strategies import place_of, require_two, strategies_of
     from waywiser.model.messages import messages_of
@@ -80,7 +81,7 @@ def show_crossovers(
         messages = messages_of(summaries, machine.ranks)
         others = methods_of(summaries)
         _require_messages([*messages, *others], file, "strategies are compared of")
-        models = MessageModels.of(obtained_model(profile, frame, keep=True).model)
+        models = MessageModels.of(obtained_model(profile, frame))
     head = {"schema": SCHEMA, "profile": file, "node": node_of(summaries)}
     if machine.ranks:
         _require_imported(processes, copies)

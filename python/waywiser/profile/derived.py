@@ -42,22 +42,29 @@ def derived(profile: Profile, part: str, type: type[T], make: Callable[[], T]) -
     holds, so not on its name. Raises what ``make`` raises."""
     before = profile.data_version
     name = _name(profile.content, part)
-    found = _read(name, type)
-    if found is None:
-        found = make()
-        if profile.data_version == before:  # no survey has added to it meanwhile
-            _keep(name, found)
-    return found
+    known = _read(name, type)
+    if known is not None:
+        return known
+    made = make()
+    if profile.data_version == before:  # no survey has added to it meanwhile
+        _keep(name, made)
+    return made
+
+
+def found(profile: Profile, part: str, type: type[T]) -> T | None:
+    """What `derived` kept of a profile; None if nothing is."""
+    return _read(_name(profile.content, part), type)
 
 
 def kept(of: object, part: str, type: type[T], make: Callable[[], T]) -> T:
     """The same of values in memory, on which alone it depends."""
     name = _name(digest([msgspec.msgpack.encode(of)]), part)
-    found = _read(name, type)
-    if found is None:
-        found = make()
-        _keep(name, found)
-    return found
+    known = _read(name, type)
+    if known is not None:
+        return known
+    made = make()
+    _keep(name, made)
+    return made
 
 
 def _name(content: str, part: str) -> str:
@@ -71,12 +78,12 @@ def _read(name: str, type: type[T]) -> T | None:
     try:
         path = _folder() / name
         data = zlib.decompress(path.read_bytes())
-        found = msgspec.msgpack.decode(data, type=type)
+        known = msgspec.msgpack.decode(data, type=type)
     except (CacheError, OSError, zlib.error, msgspec.MsgspecError, ValueError, RecursionError):
         return None
     with suppress(OSError):
         os.utime(path)
-    return found
+    return known
 
 
 def _keep(name: str, value: object) -> None:
@@ -102,11 +109,11 @@ _PART = "part-"
 
 def digest(data: Iterable[bytes]) -> str:
     """A digest of pieces, with the length of each."""
-    found = blake2b(digest_size=16)
+    whole = blake2b(digest_size=16)
     for each in data:
-        found.update(len(each).to_bytes(8, "little"))
-        found.update(each)
-    return found.hexdigest()
+        whole.update(len(each).to_bytes(8, "little"))
+        whole.update(each)
+    return whole.hexdigest()
 
 
 @cache
@@ -126,12 +133,12 @@ def _trim(folder: Path) -> None:
     more."""
     with os.scandir(folder) as entries:
         files = [(each.stat(follow_symlinks=False), each.path) for each in entries]
-    kept = sum(found.st_size for found, _ in files)
-    if kept <= MOST_BYTES:
+    total = sum(state.st_size for state, _ in files)
+    if total <= MOST_BYTES:
         return
-    for found, path in sorted(files, key=lambda each: each[0].st_mtime):
-        if kept <= MOST_BYTES // 2:
+    for state, path in sorted(files, key=lambda each: each[0].st_mtime):
+        if total <= MOST_BYTES // 2:
             return
         with suppress(OSError):
             os.unlink(path)
-            kept -= found.st_size
+            total -= state.st_size

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -35,7 +35,6 @@ from waywiser.profile.schema import (
     ALONE,
     COUNTED,
     LANES,
-    MODEL,
     TABLE,
     SchemaTable,
     count_key,
@@ -69,14 +68,6 @@ def is_finished(visit: Visit | VisitRow) -> bool:
 
 
 NO_SAMPLES = Samples()
-
-
-class KeptModel(NamedTuple):
-    """A model that was fitted to the samples of a profile, as it is stored."""
-
-    samples: str
-    """`Profile.samples_state` of the samples that it was fitted to."""
-    json: str
 
 
 class Profile(Closeable):
@@ -215,23 +206,7 @@ class Profile(Closeable):
         for row in rows:
             yield self.visit_of(row, workloads[row.series])
 
-    # What was derived from it.
-
-    @property
-    def samples_state(self) -> str:
-        """Changes with every visit that is stored or replaced."""
-        with explained(self.path):
-            (found,) = self._connection.execute("SELECT count(*), max(visit) FROM visit").fetchall()
-        return f"{found[0]} visits, the last is {found[1] or 0}"
-
-    @property
-    def kept_model(self) -> KeptModel | None:
-        """The stored model; None if there is none. Raises `DamagedProfile` if it is damaged, even
-        if nothing else is."""
-        with explained(self.path):
-            is_there = has_table(self._connection, MODEL.name)
-        rows = self._rows(MODEL.name, tuple[int, str, str]) if is_there else []
-        return KeptModel(*rows[0][1:]) if rows else None
+    # What else is kept of it is found by.
 
     @property
     def content(self) -> str:

@@ -42,7 +42,7 @@ class Entry(Value, frozen=True):
     undecided: str = ""
     """Why nobody knows which method to use; empty if it is known."""
     model: MachineModel | None = None
-    """The model that is kept in the profile; None if there is none."""
+    """The model that is kept of the profile; None if there is none."""
     below_normal: tuple[Finding, ...] = ()
     """Headline paths below the range of other machines."""
 
