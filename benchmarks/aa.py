@@ -31,8 +31,8 @@ from typing import Any
 
 from waywiser import __version__
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.node import read_node
 from waywiser.analysis.comparison.path_change import ProfileComparison
+from waywiser.analysis.comparison.read_subject import read_subject
 
 CPU_COPIES = ("--gpus", "none", "--no-scratch", "--only", "pageable -> pageable by cpu",
               "--sizes", "64KiB,1MiB,16MiB")  # fmt: skip
@@ -126,7 +126,7 @@ def main() -> int:
                 surveyed(folder / f"{pair + 1}-{which}.wwp", options.survey or CPU_COPIES)
                 for which in ("a", "b")
             ]
-            nodes = [read_node(file) for file in files]
+            nodes = [read_subject(file) for file in files]
             found = compare(*([node] for node in nodes))
             wrong = false_changes(found)
             counts = {verdict: count for verdict, count in found.counts.items() if count}

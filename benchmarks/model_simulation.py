@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 from kept import RESULTS, unpacked  # noqa: E402
 from model.simgrid_sets import spans, usual_sets  # noqa: E402
 from waywiser.analysis.comparison.comparison import compare  # noqa: E402
-from waywiser.analysis.comparison.node import read_node  # noqa: E402
+from waywiser.analysis.comparison.read_subject import read_subject  # noqa: E402
 from waywiser.curves.name import name_of  # noqa: E402
 from waywiser.model.machine_model import profile_capacities  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402
@@ -48,7 +48,7 @@ def simulated_surveys(folder: Path) -> Iterator[str]:
     yield f"| survey | seed | {' | '.join(VERDICTS)} | CPU, s |\n|{'---|' * (3 + len(VERDICTS))}\n"
     for name, packed in FILES.items():
         file = unpacked(packed, folder / f"{packed.parent.name}.wwp")
-        base, new = read_node(file), []
+        base, new = read_subject(file), []
         for seed in SEEDS:
             output = folder / f"{packed.parent.name}-{seed}.wwp"
             before = os.times()
@@ -62,7 +62,7 @@ def simulated_surveys(folder: Path) -> Iterator[str]:
             after = os.times()
             cpu = after.children_user + after.children_system
             cpu -= before.children_user + before.children_system
-            new.append(read_node(output))
+            new.append(read_subject(output))
             found = compare([base], new[-1:])
             counts = " | ".join(str(len(found.of(verdict))) for verdict in VERDICTS)
             yield f"| {name} | {seed} | {counts} | {cpu:.0f} |\n"

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from waywiser.curves.point import points_of
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.machine.machine import Machine
 from waywiser.model.count_table import CountKey
@@ -508,7 +509,7 @@ def summit(data: Path, folder: Path) -> tuple[list[MessageTimes], MessageStrateg
     import_files([data / "benchpress" / "summit"], file, machine="summit")
     with Profile.open(file) as profile:
         frame = SeriesFrame.read(profile)
-        messages, node = messages_of(frame.summaries()), node_of(frame.summaries())
+        messages, node = messages_of(points_of(frame)), node_of(points_of(frame))
         models = MessageModels.of(fitted_model(profile, frame))
     return messages, strategies_of(messages, models, node)
 

@@ -39,16 +39,17 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 from kept import RESULTS, unpacked  # noqa: E402
 from waywiser.analysis.comparison.checkup import check_up  # noqa: E402
 from waywiser.analysis.comparison.fleet import assess_fleet  # noqa: E402
-from waywiser.analysis.comparison.node import Node, read_node  # noqa: E402
+from waywiser.analysis.comparison.read_subject import read_subject  # noqa: E402
 from waywiser.analysis.questions.slow_links import links_of_gpus  # noqa: E402
 from waywiser.cli.app import parse_fraction  # noqa: E402
 from waywiser.curves.headline import headline  # noqa: E402
 from waywiser.curves.overview import overview  # noqa: E402
+from waywiser.curves.point import Point  # noqa: E402
+from waywiser.curves.subject import Subject  # noqa: E402
 from waywiser.measure.simulated_nights import moments, simulate_night  # noqa: E402
 from waywiser.measure.simulated_survey import SimulatedSurvey, prepare_simulation  # noqa: E402
 from waywiser.model.whatif import Change, MachineChanges  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402
-from waywiser.profile.series_summary import SeriesSummary  # noqa: E402
 
 FOUR = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "check.wwp.xz"
 PROCESSES = 8
@@ -68,21 +69,21 @@ Slow = Callable[[str], bool]
 
 
 def night(
-    node: Node, rng: random.Random, noise: float, number: int, slow: Slow, loss: float
-) -> Node:
+    node: Subject, rng: random.Random, noise: float, number: int, slow: Slow, loss: float
+) -> Subject:
     """One night of the node, on which the ``slow`` curves have a loss of bandwidth."""
-    curves = dict.fromkeys(series.curve for series in node.series)
+    curves = dict.fromkeys(series.curve for series in node.points)
     factors: Mapping[str, float] = {
         curve: math.exp(rng.gauss(0.0, noise)) / (1 - loss if slow(curve) else 1.0)
         for curve in curves
     }
-    series = tuple(_drawn(each, factors[each.curve], rng) for each in node.series)
+    series = tuple(_drawn(each, factors[each.curve], rng) for each in node.points)
     name = f"night-{number}.wwp"
     created = f"2026-11-{number % 28 + 1:02d}T{number // 28:02d}:00:00.000+00:00"
-    return msgspec.structs.replace(node, file=name, created=created, series=series)
+    return msgspec.structs.replace(node, file=name, created=created, points=series)
 
 
-def _drawn(series: SeriesSummary, factor: float, rng: random.Random) -> SeriesSummary:
+def _drawn(series: Point, factor: float, rng: random.Random) -> Point:
     """The series in `PROCESSES` processes, which deviate as the recorded ones. These have what
     samples add that depend on each other."""
     if not series.blocks:
@@ -96,7 +97,7 @@ def _drawn(series: SeriesSummary, factor: float, rng: random.Random) -> SeriesSu
 
 
 def is_accused(
-    node: Node,
+    node: Subject,
     headlines: Sequence[str],
     seed: int,
     noise: float,
@@ -117,7 +118,7 @@ def is_accused(
 
 
 def fleet_accuses(
-    node: Node, seed: int, noise: float, slow: Slow, loss: float
+    node: Subject, seed: int, noise: float, slow: Slow, loss: float
 ) -> tuple[bool, bool]:
     """Whether a fleet of nodes accuses that which has the loss, and whether another one."""
     rng = random.Random(f"fleet {seed} {loss}")
@@ -158,7 +159,7 @@ def cases_accusing(
     for night, survey in enumerate([healthy] * MOST_BASELINES + [slow] * 2, start=1):
         output = folder / f"{night}.wwp"
         simulate_night(survey, night, moments(survey, MOST_BASELINES + 2)[night - 1], noise, output)
-        nodes.append(read_node(output))
+        nodes.append(read_subject(output))
         output.unlink()
     found = set()
     for baselines, repeats in CASES:
@@ -184,8 +185,8 @@ def shown_slow(
     return said
 
 
-def check_lines(node: Node, options: argparse.Namespace, noise: float) -> Iterator[str]:
-    known = {series.curve: series.workload for series in node.series}
+def check_lines(node: Subject, options: argparse.Namespace, noise: float) -> Iterator[str]:
+    known = {series.curve: series.workload for series in node.points}
     headlines = sorted(headline(node.machine, known.values()))
     yield f"\n## check: {len(headlines)} headline paths\n"
     yield "| baselines | repetitions | healthy ones that fail | 3 % found | 5 % found |"
@@ -216,7 +217,7 @@ def simulated_lines(profile: Path, options: argparse.Namespace, noise: float) ->
         yield f"| {case[0]} | {case[1]} | {cells} |"
 
 
-def fleet_lines(node: Node, options: argparse.Namespace, noise: float) -> Iterator[str]:
+def fleet_lines(node: Subject, options: argparse.Namespace, noise: float) -> Iterator[str]:
     yield f"\n## fleet: {FLEET_NODES} nodes\n"
     yield "| one node has | it is suspected | others are suspected |"
     yield "|---|---|---|"
@@ -277,7 +278,7 @@ def main() -> int:
     noise = parse_fraction(options.noise, "--noise")
     with tempfile.TemporaryDirectory() as folder:
         profile = unpacked(options.profile, Path(folder) / "node.wwp")
-        node = read_node(profile)
+        node = read_subject(profile)
         print(f"Noise of each path between nights: {noise:.1%}")
         for line in chain(
             check_lines(node, options, noise) if options.nodes else (),

@@ -33,6 +33,7 @@ sys.path[:0] = [str(ROOT / "python")]
 
 from page import parser_of, print_lines  # noqa: E402
 
+from waywiser.curves.point import points_of  # noqa: E402
 from waywiser.exchange.imports import detect  # noqa: E402
 from waywiser.model.curve import CurveModel, CurveTimes, fit_curves, times_of  # noqa: E402
 from waywiser.model.held_out import DRAWS, divided, thinned  # noqa: E402
@@ -148,7 +149,7 @@ def messages_in(folder: Path) -> list[MessageTimes]:
             known = series.setdefault(each.workload.identity, Series(each.workload, ()))
             visit = Visit(each.workload, len(known.visits), "limit", "", samples=each.samples)
             series[each.workload.identity] = Series(each.workload, (*known.visits, visit))
-    return messages_of(SeriesFrame.of(series.values()).summaries())
+    return messages_of(points_of(SeriesFrame.of(series.values())))
 
 
 def table(title: str, rows: Rows) -> Iterator[str]:

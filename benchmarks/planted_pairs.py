@@ -22,9 +22,10 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
 from analysis.comparison.nodes import slower  # noqa: E402
 from waywiser.analysis.comparison.comparison import compare  # noqa: E402
-from waywiser.analysis.comparison.node import Node, read_node  # noqa: E402
+from waywiser.analysis.comparison.read_subject import read_subject  # noqa: E402
 from waywiser.cli.app import parse_fraction  # noqa: E402
 from waywiser.curves.select import matches_any, sized_texts_of  # noqa: E402
+from waywiser.curves.subject import Subject  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402
 
 DETECTABLE = (0.04, 0.05, 0.10, 0.15)
@@ -40,7 +41,7 @@ def main() -> int:
     parser.add_argument("--timing", choices=("device", "host", "all"), default="all")
     options = parser.parse_args()
     loss = parse_fraction(options.loss, "--loss")
-    base, new = read_node(options.base), read_node(options.new)
+    base, new = read_subject(options.base), read_subject(options.new)
     healthy = compare([base], [new])
     shown = {path.curve for path in healthy.of("suspected", "regression", "improvement")}
     timers = timers_of(options.new)
@@ -82,9 +83,9 @@ def timers_of(file: Path) -> dict[str, set[str]]:
 
 
 def _selected(
-    node: Node, curve: str, timers: dict[str, set[str]], options: argparse.Namespace
+    node: Subject, curve: str, timers: dict[str, set[str]], options: argparse.Namespace
 ) -> bool:
-    own = [series for series in node.series if series.curve == curve]
+    own = [series for series in node.points if series.curve == curve]
     if options.timing != "all" and timers[curve] != {options.timing}:
         return False
     texts = (text for series in own for text in sized_texts_of(series.workload))

@@ -37,6 +37,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from waywiser.curves.answer import MATTERS
+from waywiser.curves.point import points_of
 from waywiser.model.curve import CurveModel, CurveTimes, fit_curves
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
@@ -208,7 +209,7 @@ def read(file: Path) -> dict[str, Times]:
     found: dict[str, Times] = {}
     if file.exists():
         with Profile.open(file) as profile:
-            for each in SeriesFrame.read(profile).summaries():
+            for each in points_of(SeriesFrame.read(profile)):
                 if each.blocks:
                     middle = statistics.median(block.median for block in each.blocks)
                     found.setdefault(each.workload.curve, {})[each.bytes] = middle

@@ -12,12 +12,14 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tree import FAKE_FOLDER, FAKE_TRANSFER, ROOT
 from waywiser.machine import cpu_load
+from waywiser.profile import derived
 
 _stderr = pytest.StashKey[int]()
 
@@ -64,6 +66,20 @@ def other_programs_count_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What else runs on the machine of the tests is no business of theirs; those of the load by
     other programs use `scripted_cpus`."""
     monkeypatch.setattr(cpu_load, "BUSY_FRACTION", math.inf)
+
+
+@pytest.fixture(autouse=True)
+def nothing_derived_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests replace rules, and what is kept follows from the sources as they lie there."""
+    monkeypatch.setattr(derived, "MOST_BYTES", 0)
+
+
+@pytest.fixture
+def derived_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own in which is kept what follows from profiles."""
+    monkeypatch.setattr(derived, "MOST_BYTES", 2**30)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "waywiser" / "derived"
 
 
 HANG_SECONDS = 600.0

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import profiles
-from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.curves.overview import overview
+from waywiser.curves.point import points_of
 from waywiser.curves.subject import Subject
 from waywiser.exchange.exports.google_benchmark import write_benchmark
 from waywiser.exchange.exports.samples import write_csv, write_json
@@ -69,13 +70,13 @@ def growing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def nodes(profile: Profile) -> object:
-    return read_node(profile.path, links=True).links
+    return read_subject(profile.path, links=True).links
 
 
 READERS: dict[str, Callable[[Profile], object]] = {
     "visits": lambda profile: list(profile.visits()),
     "series": lambda profile: profile.series(),
-    "frame": lambda profile: SeriesFrame.read(profile).summaries(),
+    "frame": lambda profile: points_of(SeriesFrame.read(profile)),
     "overview": lambda profile: overview(profile).series,
     "subject": lambda profile: Subject.of(profile).curves,
     "node": nodes,

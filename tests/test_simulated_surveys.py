@@ -11,7 +11,7 @@ import pytest
 
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.cli import run
 from waywiser.curves.overview import overview
 from waywiser.profile import Profile
@@ -40,7 +40,7 @@ def output(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_an_unchanged_machine_has_no_regression_and_no_improvement(folder: Path) -> None:
-    found = compare([read_node(folder / "check.wwp")], [read_node(folder / "same.wwp")])
+    found = compare([read_subject(folder / "check.wwp")], [read_subject(folder / "same.wwp")])
     assert len(found.of("no change")) >= 10
     assert not found.of("regression", "suspected", "improvement", "missing", "new")
 
@@ -50,13 +50,13 @@ def test_a_standard_survey_has_none_either(tmp_path: Path) -> None:
     file = unpacked(STANDARD, tmp_path / "standard.wwp")
     words = ["--preset", "standard", "--only", "h2d copy-engine", "--only", "p2p copy-engine"]
     assert run(["simulate", str(file), "-o", str(tmp_path / "again.wwp"), *words]) == 0
-    found = compare([read_node(file)], [read_node(tmp_path / "again.wwp")])
+    found = compare([read_subject(file)], [read_subject(tmp_path / "again.wwp")])
     assert len(found.of("no change")) >= 10
     assert not found.of("regression", "improvement", "new")
 
 
 def test_a_faster_link_is_an_improvement(folder: Path) -> None:
-    found = compare([read_node(folder / "check.wwp")], [read_node(folder / "four.wwp")])
+    found = compare([read_subject(folder / "check.wwp")], [read_subject(folder / "four.wwp")])
     assert H2D in {each.curve for each in found.of("improvement")}
     assert not found.of("regression")
 

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from waywiser.curves.point import points_of
 from waywiser.machine.machine import Machine
 from waywiser.model.curve import CurveTimes, fit_curves, times_of
 from waywiser.model.held_out import divided, thinned
@@ -115,7 +116,7 @@ def _opened(packed: Path) -> Iterator[Profile]:
 
 def _read(profile: Profile, packed: Path, file: str) -> RankProfile:
     machine, frame = profile.machine, SeriesFrame.read(profile)
-    messages = messages_of(frame.summaries(), machine.ranks)
+    messages = messages_of(points_of(frame), machine.ranks)
     model = fitted_model(profile, frame)
     way, _, more = packed.name.removesuffix(".wwp.xz").partition("-")
     return RankProfile(

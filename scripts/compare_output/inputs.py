@@ -53,7 +53,8 @@ def imported_files() -> list[str]:
 
 
 def captures() -> list[str]:
-    return sorted(f"captures/{path.name}" for path in CAPTURES.iterdir() if path.suffix != ".py")
+    files = (path for path in CAPTURES.iterdir() if path.is_file() and path.suffix != ".py")
+    return sorted(f"captures/{path.name}" for path in files)
 
 
 def damaged_profiles() -> list[str]:

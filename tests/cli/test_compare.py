@@ -27,8 +27,8 @@ from damaging import reseal
 from effort import result_and_calls
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import changed_alone
-from waywiser.analysis.comparison.node import read_node
 from waywiser.analysis.comparison.path_change import ProfileComparison
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.cli import run
 from waywiser.cli.app import parse_fraction
 from waywiser.cli.compare import (
@@ -39,9 +39,10 @@ from waywiser.cli.compare import (
 from waywiser.cli.compare import (
     compare as verb,
 )
+from waywiser.curves.point import Point
 from waywiser.exchange.exports.junit import junit_xml
 from waywiser.profile import ExistingFile, NotWritable
-from waywiser.profile.series_summary import BlockSummary, SeriesSummary
+from waywiser.profile.block import BlockSummary
 from waywiser.profile.writable import write_profile
 from waywiser.report.terminal import print_parts
 from waywiser.report.views.comparison import _span, comparison_parts
@@ -161,7 +162,9 @@ def test_paths_that_changed_by_their_own_interval_alone_are_counted_and_listed()
 
 
 def test_a_narrow_terminal_has_lines_and_no_table_in_pieces(files: dict[str, str]) -> None:
-    found = compare([read_node(files["base"])], [read_node(files[n]) for n in ("slow", "again")])
+    found = compare(
+        [read_subject(files["base"])], [read_subject(files[n]) for n in ("slow", "again")]
+    )
     paper = io.StringIO()
     print_parts(Console(file=paper, width=80), comparison_parts(found))
     lines = paper.getvalue().splitlines()
@@ -282,14 +285,14 @@ def hostile() -> ProfileComparison:
     base = nodes.node(1, gpus=2, blocks=4)
     name = nodes.h2d(0)
 
-    def broken(digest: SeriesSummary) -> SeriesSummary:
+    def broken(digest: Point) -> Point:
         if digest.curve != name:
             return digest
         return msgspec.structs.replace(digest, blocks=(), failures=(Failure("gpu", text),))
 
     again = nodes.node(3, gpus=2, blocks=4, slow=nodes.slow_host_link(1, 1.08))
     return compare(
-        [base], [msgspec.structs.replace(again, series=tuple(map(broken, again.series)))]
+        [base], [msgspec.structs.replace(again, points=tuple(map(broken, again.points)))]
     )
 
 

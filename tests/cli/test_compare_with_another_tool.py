@@ -10,7 +10,7 @@ import pytest
 
 from kept import RESULTS, unpacked
 from waywiser import cli
-from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 
 SURVEY = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "standard.wwp.xz"
 
@@ -72,7 +72,7 @@ def test_all_common_paths_have_a_verdict(
 ) -> None:
     tool = imported(tmp_path / "tool.wwp", results(tmp_path / "a.json"))
     curves = [
-        {each.curve for each in read_node(file).series if each.blocks} for file in (survey, tool)
+        {each.curve for each in read_subject(file).points if each.blocks} for file in (survey, tool)
     ]
     common = curves[0] & curves[1]
     files = [str(survey), str(tool)] if is_new else [str(tool), str(survey)]

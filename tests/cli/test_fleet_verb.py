@@ -11,8 +11,8 @@ import pytest
 from analysis.comparison import nodes
 from effort import result_and_calls
 from waywiser.analysis.comparison.fleet import Fleet
-from waywiser.analysis.comparison.node import LoadedLink
 from waywiser.cli import run
+from waywiser.curves.subject import LoadedLink
 
 Output = pytest.CaptureFixture[str]
 
@@ -80,11 +80,11 @@ def test_healthy_nodes_are_fine(files: list[str]) -> None:
 
 def test_reading_a_node_takes_few_calls(files: list[str]) -> None:
     """About 1000 for a small one, so that 400 are read in a second."""
-    from waywiser.analysis.comparison.node import read_node
+    from waywiser.analysis.comparison.read_subject import read_subject
 
-    read_node(files[0], links=True)  # what it needs is imported
+    read_subject(files[0], links=True)  # what it needs is imported
     for file in files:
-        _, calls = result_and_calls(lambda file=file: read_node(file, links=True))
+        _, calls = result_and_calls(lambda file=file: read_subject(file, links=True))
         assert calls < 4000
 
 

@@ -17,6 +17,7 @@ import profiles
 from verb_output import Output, error, output
 from waywiser.cli.predict import SCHEMA
 from waywiser.exchange.imports.profiles import import_files
+from waywiser.model import machine_model
 from waywiser.model.export import EXPORTS
 from waywiser.model.published import SwitchesError, parse_switches
 from waywiser.model.texts import FORMS
@@ -41,29 +42,22 @@ def of_messages(tmp_path: Path) -> str:
     return str(tmp_path / "m.wwp")
 
 
-def test_model_is_kept_and_predict_finds_it(file: str, capsys: Output) -> None:
-    text = output(["model", file], capsys)
-    assert "It was fitted now, since the profile has no kept model." in text
-    assert f"kept in {file}" in text
-    with Profile.open(file) as profile:
-        assert profile.kept_model is not None
-    assert "fitted now" not in output(["model", file], capsys)
-    found = json.loads(output(["predict", file, "--json", "-w", f"{H2D} of 2MiB"], capsys))
-    assert found["from_kept_model"] is True
-
-
-def test_predict_writes_nothing(file: str, capsys: Output) -> None:
-    before = Path(file).read_bytes()
-    text = output(["predict", file, "-w", f"{H2D} of 2MiB"], capsys)
-    assert f"waywiser model {file} keeps it" in text
-    assert Path(file).read_bytes() == before
-
-
-def test_model_says_why_it_is_not_kept(
-    file: str, capsys: Output, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("first", [["model"], ["predict", "-w", f"{H2D} of 2MiB"]])
+def test_a_model_is_fitted_once(
+    first: list[str],
+    file: str,
+    derived_folder: Path,
+    capsys: Output,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    assert "the model is not kept: belongs to another user" in output(["model", file], capsys)
+    before = Path(file).read_bytes()
+    text = output([first[0], file, *first[1:]], capsys)
+    assert Path(file).read_bytes() == before
+    assert len(list(derived_folder.glob("*.model"))) == 1
+    monkeypatch.setattr(machine_model, "fit_curves", None)
+    assert output([first[0], file, *first[1:]], capsys) == text
+    monkeypatch.undo()
+    assert output([first[0], file, *first[1:]], capsys) == text
 
 
 def test_the_model_names_what_is_not_identified(file: str, capsys: Output) -> None:
@@ -77,7 +71,6 @@ def test_the_model_names_what_is_not_identified(file: str, capsys: Output) -> No
 
 def test_the_model_as_json(file: str, capsys: Output) -> None:
     found = json.loads(output(["model", file, "--json"], capsys))
-    assert found["kept"] is True
     assert {each["text"] for each in found["model"]["curves"]} >= {H2D}
     assert found["model"]["capacities"]["capacities"]
 
@@ -216,7 +209,9 @@ def test_any_workload_is_one_line(file: str, capsys: Output, text: str) -> None:
     error(["predict", file, "-w", text], capsys)
 
 
-def test_a_prediction_from_a_kept_model_imports_little(file: str, capsys: Output) -> None:
+def test_a_prediction_from_a_kept_model_imports_little(
+    file: str, derived_folder: Path, capsys: Output
+) -> None:
     output(["model", file], capsys)
     script = (
         "import sys; from waywiser import cli;"

@@ -6,8 +6,8 @@ import shlex
 
 import msgspec
 
-from waywiser.analysis.comparison.node import Node
 from waywiser.cli.remeasure import MOST_WORKLOADS, _measure
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine, PlacedRank
 
 MPICC = "/opt/my mpi/bin/mpicc"
@@ -22,7 +22,7 @@ def test_of_many_workloads_the_worst_are_named_without_sizes_and_with_the_mpi_li
         "workloads": [f"{path} of {size}" for path in paths for size in (8, 64)],
     }
     machine = Machine("n", "x86_64", "CPU", (), (), (), (), ranks=RANKS)
-    node = Node(
+    node = Subject(
         "n",
         machine,
         (),

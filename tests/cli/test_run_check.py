@@ -11,8 +11,8 @@ import pytest
 
 from analysis.comparison import nodes
 from waywiser.analysis.comparison.checkup import check_up
-from waywiser.analysis.comparison.node import LoadedLink
 from waywiser.cli import run
+from waywiser.curves.subject import LoadedLink
 from waywiser.exchange.exports.metrics_text import escaped
 from waywiser.exchange.exports.prometheus import exposition
 from waywiser.words.records import GpuHealth, Health

@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.node import Node, read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.curves.imported import imported_from
+from waywiser.curves.subject import Subject
 from waywiser.exchange.imports.profiles import import_files
-from waywiser.profile.series_summary import BlockSummary
+from waywiser.profile.block import BlockSummary
 
 D2H = "Comm_cudaMemcpyAsync_GPUToPinned/0/0/log2(N):26/manual_time"
 
 
-def imported(folder: Path, name: str, rows: list[dict[str, Any]]) -> Node:
+def imported(folder: Path, name: str, rows: list[dict[str, Any]]) -> Subject:
     """The rows as Google Benchmark writes them, imported and read."""
     file = folder / f"{name}.json"
     usual = {"name": D2H, "time_unit": "us", "iterations": 10, "cpu_time": 1.0, "bytes": 2.0**26}
@@ -26,7 +27,7 @@ def imported(folder: Path, name: str, rows: list[dict[str, Any]]) -> Node:
         json.dumps({"context": context, "benchmarks": [usual | row for row in rows]}), "utf-8"
     )
     import_files([file], folder / f"{name}.wwp")
-    return read_node(folder / f"{name}.wwp")
+    return read_subject(folder / f"{name}.wwp")
 
 
 def repetitions(*times: float) -> list[dict[str, Any]]:
@@ -42,8 +43,8 @@ def aggregates(mean: float, deviation: float) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def block(node: Node) -> BlockSummary:
-    (digest,) = node.series
+def block(node: Subject) -> BlockSummary:
+    (digest,) = node.points
     (found,) = digest.blocks
     return found
 

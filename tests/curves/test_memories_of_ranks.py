@@ -64,7 +64,7 @@ def test_two_processes_of_another_tool_are_not_two_nodes_of_a_host(
         executor,
     )
     workload = Workload((Transfer(path, 64, {}),))
-    point: Any = SimpleNamespace(workload=workload, estimate=1.0, nodes="")
+    point: Any = SimpleNamespace(workload=workload, estimate=1.0, blocks=(), nodes="")
     assert Curve((point,)).family == family
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kept import RESULTS, unpacked
 from machine import captured
-from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.curves.headline import GROUPS, group_of, headline_label
 from waywiser.curves.name import label_of, name_of
 from waywiser.curves.select import (
@@ -57,8 +57,8 @@ def test_words_must_all_occur_and_globs_match_whole(pattern: str, expected: list
 
 def test_each_printed_label_of_a_survey_selects_its_path_alone(tmp_path: Path) -> None:
     packed = RESULTS / "2026-11-23-surveys" / "h200-standard-1.wwp.xz"
-    node = read_node(unpacked(packed, tmp_path / "h200.wwp"))
-    curves = {series.curve: series.workload for series in node.series}
+    node = read_subject(unpacked(packed, tmp_path / "h200.wwp"))
+    curves = {series.curve: series.workload for series in node.points}
     texts = {curve: texts_of(workload, node.machine) for curve, workload in curves.items()}
     groups = set()
     for curve, workload in curves.items():

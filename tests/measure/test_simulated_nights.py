@@ -10,8 +10,9 @@ import pytest
 
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.hardware import equal_hosts
-from waywiser.analysis.comparison.node import Node, read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.cli import run
+from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
 
 CHECK = RESULTS / "2026-11-22-check-two-gpus" / "check-2.wwp.xz"
@@ -33,8 +34,8 @@ def nights(original: Path) -> list[Path]:
     return sorted(folder.glob("*.wwp"))
 
 
-def seconds(node: Node, curve: str = H2D) -> float:
-    (series,) = [each for each in node.series if each.curve == curve]
+def seconds(node: Subject, curve: str = H2D) -> float:
+    (series,) = [each for each in node.points if each.curve == curve]
     return statistics.median(block.median for block in series.blocks)
 
 
@@ -57,7 +58,7 @@ def test_all_nights_are_of_one_host_with_gpus_of_its_own(
 ) -> None:
     other = tmp_path / "n006.wwp"
     assert run(["simulate", str(original), "--host", "n006", "-o", str(other)]) == 0
-    nodes = [read_node(path) for path in (original, *nights[:2], other)]
+    nodes = [read_subject(path) for path in (original, *nights[:2], other)]
     uuids = [frozenset(gpu.uuid for gpu in node.machine.gpus) for node in nodes]
     assert uuids[1] == uuids[2]
     assert not uuids[0] & uuids[1] and not uuids[1] & uuids[3]
@@ -67,7 +68,7 @@ def test_all_nights_are_of_one_host_with_gpus_of_its_own(
 
 
 def test_changes_begin_on_their_night(nights: list[Path]) -> None:
-    times = [seconds(read_node(path)) for path in nights]
+    times = [seconds(read_subject(path)) for path in nights]
     assert min(times[8:]) > 1.15 * max(times[:8])
 
 
@@ -77,7 +78,7 @@ def test_paths_differ_from_night_to_night_by_the_stated_noise(original: Path) ->
         folder = original.parent / f"noise-{noise[0]}"
         words = ["--nights", nights, "--night-noise", noise, "-o", str(folder)]
         assert run(["simulate", str(original), *words]) == 0
-        times = [math.log(seconds(read_node(path))) for path in sorted(folder.glob("*.wwp"))]
+        times = [math.log(seconds(read_subject(path))) for path in sorted(folder.glob("*.wwp"))]
         spread[noise] = statistics.stdev(times)
     assert spread["0%"] < 0.01
     assert 0.025 < spread["4%"] < 0.06

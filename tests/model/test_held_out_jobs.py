@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from exchange.imports.shared_files import shared
+from waywiser.curves.point import points_of
 from waywiser.exchange.imports import detect
 from waywiser.model.curve import fit_curves
 from waywiser.model.messages import MessageTimes, classes_of, curve_of, messages_of
@@ -24,7 +25,7 @@ def summit() -> list[MessageTimes]:
             known = series.setdefault(each.workload.identity, Series(each.workload, ()))
             visit = Visit(each.workload, len(known.visits), "limit", "", samples=each.samples)
             series[each.workload.identity] = Series(each.workload, (*known.visits, visit))
-    return messages_of(SeriesFrame.of(series.values()).summaries())
+    return messages_of(points_of(SeriesFrame.of(series.values())))
 
 
 def without(messages: list[MessageTimes], job: int) -> list[MessageTimes]:

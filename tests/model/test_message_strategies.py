@@ -11,6 +11,7 @@ import pytest
 
 from benchpress_jobs import InventedCluster
 from exchange.imports.shared_files import shared
+from waywiser.curves.point import points_of
 from waywiser.exchange.imports import detect
 from waywiser.model.curve import fit_curves
 from waywiser.model.errors import ModelError
@@ -41,7 +42,7 @@ def read(files: Iterable[Path], **options: Any) -> MessageStrategies:
             known = series.setdefault(each.workload.identity, Series(each.workload, ()))
             visit = Visit(each.workload, len(known.visits), "limit", "", samples=each.samples)
             series[each.workload.identity] = Series(each.workload, (*known.visits, visit))
-    summaries = SeriesFrame.of(series.values()).summaries()
+    summaries = points_of(SeriesFrame.of(series.values()))
     messages = messages_of(summaries)
     classes = classes_of(messages)
     curves = fit_curves([curve_of(each, messages) for each in classes], 2)
@@ -52,7 +53,7 @@ def read(files: Iterable[Path], **options: Any) -> MessageStrategies:
 def node(path: Path) -> RankNode:
     series = [Series(each.workload, (Visit(each.workload, 0, "limit", "", samples=each.samples),))
               for each in detect.read(path)[0].measured]  # fmt: skip
-    return node_of(SeriesFrame.of(series).summaries())
+    return node_of(points_of(SeriesFrame.of(series)))
 
 
 def drawn(seed: int) -> InventedCluster:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from exchange.imports.shared_files import shared
+from waywiser.curves.point import points_of
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.benchpress import read
 from waywiser.model.count_table import CountKey
@@ -101,7 +102,7 @@ def test_messages_of_an_imported_file() -> None:
         Series(each.workload, (Visit(each.workload, 0, "limit", "", samples=each.samples),))
         for each in found.measured
     )
-    messages = messages_of(frame.summaries())
+    messages = messages_of(points_of(frame))
     assert [(each.count, each.bytes, each.least) for each in messages if each.count == 2] == [
         (2, 4, pytest.approx(2e-6)),
         (2, 8, pytest.approx(2.1e-6)),
@@ -117,7 +118,7 @@ def summit() -> list[MessageTimes]:
             known = series.setdefault(each.workload.identity, Series(each.workload, ()))
             visit = Visit(each.workload, len(known.visits), "limit", "", samples=each.samples)
             series[each.workload.identity] = Series(each.workload, (*known.visits, visit))
-    return messages_of(SeriesFrame.of(series.values()).summaries())
+    return messages_of(points_of(SeriesFrame.of(series.values())))
 
 
 def test_the_tables_of_the_paper_but_for_its_misprint(summit: list[MessageTimes]) -> None:

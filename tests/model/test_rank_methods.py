@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from waywiser.curves.point import Point, points_of
 from waywiser.exchange.imports.summary import summary
 from waywiser.model.message_strategies import strategies_of
 from waywiser.model.rank_methods import methods_of
@@ -11,7 +12,6 @@ from waywiser.model.rank_nodes import node_of
 from waywiser.model.strategy_steps import MessageModels
 from waywiser.model.strategy_table import strategy_table
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.profile.series_summary import SeriesSummary
 from waywiser.words import Workload
 from waywiser.words.records import Series, Visit
 
@@ -28,14 +28,14 @@ def text(
     )
 
 
-def summaries(times: dict[str, tuple[float, ...]]) -> list[SeriesSummary]:
+def summaries(times: dict[str, tuple[float, ...]]) -> list[Point]:
     series = []
     for name, seconds in times.items():
         workload = Workload.parse(name)
         visits = [Visit(workload, n, "limit", "", samples=summary(t))
                   for n, t in enumerate(seconds)]  # fmt: skip
         series.append(Series(workload, tuple(visits)))
-    return SeriesFrame.of(series).summaries()
+    return points_of(SeriesFrame.of(series))
 
 
 def test_each_executor_with_its_settings_is_a_method() -> None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from profiles import ENVIRONMENT, machine, samples, visit, workload
+from waywiser.curves.point import points_of
 from waywiser.machine.machine import PlacedRank
 from waywiser.model.errors import ModelError
 from waywiser.model.held_out import validation
@@ -101,7 +102,7 @@ def written(
 def read(path: Path) -> tuple[list[MessageStrategies], MachineModel]:
     with Profile.open(path) as profile:
         model = fitted_model(profile)
-        messages = messages_of(SeriesFrame.read(profile).summaries(), profile.machine.ranks)
+        messages = messages_of(points_of(SeriesFrame.read(profile)), profile.machine.ranks)
         found = survey_strategies(messages, MessageModels.of(model), profile.machine)
     return found, model
 

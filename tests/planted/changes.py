@@ -10,8 +10,8 @@ import math
 import random
 
 from analysis.comparison import nodes
-from waywiser.analysis.comparison.node import Node
 from waywiser.curves.headline import group_of
+from waywiser.curves.subject import Subject
 from waywiser.words import Workload
 
 PROCESS = {
@@ -36,7 +36,7 @@ SAMPLES = 0.001
 
 def survey(
     seed: int, slow: nodes.Slow = lambda _: 1.0, *, gpus: int = 2, processes: int = PROCESSES
-) -> Node:
+) -> Subject:
     """A survey of the machine; ``slow`` gives the factor by which a workload takes longer."""
     rng = random.Random(f"changes {seed}")
     digests = []
@@ -45,7 +45,7 @@ def survey(
         level = math.log(seconds * slow(what)) + rng.gauss(0, SURVEY * deviation)
         medians = [math.exp(level + rng.gauss(0, deviation)) for _ in range(processes)]
         digests.append(nodes.digest(what, medians, SAMPLES))
-    return Node("node0", nodes.machine(gpus=gpus), tuple(digests), f"{seed}.wwp",
+    return Subject("node0", nodes.machine(gpus=gpus), tuple(digests), f"{seed}.wwp",
                 f"2026-11-20T03:00:00.{seed % 1000:03}+00:00", "check",
                 links={gpu: nodes.LoadedLink(5, 16) for gpu in range(gpus)})  # fmt: skip
 

@@ -15,8 +15,10 @@ import numpy as np
 
 from planted.model import LARGE, Model, between, down, up, workload
 from planted.noise import Donor, Pool
-from waywiser.analysis.comparison.node import LoadedLink, Node, gpus_of, renumbered
-from waywiser.profile.series_summary import BlockSummary, SeriesSummary
+from waywiser.curves.gpu_numbers import gpus_of, renumbered
+from waywiser.curves.point import Point
+from waywiser.curves.subject import LoadedLink, Subject
+from waywiser.profile.block import BlockSummary
 from waywiser.stats.order import Interval
 from waywiser.words import Workload
 
@@ -27,7 +29,7 @@ class PlannedSeries:
 
     model: Model
     workloads: tuple[Workload, ...]
-    series: tuple[SeriesSummary, ...] = field(init=False)
+    series: tuple[Point, ...] = field(init=False)
     seconds: tuple[float, ...] = field(init=False)
     curves: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = field(init=False)
     """(sizes, which of the workloads) of each curve."""
@@ -43,7 +45,7 @@ class PlannedSeries:
             for members in curves.values()
         )
         object.__setattr__(self, "curves", found)
-        object.__setattr__(self, "series", tuple(SeriesSummary.of(each) for each in self.workloads))
+        object.__setattr__(self, "series", tuple(Point.of(each) for each in self.workloads))
 
 
 def checked(model: Model, sizes: Sequence[int] = (LARGE,)) -> PlannedSeries:
@@ -71,7 +73,7 @@ def surveyed(
     host: str = "planted",
     created: str = "2026-11-20T03:00:00.000+00:00",
     links: Mapping[int, LoadedLink] | None = None,
-) -> Node:
+) -> Subject:
     """A fresh survey. Each recorded series lends its blocks; further ones are of another series."""
     lot, first = pool.survey(rng), int(rng.integers(2))
     digests = []
@@ -93,7 +95,7 @@ def surveyed(
             digests.append(msgspec.structs.replace(planned.series[number], blocks=taken))
     machine = msgspec.structs.replace(planned.model.machine, hostname=host)
     seen = {gpu.index: LoadedLink(5, 16) for gpu in machine.gpus}
-    return Node(host, machine, tuple(digests), f"{host}.wwp", created, "planted",
+    return Subject(host, machine, tuple(digests), f"{host}.wwp", created, "planted",
                 links={**seen, **(links or {})})  # fmt: skip
 
 
@@ -109,7 +111,7 @@ def _block(number: int, seconds: float, donor: Donor) -> BlockSummary:
     return BlockSummary(number, median, reach, len(donor.within))
 
 
-def without(node: Node, gpu: int) -> Node:
+def without(node: Subject, gpu: int) -> Subject:
     """A GPU has gone: those after it have moved up, and nothing was measured of it."""
     numbers = {old: old - (old > gpu) for old in range(len(node.machine.gpus)) if old != gpu}
     replace = msgspec.structs.replace
@@ -117,13 +119,13 @@ def without(node: Node, gpu: int) -> Node:
         replace(each, index=numbers[each.index]) for each in node.machine.gpus if each.index != gpu
     )
     digests = []
-    for digest in node.series:
+    for digest in node.points:
         if gpu not in gpus_of(digest.workload):
             moved = renumbered(digest.workload, numbers)
-            digests.append(SeriesSummary.of(moved, digest.blocks))
+            digests.append(Point.of(moved, digest.blocks))
     return replace(
         node,
         machine=replace(node.machine, gpus=gpus),
-        series=tuple(digests),
+        points=tuple(digests),
         links={numbers[old]: link for old, link in node.links.items() if old != gpu},
     )

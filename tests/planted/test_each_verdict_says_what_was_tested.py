@@ -24,7 +24,6 @@ from verb_output import Said
 from waywiser.analysis.comparison.checkup import Checkup, check_up
 from waywiser.analysis.comparison.comparison_text import answer_lines, hidden_text
 from waywiser.analysis.comparison.fleet import assess_fleet
-from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.history.history import history_of
 from waywiser.analysis.history.history_texts import path_text
 from waywiser.analysis.questions.all_answers import answers
@@ -50,16 +49,16 @@ LIMITS = re.compile(
 )
 
 
-def without_replicates(node: Node) -> Node:
+def without_replicates(node: Subject) -> Subject:
     """One process of each series."""
-    series = tuple(msgspec.structs.replace(each, blocks=each.blocks[:1]) for each in node.series)
-    return msgspec.structs.replace(node, series=series)
+    series = tuple(msgspec.structs.replace(each, blocks=each.blocks[:1]) for each in node.points)
+    return msgspec.structs.replace(node, points=series)
 
 
-def only(node: Node, *texts: str) -> Node:
+def only(node: Subject, *texts: str) -> Subject:
     """The paths with one of the texts."""
-    series = tuple(each for each in node.series if any(text in each.text for text in texts))
-    return msgspec.structs.replace(node, series=series)
+    series = tuple(each for each in node.points if any(text in each.text for text in texts))
+    return msgspec.structs.replace(node, points=series)
 
 
 def checks() -> dict[str, Checkup]:

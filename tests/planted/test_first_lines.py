@@ -12,8 +12,8 @@ import pytest
 from analysis.comparison import nodes
 from kept import RESULTS, unpacked
 from verb_output import Said
-from waywiser.analysis.comparison.node import Node
 from waywiser.curves.headline import group_of
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import UnusableGpu
 from waywiser.words import Workload
 
@@ -59,7 +59,7 @@ FAULTS: Mapping[str, nodes.Slow] = {
 """Name of the fault -> what takes longer."""
 
 
-def surveyed(seed: int, host: str, slow: nodes.Slow = lambda _: 1.0) -> Node:
+def surveyed(seed: int, host: str, slow: nodes.Slow = lambda _: 1.0) -> Subject:
     seconds = {str(what): each for what, each in nodes.workloads(GPUS, SIZES[0])}
 
     def factor(what: Workload) -> float:

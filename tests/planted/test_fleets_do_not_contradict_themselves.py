@@ -18,8 +18,9 @@ from kept import RESULTS, unpacked
 from planted.changes import slow_group, slow_path, survey
 from waywiser.analysis.comparison.fleet import Fleet, Status, assess_fleet
 from waywiser.analysis.comparison.hardware import equal_hosts
-from waywiser.analysis.comparison.node import Node, read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.comparison.slow_paths import PathTimes
+from waywiser.curves.subject import Subject
 from waywiser.report.fleet import fleet_document
 from waywiser.report.page import page
 from waywiser.report.parts import Words
@@ -31,7 +32,7 @@ KINDS: tuple[Status, ...] = ("bad", "suspect", "fine")
 OWN = "the link of gpu:1 to the host is slower than those of the others: H2D −11 %"
 
 
-def planted(seed: int) -> list[Node]:
+def planted(seed: int) -> list[Subject]:
     """Hosts of which one, two or none have lost something, some of them noisy."""
     rng = random.Random(f"fleet {seed}")
     hosts, gpus = rng.choice((4, 5, 8, 24)), rng.choice((1, 2, 4))
@@ -63,11 +64,11 @@ def planted(seed: int) -> list[Node]:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> list[Node]:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> list[Subject]:
     """Five checks of one machine as if they were of five hosts."""
     folder = tmp_path_factory.mktemp("fleet")
     files = sorted((RESULTS / "2026-11-22-check-two-gpus").glob("*.xz"))
-    read = [read_node(unpacked(each, folder / each.stem)) for each in files]
+    read = [read_subject(unpacked(each, folder / each.stem)) for each in files]
     return [msgspec.structs.replace(each, name=f"n{n}") for n, each in enumerate(read)]
 
 
@@ -75,7 +76,7 @@ def lines(found: Fleet) -> list[str]:
     return [part.text for part in fleet_parts(found) if isinstance(part, Words)]
 
 
-def missed(hosts: Sequence[Node], found: Fleet) -> Iterator[str]:
+def missed(hosts: Sequence[Subject], found: Fleet) -> Iterator[str]:
     """Paths of hosts that are fine that are further off than what is said to be found."""
     fine = {host.host for host in found.of("fine")}
     for equal in equal_hosts(hosts):
@@ -89,7 +90,7 @@ def missed(hosts: Sequence[Node], found: Fleet) -> Iterator[str]:
                         yield f"{name} {key}: {1 - math.exp(-value):.3f} beside {least:.3f}"
 
 
-def check(hosts: Sequence[Node]) -> None:
+def check(hosts: Sequence[Subject]) -> None:
     found = assess_fleet(hosts)
     assert not list(missed(hosts, found))
     said = lines(found)
@@ -120,7 +121,7 @@ def test_planted_fleets(seed: int) -> None:
     check(planted(seed))
 
 
-def test_kept_surveys_as_a_fleet(kept: list[Node]) -> None:
+def test_kept_surveys_as_a_fleet(kept: list[Subject]) -> None:
     check(kept)
     for four in combinations(kept, 4):
         check(four)

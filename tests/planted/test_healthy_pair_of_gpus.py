@@ -11,22 +11,23 @@ import pytest
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.checkup import check_up
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.node import Node, read_node
+from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.curves.subject import Subject
 
 LINKS = ("H2D", "D2H", "P2P")
 SETS = ("host-to-all", "all-to-host")
 
 
 @pytest.fixture(scope="module")
-def checks(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Node]:
+def checks(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Subject]:
     folder = tmp_path_factory.mktemp("checks")
     kept: Sequence[Path] = sorted((RESULTS / "2026-11-22-check-two-gpus").glob("*.xz"))
     assert len(kept) == 5
-    return [read_node(unpacked(each, folder / each.stem)) for each in kept]
+    return [read_subject(unpacked(each, folder / each.stem)) for each in kept]
 
 
 def test_no_pair_shows_a_loss_and_each_says_how_small_a_loss_it_would_find(
-    checks: Sequence[Node],
+    checks: Sequence[Subject],
 ) -> None:
     gains = 0
     for before, now in combinations(checks, 2):
@@ -42,7 +43,7 @@ def test_no_pair_shows_a_loss_and_each_says_how_small_a_loss_it_would_find(
     assert gains <= 1  # of 110 paths; the five surveys make the pairs depend on each other
 
 
-def test_each_check_is_ok_against_the_others(checks: Sequence[Node]) -> None:
+def test_each_check_is_ok_against_the_others(checks: Sequence[Subject]) -> None:
     for now in checks:
         base = [each for each in checks if each is not now]
         assert check_up(now, base).status == "ok"

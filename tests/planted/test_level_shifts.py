@@ -20,10 +20,11 @@ from planted.changes import PROCESS, slow_path, survey
 from waywiser.analysis.comparison.checkup import check_up
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.fleet import assess_fleet
-from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.questions.identical import answer
 from waywiser.analysis.questions.irregular_curves import irregular_classes
 from waywiser.curves.headline import group_of
+from waywiser.curves.point import points_of
+from waywiser.curves.subject import Subject
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats import level_shift
 from waywiser.words.records import Samples, Series
@@ -45,7 +46,7 @@ def stretch(rng: random.Random, count: int) -> Stretch:
     return start, start + length, rng.choice((1.04, 1.06, 1.1, 1.3, 2.0, 1 / 1.1))
 
 
-def with_blocks(node: Node, which: Callable[[str], bool], shift: Stretch) -> Node:
+def with_blocks(node: Subject, which: Callable[[str], bool], shift: Stretch) -> Subject:
     """The blocks of a shift, of all series that are meant."""
     start, stop, factor = shift
     series = tuple(
@@ -57,12 +58,12 @@ def with_blocks(node: Node, which: Callable[[str], bool], shift: Stretch) -> Nod
         if which(each.curve)
         and abs(math.log(factor)) >= SEEN * PROCESS[group_of(each.workload) or "H2D"]
         else each
-        for each in node.series
+        for each in node.points
     )
-    return msgspec.structs.replace(node, series=series)
+    return msgspec.structs.replace(node, points=series)
 
 
-def dated(node: Node, day: int) -> Node:
+def dated(node: Subject, day: int) -> Subject:
     return msgspec.structs.replace(node, created=ORDER.format(day=day))
 
 
@@ -73,7 +74,7 @@ def some_paths(rng: random.Random) -> Callable[[str], bool]:
     return rng.choice(kinds)
 
 
-def accused(new: Node, base: Node) -> set[str]:
+def accused(new: Subject, base: Subject) -> set[str]:
     """What a check says of paths, and of the whole machine."""
     found = check_up(new, [base])
     changed = found.comparison.of("regression", "improvement", "suspected")
@@ -135,9 +136,11 @@ def sampled(
     return found
 
 
-def node_of(series: Sequence[Series], day: int, host: str = "node0", gpus: int = 2) -> Node:
-    found = tuple(SeriesFrame.of(series).summaries())
-    return Node(host, nodes.machine(host, gpus), found, f"{host}-{day}.wwp", ORDER.format(day=day))
+def node_of(series: Sequence[Series], day: int, host: str = "node0", gpus: int = 2) -> Subject:
+    found = tuple(points_of(SeriesFrame.of(series)))
+    return Subject(
+        host, nodes.machine(host, gpus), found, f"{host}-{day}.wwp", ORDER.format(day=day)
+    )
 
 
 def nothing(_: str) -> bool:

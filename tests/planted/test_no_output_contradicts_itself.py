@@ -22,8 +22,8 @@ from kept import RESULTS, unpacked
 from planted.changes import slow_group, slow_path, survey
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import headline_lines
-from waywiser.analysis.comparison.node import Node, read_node
 from waywiser.analysis.comparison.path_change import ProfileComparison
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.questions import efficiency
 from waywiser.analysis.questions.all_answers import answers
 from waywiser.analysis.questions.placement_answer import placement
@@ -102,11 +102,11 @@ def contradictions(found: ProfileComparison) -> Iterator[str]:
 def test_kept_comparisons_are_consistent(
     before: str, after: str, reverse: bool, folder: Path
 ) -> None:
-    sides = [[read_node(kept(name, folder))] for name in (before, after)]
+    sides = [[read_subject(kept(name, folder))] for name in (before, after)]
     assert not list(contradictions(compare(*sides[:: -1 if reverse else 1])))
 
 
-def planted(seed: int) -> tuple[list[Node], list[Node]]:
+def planted(seed: int) -> tuple[list[Subject], list[Subject]]:
     rng = random.Random(seed)
     slow: nodes.Slow = rng.choice((
         lambda _: 1.0,
@@ -203,7 +203,7 @@ def test_reports_of_imported_files_are_consistent(file: Path, tmp_path: Path) ->
     import_files([file], target)
     with Profile.open(target) as profile:
         check_answers(Subject.of(profile))
-    node = read_node(target)
+    node = read_subject(target)
     again = msgspec.structs.replace(node, file="again.wwp", created="2027-01-01T00:00:00.000+00:00")
     assert not list(contradictions(compare([node], [again])))
 

@@ -17,7 +17,8 @@ from measure.probe.scripted_orders import an_order
 from planted.noise import RESULTS
 from replaying import Scale, command
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.node import Node, read_node
+from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.curves.subject import Subject
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.supervisor import run_orders
 from waywiser.profile import Profile, WritableProfile
@@ -44,11 +45,11 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def before(recording: Path) -> Node:
+def before(recording: Path) -> Subject:
     return replayed(recording, "before", (), 1)
 
 
-def replayed(recording: Path, name: str, scales: tuple[Scale, ...], resample: int) -> Node:
+def replayed(recording: Path, name: str, scales: tuple[Scale, ...], resample: int) -> Subject:
     """A profile of every copy that was recorded, measured again by a worker that replays it."""
     file = recording.with_name(f"{name}.wwp")
     with Profile.open(recording) as profile:
@@ -61,7 +62,7 @@ def replayed(recording: Path, name: str, scales: tuple[Scale, ...], resample: in
     with WritableProfile.create(file, machine, {}) as profile:
         options = ProbeOptions(command=command(recording, scales, resample))
         run_orders(orders, machine, options=options, on_visit=profile.commit_visit)
-    return read_node(file)
+    return read_subject(file)
 
 
 def is_copy(workload: Workload) -> bool:
@@ -84,7 +85,7 @@ def touches(curve: str) -> bool:
 
 
 def test_one_gpus_copies_that_are_5_percent_slower_are_worse_and_no_others(
-    recording: Path, before: Node
+    recording: Path, before: Subject
 ) -> None:
     after = replayed(recording, "slower", (Scale(str(SLOWED), 1.05),), 2)
     found = compare([before], [after])
@@ -96,7 +97,9 @@ def test_one_gpus_copies_that_are_5_percent_slower_are_worse_and_no_others(
     assert not found.of("improvement", "missing", "new")
 
 
-def test_a_replay_with_nothing_slower_is_the_same_or_unclear(recording: Path, before: Node) -> None:
+def test_a_replay_with_nothing_slower_is_the_same_or_unclear(
+    recording: Path, before: Subject
+) -> None:
     found = compare([before], [replayed(recording, "again", (), 2)])
     assert not losses(found)
     assert not found.of("improvement", "missing", "new")

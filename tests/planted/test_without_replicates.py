@@ -11,21 +11,24 @@ import pytest
 from analysis.comparison import nodes
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import answer_lines, suspected_lines
-from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.comparison.path_change import ProfileComparison
-from waywiser.profile.series_summary import BlockSummary, SeriesSummary
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
+from waywiser.profile.block import BlockSummary
 
 VARIANTS = range(24)
 
 
-def imported(rng: random.Random, sizes: Sequence[int], noise: float, factor: float = 1.0) -> Node:
+def imported(
+    rng: random.Random, sizes: Sequence[int], noise: float, factor: float = 1.0
+) -> Subject:
     """One number of each size of a path, which is ``factor`` slower."""
     series = []
     for size in sizes:
         seconds = factor * (5e-6 + size / 25e9) * rng.lognormvariate(0, noise)
         what = nodes.workload(nodes.h2d(0), size=size)
-        series.append(SeriesSummary.of(what, [BlockSummary(0, seconds, count=1)]))
-    node = Node("m", nodes.machine(gpus=1), tuple(series), "m.wwp", tools=("a tool",))
+        series.append(Point.of(what, [BlockSummary(0, seconds, count=1)]))
+    node = Subject("m", nodes.machine(gpus=1), tuple(series), "m.wwp", tools=("a tool",))
     return msgspec.structs.replace(node, created=f"2026-11-20T03:00:00.{rng.randrange(1000):03}")
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from analysis.comparison import nodes
 from verb_output import Said
-from waywiser.analysis.comparison.node import Node, read_node
+from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.curves.subject import Subject
 from waywiser.notebook.comparison_view import compare_profiles
 from waywiser.words import Workload
 
@@ -26,7 +27,7 @@ CHANGES = {"latency": 1.5, "bandwidth": 1.5, "shorter": 1 / 1.5, "faster": 1 / 1
 SHOWN = {"latency": "50.0%", "bandwidth": "33.3%", "shorter": "33.3%", "faster": "50.0%"}
 
 
-def surveyed(seed: int, host: str, change: str = "") -> Node:
+def surveyed(seed: int, host: str, change: str = "") -> Subject:
     link = nodes.slow_host_link(1, CHANGES.get(change, 1.0))
     seconds = {str(what): each for what, each in nodes.workloads(GPUS, SMALL)}
 
@@ -141,5 +142,7 @@ def test_a_notebook(change: str, folder: Path) -> None:
 
 
 def test_a_node_is_read_in_both_regimes(folder: Path) -> None:
-    sizes = {series.workload.transfers[0].bytes for series in read_node(folder / "n0.wwp").series}
+    sizes = {
+        series.workload.transfers[0].bytes for series in read_subject(folder / "n0.wwp").points
+    }
     assert sizes == {SMALL, nodes.SIZE}

@@ -16,9 +16,8 @@ from planted.score import Hypothesis
 from planted.synthetic_nodes import PlannedSeries, checked, surveyed, without
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.fleet import Fleet, HostVerdict, assess_fleet
-from waywiser.analysis.comparison.node import LoadedLink, Node
 from waywiser.analysis.comparison.path_change import ProfileComparison
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import LoadedLink, Subject
 
 MIB = 2**20
 
@@ -132,7 +131,7 @@ def _host(
     pool: Pool,
     blocks: int,
     created: str,
-) -> Node:
+) -> Subject:
     kind, gpu = has or ("", 0)
     effect = {HALF: 1.0, SLOWER: 0.05}.get(kind)
     truth = Truth("slow host link", effect, (gpu,)) if effect else None

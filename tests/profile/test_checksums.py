@@ -13,7 +13,7 @@ import pytest
 
 import profiles
 from damaging import reseal
-from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.curves.overview import overview
 from waywiser.profile import DamagedProfile, Profile, ProfileError, WritableProfile
 from waywiser.profile.schema import COUNTED, TABLES
@@ -41,7 +41,7 @@ def contents(path: Path) -> Any:
 READERS: dict[str, Callable[[Path], Any]] = {
     "profile": contents,
     "overview": lambda path: _overview(path),
-    "node": lambda path: msgspec.structs.replace(read_node(path, links=True), file=""),
+    "node": lambda path: msgspec.structs.replace(read_subject(path, links=True), file=""),
 }
 
 

@@ -7,12 +7,12 @@ import pytest
 
 import profiles
 from waywiser.analysis.comparison.path_parts import parts_of
+from waywiser.curves.point import Point, points_of
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.profile.series_summary import SeriesSummary
 from waywiser.words.records import Samples, Series
 
 
-def summary(correlation: float, processes: int, count: int = 200) -> SeriesSummary:
+def summary(correlation: float, processes: int, count: int = 200) -> Point:
     """A series of 1 ms whose samples deviate by 2 % and follow their neighbours."""
     rng = np.random.default_rng(3)
     steps = rng.standard_normal((processes, count))
@@ -25,7 +25,7 @@ def summary(correlation: float, processes: int, count: int = 200) -> SeriesSumma
         profiles.visit(profiles.WHAT, block, Samples(span=tuple(own.tolist())))
         for block, own in enumerate(spans)
     )
-    return SeriesFrame.of([Series(profiles.WHAT, visits)]).summaries()[0]
+    return points_of(SeriesFrame.of([Series(profiles.WHAT, visits)]))[0]
 
 
 @pytest.mark.parametrize("correlation", [0.7, 0.9])
@@ -44,7 +44,7 @@ def test_independent_samples_have_nearly_one_error() -> None:
 def test_processes_that_agree_are_not_widened_by_dependence_within_them() -> None:
     several, one = summary(0.9, 6), summary(0.9, 1)
 
-    def noise(series: SeriesSummary) -> float:
+    def noise(series: Point) -> float:
         sides = {series.identity: [(0, series)]}
         return parts_of(sides, sides)[0].noise.process.value
 

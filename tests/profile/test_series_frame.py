@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import profiles
 from plain_statistics import blocks_of
+from waywiser.curves.point import points_of
 from waywiser.profile import Profile
 from waywiser.profile.estimate import estimate
 from waywiser.profile.series_frame import SeriesFrame
@@ -46,7 +47,7 @@ def require_equal(path: Path) -> None:
         assert list(known.blocks) == list(same.blocks) == blocks_of(one)
         assert known.series == same.series
         assert not any(len(visit.samples) for visit in known.series.visits)
-    for short, one in zip(frame.summaries(), series, strict=True):
+    for short, one in zip(points_of(frame), series, strict=True):
         blocks = [block for block in blocks_of(one) if block]
         blocks = [block for block in blocks if block.median > 0]
         assert [block.median for block in short.blocks] == [block.median for block in blocks]
@@ -128,7 +129,7 @@ def test_few_samples_have_a_spread_instead_of_an_interval(tmp_path: Path) -> Non
     few = profiles.visit(profiles.WHAT, 0, Samples(span=(1.0, 2.0, 3.0)))
     one = profiles.visit(profiles.WHAT, 1, Samples(span=(1.0,)))
     foreign = profiles.visit(profiles.WHAT, 2, Samples(span=(1.0, 2.0), flags=(SUMMARY, SUMMARY)))
-    (short,) = frame_of(stored(tmp_path / "a.wwp", [few, one, foreign])).summaries()
+    (short,) = points_of(frame_of(stored(tmp_path / "a.wwp", [few, one, foreign])))
     assert [block.deviation for block in short.blocks] == [pytest.approx(0.5), 0.0, 0.0]
     assert all(block.interval is None for block in short.blocks)
 
@@ -147,11 +148,11 @@ def test_a_profile_without_samples_has_a_frame(tmp_path: Path) -> None:
     assert not empty.summaries() and not list(empty.series_blocks())
     failed = [v for v in profiles.visits() if v.failure][:2]
     frame = frame_of(stored(tmp_path / "b.wwp", failed))
-    assert [each.blocks for each in frame.summaries()] == [()] * len(frame.series)
+    assert [each.blocks for each in points_of(frame)] == [()] * len(frame.series)
     assert all(block is None for each in frame.series_blocks() for block in each.blocks)
 
 
 def test_only_some_series(tmp_path: Path) -> None:
     frame = frame_of(profiles.write(tmp_path / "a.wwp"))
     some = frame.only(lambda workload: workload.bytes == 2**20)
-    assert some.summaries() == [each for each in frame.summaries() if each.bytes == 2**20]
+    assert points_of(some) == [each for each in points_of(frame) if each.bytes == 2**20]

@@ -14,9 +14,9 @@ from kept import RESULTS, unpacked
 from machine.captured import machine as captured
 from report import answered, browser, machines
 from waywiser.analysis.comparison.fleet import Fleet, assess_fleet
-from waywiser.analysis.comparison.node import LoadedLink
+from waywiser.curves.subject import LoadedLink
 from waywiser.model.machine_model import obtained_model
-from waywiser.profile import Profile
+from waywiser.profile import Profile, derived
 from waywiser.report.document import document
 from waywiser.report.entry import Entry, entry, read
 from waywiser.report.fleet import fleet_document
@@ -71,9 +71,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Document:
     """The largest survey that is kept, with its model: a machine with four GPUs."""
     packed = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "standard.wwp.xz"
     file = unpacked(packed, tmp_path_factory.mktemp("recorded") / "standard.wwp")
-    with Profile.open(file) as profile:
-        assert obtained_model(profile, keep=True).is_kept
-    return document(read([file]))
+    with pytest.MonkeyPatch.context() as cache:
+        cache.setattr(derived, "MOST_BYTES", 2**30)
+        cache.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        with Profile.open(file) as profile:
+            obtained_model(profile)
+        return document(read([file]))
 
 
 @pytest.fixture(scope="session")

@@ -87,7 +87,7 @@ def test_error_counters_that_rose_count_against_a_machine() -> None:
         overview = made.subject.overview
         health = health_report([RunHealth(1, read(0), end)])
         overview = msgspec.structs.replace(overview, health=health)
-        subject = msgspec.structs.replace(made.subject, overview=overview)
+        subject = msgspec.structs.replace(made.subject, seen=overview)
         entries.append(msgspec.structs.replace(made, subject=subject))
     assert [assess(each).severity for each in entries] == ["warning", "error"]
     assert "gpu:0 ECC +1" in first_advice(entries[:1])[0].statement

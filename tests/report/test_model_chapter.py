@@ -1,4 +1,4 @@
-"""The chapter of the model that is kept in a profile."""
+"""The chapter of the model that is kept of a profile."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ BOTH = "PCIe of gpu:*, both directions"
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path: Path, derived_folder: Path) -> Path:
     found = profiles.write(tmp_path / "a.wwp")
     with Profile.open(found) as profile:
-        obtained_model(profile, keep=True)
+        obtained_model(profile)
+    assert derived_folder.exists()
     return found
 
 

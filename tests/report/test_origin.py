@@ -22,7 +22,7 @@ def imported(*files: dict[str, str]) -> Entry:
     subject = machines.subject(profiles.machine(), blocks=1, count=6)
     overview = msgspec.structs.replace(subject.overview, created="2026-11-20T12:00:00")
     result = {"imported": list(files), "page_bytes": 4096, "memory_total_bytes": 3 * 2**29}
-    return entry(msgspec.structs.replace(subject, overview=overview, environment=result))
+    return entry(msgspec.structs.replace(subject, seen=overview, environment=result))
 
 
 def test_a_survey_knows_its_day(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ size that was held out, its choice is compared with the fastest method that was 
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import lzma
 import sys
@@ -148,7 +147,7 @@ def sizes_of(tables: Sequence[DecisionTable], table: DecisionTable) -> list[int]
 
 
 def _without(subject: Subject, held_out: dict[tuple[str, bool], list[int]]) -> Subject:
-    curves = []
+    kept = []
     for curve in subject.curves:
         transfer = curve.transfer
         kind = None
@@ -160,10 +159,8 @@ def _without(subject: Subject, held_out: dict[tuple[str, bool], list[int]]) -> S
             continue
         piece = transfer.layout.run if transfer.layout is not None else 0
         sizes = set(held_out.get((str(kind), piece > 0), ()))
-        points = tuple(p for p in curve.measured if (piece or p.bytes) not in sizes)
-        if points:
-            curves.append(dataclasses.replace(curve, points=points))
-    return msgspec.structs.replace(subject, curves=tuple(curves))
+        kept += [p for p in curve.measured if (piece or p.bytes) not in sizes]
+    return msgspec.structs.replace(subject, points=tuple(kept))
 
 
 def _choices(

@@ -14,8 +14,8 @@ from waywiser.cli.verb import verb
 
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.checkup import Checkup
-    from waywiser.analysis.comparison.node import Node
     from waywiser.curves.normal import NormalPath
+    from waywiser.curves.subject import Subject
     from waywiser.report.parts import Block
 
 EXIT_CODES = {"ok": 0, "failed": 1, "inconclusive": 3}
@@ -53,7 +53,7 @@ def check(
         the same for programs, from files alone
     """
     from waywiser.analysis.comparison.checkup import check_up
-    from waywiser.analysis.comparison.node import read_node
+    from waywiser.analysis.comparison.read_subject import read_subject
     from waywiser.cli.remeasure import measure_again
     from waywiser.machine.machine import require_real
     from waywiser.profile.output_file import (
@@ -74,11 +74,11 @@ def check(
         from waywiser.exchange.exports.junit import CHECK_JUNIT, check_junit
 
         require_output(junit, CHECK_JUNIT)
-    before = [read_node(each, links=True) for each in baseline]
+    before = [read_subject(each, links=True) for each in baseline]
     for old in before:
         require_real(old.machine, old.called, allowed="simulated")
-    node = read_node(file, links=True)
-    again = [read_node(each) for each in repeat or ()]
+    node = read_subject(file, links=True)
+    again = [read_subject(each) for each in repeat or ()]
     found, failure = check_up(node, before, limit, again, hidden), ""
     if found.suspects and measure:
         measured, failure = measure_again(file, node, found.suspects, repeat or ())
@@ -105,7 +105,7 @@ def _beside_others(file: str) -> list[NormalPath]:
         return normal_paths_of(profile)
 
 
-def _normal_notes(node: Node, beside: Sequence[NormalPath]) -> Iterator[str]:
+def _normal_notes(node: Subject, beside: Sequence[NormalPath]) -> Iterator[str]:
     """What is below the range of other machines, and how many paths have a verdict. No verdict
     changes the status."""
     from waywiser.curves.normal import NO_BASELINE, below_findings, verdicts_text
@@ -119,7 +119,7 @@ def _normal_notes(node: Node, beside: Sequence[NormalPath]) -> Iterator[str]:
 
 
 def checkup_parts(
-    found: Checkup, node: Node, failure: str = "", beside: Sequence[NormalPath] = ()
+    found: Checkup, node: Subject, failure: str = "", beside: Sequence[NormalPath] = ()
 ) -> Iterator[Block]:
     """The status, then why, and the commands that measure on the ``node`` what is not decided;
     ``failure`` says why that was not done here. Drops show what is normal for their link."""

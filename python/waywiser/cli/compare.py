@@ -68,7 +68,7 @@ def compare(
         list all P2P paths; changes of up to 5 % do not matter
     """
     from waywiser.analysis.comparison.comparison import compare as compared
-    from waywiser.analysis.comparison.node import read_node
+    from waywiser.analysis.comparison.read_subject import read_subject
     from waywiser.profile.output_file import (
         STANDARD_OUTPUT,
         require_one_output,
@@ -83,8 +83,8 @@ def compare(
         from waywiser.exchange.exports.junit import JUNIT_FILE, junit_xml
 
         require_output(junit, JUNIT_FILE)
-    base, new = ([read_node(file) for file in side] for side in sides_of(files))
-    again = [read_node(file) for file in repeat or ()]
+    base, new = ([read_subject(file) for file in side] for side in sides_of(files))
+    again = [read_subject(file) for file in repeat or ()]
     found = compared(base, new, limit, only or (), again)
     if junit:
         write_output(junit, junit_xml(found, failing), JUNIT_FILE)

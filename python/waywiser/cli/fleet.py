@@ -88,17 +88,18 @@ def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -
     """Assesses the readable profiles; the others are listed with the reason. A folder stands
     for the profiles in it."""
     from waywiser.analysis.comparison.fleet import assess_fleet
-    from waywiser.analysis.comparison.node import Node, read_node
     from waywiser.analysis.comparison.own_findings import own_findings
+    from waywiser.analysis.comparison.read_subject import read_subject
     from waywiser.analysis.history.last_change import with_last_changes
+    from waywiser.curves.subject import Subject
     from waywiser.profile import ProfileError
     from waywiser.profile.name import why_no_profile
 
-    nodes: list[Node] = []
+    nodes: list[Subject] = []
     unreadable: dict[str, str] = {}
     for file in dict.fromkeys(name for each in files for name in _profiles_of(each)):
         try:
-            node = read_node(file, links=True)
+            node = read_subject(file, links=True)
             nodes.append(msgspec.structs.replace(node, own_findings=own_findings(node)))
         except ProfileError as error:
             is_folder = os.path.isdir(file)

@@ -115,22 +115,20 @@ def _require_one(others: dict[str, Any], of_crossovers: dict[str, Any]) -> None:
 
 
 def _show_model(file: str, *, everything: bool, json: bool) -> None:
-    """Fits the model and keeps it in the profile."""
+    """Fits the model, if it is not kept, and shows it."""
     from waywiser.model.machine_model import obtained_model
     from waywiser.profile import Profile
     from waywiser.report.views.model import model_parts
 
     with Profile.open(file) as profile:
-        found = obtained_model(profile, keep=True)
+        found = obtained_model(profile)
         imported = "imported" in profile.environment
     document = {
         "schema": SCHEMA,
         "profile": file,
-        "kept": found.is_kept,
-        "note": found.note,
-        "model": found.model,
+        "model": found,
     }
-    parts = model_parts(found, file, everything=everything, imported=imported)
+    parts = model_parts(found, everything=everything, imported=imported)
     print_result(document, parts, json=json)
 
 
@@ -150,7 +148,7 @@ def _export(file: str, format: str, output: str) -> None:
     if PurePath(output).suffix == SUFFIX:
         raise ModelError(f"{output}: an exported model is no profile", remedy="use another name")
     with Profile.open(file) as profile:
-        found = obtained_model(profile, keep=True).model.capacities
+        found = obtained_model(profile).capacities
     if not found.curves:
         raise ModelError(
             "the profile has no samples of single transfers, so there is nothing to export",

@@ -21,6 +21,7 @@ SCHEMA = 1
 
 def show_published(file: str, switches: str, *, json: bool) -> None:
     """Shows the model of messages by the rule of a paper."""
+    from waywiser.curves.point import points_of
     from waywiser.model.messages import messages_of
     from waywiser.model.published import fit, parse_switches, warnings_of
     from waywiser.profile import Profile
@@ -36,7 +37,7 @@ def show_published(file: str, switches: str, *, json: bool) -> None:
                 where=file,
                 remedy="leave --rule out",
             )
-        messages = messages_of(SeriesFrame.read(profile).summaries())
+        messages = messages_of(points_of(SeriesFrame.read(profile)))
     _require_messages(messages, file, "the published rule is for")
     found = fit(messages, limits)
     warnings = warnings_of(found, messages, limits)
@@ -60,6 +61,7 @@ def show_crossovers(
     file: str, processes: int | None, copies: str, *, everything: bool, json: bool
 ) -> None:
     """Compares the strategies for messages between GPUs, of two nodes or of surveyed ranks."""
+    from waywiser.curves.point import points_of
     from waywiser.model.machine_model import obtained_model
     from waywiser.model.message_strategies import place_of, require_two, strategies_of
     from waywiser.model.messages import messages_of
@@ -75,11 +77,11 @@ def show_crossovers(
     place = place_of(copies)
     with Profile.open(file) as profile:
         frame, machine = SeriesFrame.read(profile), profile.machine
-        summaries = frame.summaries()
+        summaries = points_of(frame)
         messages = messages_of(summaries, machine.ranks)
         others = methods_of(summaries)
         _require_messages([*messages, *others], file, "strategies are compared of")
-        models = MessageModels.of(obtained_model(profile, frame, keep=True).model)
+        models = MessageModels.of(obtained_model(profile, frame))
     head = {"schema": SCHEMA, "profile": file, "node": node_of(summaries)}
     if machine.ranks:
         _require_imported(processes, copies)

@@ -88,7 +88,7 @@ def _show_ranges(known: list[NormalValue], *, everything: bool, json: bool) -> N
 
 
 def _show_paths(file: str, known: list[NormalValue], *, everything: bool, json: bool) -> None:
-    from waywiser.analysis.comparison.node import read_node
+    from waywiser.analysis.comparison.read_subject import read_subject
     from waywiser.analysis.comparison.seen_causes import seen_causes
     from waywiser.curves.curve import curves_of
     from waywiser.curves.normal import NO_BASELINE, normal_paths
@@ -105,7 +105,7 @@ def _show_paths(file: str, known: list[NormalValue], *, everything: bool, json: 
         "note": NO_BASELINE,
     }
     is_below = any(path.verdict == "below" for path in found)
-    seen = seen_causes(read_node(file, links=True)) if is_below else {}
+    seen = seen_causes(read_subject(file, links=True)) if is_below else {}
     document["seen"] = seen
     parts = normal_parts(file, found, everything=everything, seen=seen)
     print_result(document, parts, json=json)

@@ -71,8 +71,7 @@ def predict(
     with possible_remedies(file), Profile.open(file) as profile:
         known = SeriesFrame.read(profile).workloads if has_name(text) else ()
         selected = parse_workload(with_paths(text, known, profile.machine))
-        obtained = obtained_model(profile)
-        found = _predicted(profile, obtained.model, assumed, selected, messages)
+        found = _predicted(profile, obtained_model(profile), assumed, selected, messages)
         if compare:
             measured = measured_times(
                 SeriesFrame.read(profile), profile.machine, selected, messages
@@ -82,13 +81,12 @@ def predict(
         head = {"schema": SCHEMA, "profile": file, "created": profile.created}
     document: dict[str, Any] = {
         **head,
-        "from_kept_model": obtained.is_kept,
         **msgspec.to_builtins(found),
         "is_known": found.is_known,
         "error": found.error,
     }
     beside = measured_parts(found) if compare else ()
-    parts = chain(prediction_parts(found), beside, _origin_parts(origin, obtained.note, file))
+    parts = chain(prediction_parts(found), beside, _origin_parts(origin))
     print_result(document, parts, json=json)
 
 
@@ -124,7 +122,7 @@ def _required(text: str) -> str:
     return text
 
 
-def _origin_parts(origin: str, note: str, file: str) -> Iterator[Block]:
+def _origin_parts(origin: str) -> Iterator[Block]:
     from waywiser.report.parts import Words
 
     yield Words(
@@ -132,9 +130,6 @@ def _origin_parts(origin: str, note: str, file: str) -> Iterator[Block]:
         "to completion, which are longer for small transfers."
     )
     yield Words(f"The profile was {origin}; a machine in another state takes other times.")
-    if note:
-        keeps = f"waywiser model {file} keeps it"
-        yield Words(f"Note: the model was fitted now, since {note}; {keeps}.")
 
 
 def _origin(profile: Profile) -> str:

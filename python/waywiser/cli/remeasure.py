@@ -17,8 +17,8 @@ from waywiser.report.parts import Block, Code, Words
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
-    from waywiser.analysis.comparison.node import Node
     from waywiser.analysis.comparison.path_change import ProfileComparison
+    from waywiser.curves.subject import Subject
     from waywiser.machine.machine import Machine
     from waywiser.measure.plan.preset import Request
     from waywiser.measure.scope import MachineSelection
@@ -36,15 +36,15 @@ MOST_WORKLOADS = 5
 
 
 def measure_again(
-    file: str, node: Node, curves: Sequence[str], repeats: Sequence[str] = ()
-) -> tuple[Node | None, str]:
+    file: str, node: Subject, curves: Sequence[str], repeats: Sequence[str] = ()
+) -> tuple[Subject | None, str]:
     """Surveys ``curves`` again by the plan of ``file``, into a profile beside it.
 
     A profile that an earlier call began there is continued, and one that it finished is used;
     ``repeats`` are used already. Returns the profile's node, or None and why there is none; no
     reason if ``file`` is of another machine or of another tool. Raises `Interrupted`.
     """
-    from waywiser.analysis.comparison.node import read_node
+    from waywiser.analysis.comparison.read_subject import read_subject
     from waywiser.measure.scope import live_machine
     from waywiser.measure.survey_run import Interrupted, SurveyError, commission_of, require_same
     from waywiser.profile import Profile
@@ -65,7 +65,7 @@ def measure_again(
             _start(request, commission.selection, target)
         else:
             _continue(target, is_unfinished=_require_fitting(target, request, node, live))
-        return read_node(target), ""
+        return read_subject(target), ""
     except Interrupted:
         raise
     except WaywiserError as error:
@@ -95,17 +95,17 @@ def _continue(target: Path, *, is_unfinished: bool) -> None:
         resume(target, watching, command=("waywiser", *sys.argv[1:]))
 
 
-def _require_fitting(target: Path, request: Request, node: Node, live: Machine) -> bool:
+def _require_fitting(target: Path, request: Request, node: Subject, live: Machine) -> bool:
     """Returns whether the profile is unfinished. Raises `NotContinued` if it is none that a former
     check of ``node`` made for all paths of ``request``."""
-    from waywiser.analysis.comparison.node import read_node
+    from waywiser.analysis.comparison.read_subject import read_subject
     from waywiser.measure.survey_run import SurveyError, commission_of, require_same
     from waywiser.profile import Profile, ProfileError
 
     try:
         with Profile.open(target) as profile:
             stored = commission_of(profile).request
-        found = read_node(target)
+        found = read_subject(target)
         require_same(found.machine, live, target)
     except (ProfileError, SurveyError) as error:
         raise _not_continued(target, error.what) from error
@@ -132,7 +132,7 @@ def _without_paths(request: Request) -> Request:
 
 
 def command_parts(
-    node: Node, found: ProfileComparison, verb: str, options: Sequence[str] = ()
+    node: Subject, found: ProfileComparison, verb: str, options: Sequence[str] = ()
 ) -> Iterator[Block]:
     """What measures on the node what ``found`` leaves undecided, and then ``verb`` as it was
     called."""
@@ -143,7 +143,7 @@ def command_parts(
 
 
 def commands(
-    node: Node, found: ProfileComparison, verb: str, options: Sequence[str] = ()
+    node: Subject, found: ProfileComparison, verb: str, options: Sequence[str] = ()
 ) -> Iterator[tuple[str, list[str]]]:
     """Yields the commands of `command_parts` with their purpose.
 
@@ -209,7 +209,7 @@ def _verb(
     return shlex.join(["waywiser", verb, *words, *options])
 
 
-def _measure(node: Node, names: Sequence[str], target: str) -> str:
+def _measure(node: Subject, names: Sequence[str], target: str) -> str:
     """The command that measures the paths ``names``, or all headline paths, into ``target``."""
     from waywiser.machine.ranks import launch_options
 
@@ -218,7 +218,7 @@ def _measure(node: Node, names: Sequence[str], target: str) -> str:
     return shlex.join(["waywiser", *words, "-o", target])
 
 
-def _options(node: Node, names: Sequence[str]) -> list[str]:
+def _options(node: Subject, names: Sequence[str]) -> list[str]:
     """Those of a survey that measures the paths ``names`` as ``node`` did, but in several
     processes: one process shows no noise, and confirms nothing."""
     from waywiser.measure.plan.preset import PRESETS

@@ -5,8 +5,9 @@ are named as people call them, grouped by the symmetry of the machine, and selec
 
 Types to know:
 
-- `Point`: one series with its estimate, its bound and the processes that measured it.
+- `Point`: one series with what each process measured of it, its estimate and its bound.
 - `Curve`: the points of one path over sizes.
+- `Subject`: a profile, read once: its curves and all that it says beside them.
 - `Finding` (`curves.answer`): one thing worth knowing, with evidence and remedy. `Answer` holds
   those of one question.
 

@@ -62,8 +62,8 @@ class Curve:
 
     @cached_property
     def measured(self) -> tuple[Point, ...]:
-        """Those with an estimate."""
-        return tuple(point for point in self.points if point.estimate is not None)
+        """Those that a process measured."""
+        return tuple(point for point in self.points if point.blocks)
 
     @property
     def text(self) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
+from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
+from waywiser.profile.block import BlockSummary
 from waywiser.profile.quality_flags import Origin
-from waywiser.profile.series_summary import BlockSummary, SeriesSummary
 
 
 def imported_from(environment: Mapping[str, Any]) -> tuple[str, ...]:
@@ -31,7 +32,7 @@ def origin_of(machine: Machine, environment: Mapping[str, Any]) -> Origin:
     return "imported" if imported_from(environment) else "surveyed"
 
 
-def as_imported(summaries: Sequence[SeriesSummary], plan_json: str) -> Iterator[SeriesSummary]:
+def as_imported(summaries: Sequence[Point], plan_json: str) -> Iterator[Point]:
     """The summaries of another tool, each block with the relative standard
     deviation that the tool stated, if it did and its repetitions are not there."""
     recorded = _recorded(plan_json)

@@ -1,4 +1,5 @@
-"""A point of a curve: one series, its estimate, and what it is compared to."""
+"""A point of a curve: one series, what processes measured of it, its estimate, and what it is
+compared to."""
 
 from __future__ import annotations
 
@@ -12,21 +13,22 @@ from waywiser.curves.name import name_of, shown_workload
 from waywiser.machine.bounds import Bound, bound
 from waywiser.machine.machine import Machine
 from waywiser.machine.ranks import Nodes, memories_of, nodes_between
-from waywiser.profile.block import BlockEstimate, Slowdown
+from waywiser.profile.block import BlockEstimate, BlockSummary, Slowdown
 from waywiser.profile.estimate import Estimate, estimate_of
-from waywiser.profile.series_frame import SeriesBlocks
+from waywiser.profile.rows import SeriesRow
+from waywiser.profile.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.profile.traffic import LinkUse, link_use
 from waywiser.stats.order import median
 from waywiser.words import Transfer, Value, Workload
 from waywiser.words.collective import UNEVEN_EXCHANGE, bus_factor
 from waywiser.words.number_format import count, format_rate
-from waywiser.words.records import Series
+from waywiser.words.records import Failure, Series
 
 NEAREST = 1.5
 """Sizes this far apart, as a factor, are still compared: a layout takes whole units only."""
 
 
-class VisitStart(Value, frozen=True):
+class VisitStart(Value, frozen=True, gc=False):
     """When a process began to measure one block of a series."""
 
     block: int
@@ -37,29 +39,30 @@ class VisitStart(Value, frozen=True):
 
 
 class Point(Value, frozen=True, kw_only=True):
-    """One series, with what it was compared to."""
+    """One series: what each process measured of it, and if it was estimated, what it is compared
+    to. Comparisons take what the processes measured, and need no estimate."""
 
     identity: str
     text: str = msgspec.field(name="workload")
     """The text of its workload, size included."""
     curve: str
     """The text without sizes."""
-    name: str
-    """The curve as people call it: short where it is many transfers."""
-    transfer_rates: tuple[float, ...]
+    name: str = ""
+    """The curve as people call it: short where it is many transfers; only with an estimate."""
+    transfer_rates: tuple[float, ...] = ()
     """Bytes per second of each transfer over its own median time, if there are several; their
     sum is more than the rate of the whole, which lasts until the last is done."""
     bytes: int
     """Bytes of all transfers together; 0 for an operation."""
     cache: str
-    mode: str
+    mode: str = ""
     """Who timed: ``device``, ``host``, or empty if nothing was."""
-    estimate: Estimate | None
+    estimate: Estimate | None = None
     """None if nothing could be measured: then the reason is among the failures."""
-    bound: Bound | None
-    of_bound: float | None
+    bound: Bound | None = None
+    of_bound: float | None = None
     """Rate over bound; 1 is the theoretical peak."""
-    spent_seconds: float = msgspec.field(name="seconds")
+    spent_seconds: float = msgspec.field(name="seconds", default=0.0)
     """Seconds that measuring it took, set-up and verification included."""
     skipped: str = msgspec.field(default="", name="left_out")
     """Why it was not visited in any block, though planned: the rate had saturated, an equal path
@@ -79,13 +82,41 @@ class Point(Value, frozen=True, kw_only=True):
     """How many times as long as alone each transfer of a sustained workload takes; not set for
     everything else."""
     workload: Workload = msgspec.field(name="words")
-    """Not in JSON, as `visits`: see `for_json`."""
-    shown: Workload
-    """The workload as tables show it, see `waywiser.curves.name.shown_workload`; not in JSON."""
+    """Not in JSON, as all that follows: see `for_json`."""
+    blocks: tuple[BlockSummary, ...] = ()
+    """Each process that measured it."""
+    failures: tuple[Failure, ...] = ()
+    """Reasons of visits that failed or were skipped."""
+    as_shown: Workload | None = None
     nodes: Nodes = ""
-    """Whether the ranks of a message are on one node, if that is known; not in JSON."""
-    visits: tuple[VisitStart, ...]
+    """Whether the ranks of a message are on one node, if that is known."""
+    visits: tuple[VisitStart, ...] = ()
     """All visits by block, skipped and failed ones too."""
+
+    @classmethod
+    def of(
+        cls,
+        workload: Workload,
+        blocks: Iterable[BlockSummary] = (),
+        failures: Iterable[Failure] = (),
+        row: SeriesRow | None = None,
+    ) -> Point:
+        """What processes measured of a workload. ``row`` has its texts, which take long to make."""
+        return cls(
+            identity=row.identity if row else workload.identity,
+            text=row.text if row else str(workload),
+            curve=row.curve if row else workload.curve,
+            bytes=workload.bytes,
+            cache=workload.cache,
+            workload=workload,
+            blocks=tuple(blocks),
+            failures=tuple(failures),
+        )
+
+    @property
+    def shown(self) -> Workload:
+        """The workload as tables show it, see `waywiser.curves.name.shown_workload`."""
+        return self.as_shown or self.workload
 
     @property
     def measured(self) -> Estimate:
@@ -126,7 +157,24 @@ class Point(Value, frozen=True, kw_only=True):
 def for_json(point: Point) -> Point:
     """The point with the fields that the schema of `waywiser.curves.overview.Overview` has."""
     unset: Any = msgspec.UNSET
-    return msgspec.structs.replace(point, workload=unset, shown=unset, nodes=unset, visits=unset)
+    return msgspec.structs.replace(
+        point, workload=unset, blocks=unset, failures=unset, as_shown=unset, nodes=unset,
+        visits=unset,
+    )  # fmt: skip
+
+
+def points_of(frame: SeriesFrame) -> list[Point]:
+    """All series of a frame as comparisons take them: without estimates."""
+    short = frame.summaries()
+    return [
+        Point.of(
+            workload,
+            [block for block in short[of] if block is not None],
+            [found for visit in frame.visits[of] if (found := visit.failure) is not None],
+            row,
+        )
+        for workload, row, of in frame.series
+    ]
 
 
 def point_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) -> Point:
@@ -141,14 +189,11 @@ def point_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) ->
     if found is not None and found.rate is not None and best is not None:
         share = found.rate.value / best.bytes_per_second
     measured = [v.mode for v, taken in zip(series.visits, known.taken, strict=True) if taken]
-    return Point(
-        identity=row.identity,
-        text=row.text,
-        curve=curve,
+    failures = [visit.failure for visit in series.visits if visit.failure is not None]
+    return msgspec.structs.replace(
+        Point.of(workload, known.summaries, failures, row),
         name=name_of(shown),
         transfer_rates=tuple(transfer_rates(workload, found.used if found else ())),
-        bytes=workload.bytes,
-        cache=workload.cache,
         mode=measured[0] if measured else "",
         estimate=found,
         bound=best,
@@ -159,8 +204,7 @@ def point_of(known: SeriesBlocks, machine: Machine, first: Mapping[str, str]) ->
         bus_rate=_bus_rate(workload, found, machine),
         slowdowns=(found.slowdowns if found else ()) or msgspec.UNSET,
         like="" if first[curve] == curve else first[curve],
-        workload=workload,
-        shown=shown,
+        as_shown=shown,
         nodes=nodes_between(workload.transfer.path, machine) if workload.transfer else "",
         visits=tuple(VisitStart(v.block, v.worker, v.started) for v in series.visits),
     )

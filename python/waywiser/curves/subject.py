@@ -1,62 +1,169 @@
-"""The profile that analyses ask: its curves with their estimates, and all that is known beside."""
+"""A profile as analyses take it: its curves, and all that is known beside."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from waywiser.curves.answer import Device, device_at
 from waywiser.curves.classes import representatives
 from waywiser.curves.curve import Curve, curves_of
+from waywiser.curves.gpu_numbers import GpuMatch, gpus_of, match_gpus, renumbered
 from waywiser.curves.imported import imported_from, origin_of
 from waywiser.curves.overview import Overview, overview
-from waywiser.curves.point import point_of
+from waywiser.curves.point import Point, point_of
 from waywiser.curves.texts import survey_again
-from waywiser.machine.machine import Machine
+from waywiser.machine.machine import Gpu, Machine
 from waywiser.machine.ranks import launch_options
-from waywiser.profile import Profile
+from waywiser.profile import Profile, RunHealth
+from waywiser.profile.derived import derived
+from waywiser.profile.planned import planned
 from waywiser.profile.quality_flags import Origin, are_crowded
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.words import Place, Value
-from waywiser.words.records import GpuState
+from waywiser.words import Place, Value, Workload, json_text
+from waywiser.words.records import GpuState, Unsupported
 
 
-class Subject(Value, frozen=True):
-    """One profile, read once."""
+class LoadedLink(Value, frozen=True):
+    """The most that was seen of a GPU's PCIe link while it was loaded."""
+
+    generation: int = 0
+    width: int = 0
+
+    def below(self, gpu: Gpu) -> str:
+        """``PCIe 5 x8 of 5 x16`` if it is less than the link could be; else empty."""
+        return gpu.pcie.below_best(self.generation, self.width)
+
+
+class Subject(Value, frozen=True, dict=True):
+    """One machine at one time: its profile, read once. Tests and simulations make it without a
+    file.
+
+    `Subject.of` reads all that reports and questions take. What is compared with others has neither
+    estimates nor an overview (`waywiser.analysis.comparison.read_subject`).
+    """
 
     name: str
-    """The machine's, as a table of several calls it."""
+    """The host's, else the file's."""
     machine: Machine
-    curves: tuple[Curve, ...]
-    """The curves in the order of the profile."""
-    overview: Overview
-    """Unsupported paths, quality flags, health, sides and all else that the profile has as a
-    whole."""
+    points: tuple[Point, ...] = ()
+    """All series, measured or not, in the order of the profile."""
+    file: str = ""
+    created: str = ""
+    """UTC, ISO 8601."""
+    request: str = ""
+    """The request of the survey, as text: profiles with equal requests have the same plan, except
+    for what their machines do not support."""
+    unsupported_paths: tuple[Unsupported, ...] = ()
+    crowded: tuple[Point, ...] = ()
+    """What was measured and is not compared
+    (`waywiser.analysis.comparison.read_subject.CROWDED`)."""
+    health: tuple[RunHealth, ...] = ()
+    links: dict[int, LoadedLink] = msgspec.field(default_factory=dict)
+    """Links by GPU, those that host memory was copied to or from."""
     environment: dict[str, Any] = msgspec.field(default_factory=dict)
-    """What could explain a number, as the latest run found it; empty if it was not recorded."""
+    """What could explain a number, as it was when the last run began; empty if it was not
+    recorded."""
+    tools: tuple[str, ...] = ()
+    """Whose results these are, where they were imported: ``nvbandwidth 0.8``."""
+    unfinished: bool = False
+    """Its survey was killed, or is still running."""
+    own_findings: tuple[str, ...] = ()
+    """What its profile says of its links by itself."""
+    match: GpuMatch = GpuMatch()
+    """Its GPUs beside those of the subject that it is compared with."""
+    seen: Overview | None = None
     gpu_states: tuple[GpuState, ...] = ()
     """Readings of GPUs while bytes moved."""
     alone: tuple[Curve, ...] = ()
     """Copies that were measured in sets with collectives only, by their times alone in turn."""
 
     @classmethod
-    def of(cls, profile: Profile) -> Subject:
-        """Raises `ProfileError` for a damaged file."""
-        frame = SeriesFrame.read(profile)
-        seen = overview(profile, frame=frame)
-        machine = profile.machine
-        curves = curves_of(seen.series)
+    def of(cls, profile: Profile, frame: SeriesFrame | None = None) -> Subject:
+        """``frame`` is the profile's, if it was read already. Raises `ProfileError` for a damaged
+        file."""
+
+        def make() -> Subject:
+            read = frame or SeriesFrame.read(profile)
+            seen = overview(profile, frame=read)
+            known = cls.described(profile, (), len(read.visits))
+            alone = curves_alone(read, curves_of(seen.series), known.machine)
+            return replace(known, seen=seen, gpu_states=read.gpu_states, alone=alone)
+
+        found = derived(profile, "subject", cls, make)
+        seen = replace(found.overview, profile=str(profile.path))
+        return replace(found.named(profile), points=seen.series, seen=seen)
+
+    def named(self, profile: Profile) -> Subject:
+        """The same by the name of a profile: of those with equal contents each has its own."""
+        name = profile.machine.hostname or profile.path.stem
+        return replace(self, name=name, file=str(profile.path))
+
+    @classmethod
+    def described(cls, profile: Profile, points: Iterable[Point], visits: int) -> Subject:
+        """Points with what their profile says beside them; ``visits`` is the number of those that
+        it holds."""
+        environment = profile.environment
+        request = planned(profile.plan_json).request
         return cls(
-            machine.hostname or profile.path.stem,
-            machine,
-            curves,
-            seen,
-            profile.environment,
-            frame.gpu_states,
-            curves_alone(frame, curves, machine),
+            name=profile.machine.hostname or profile.path.stem,
+            machine=profile.machine,
+            points=tuple(points),
+            file=str(profile.path),
+            created=profile.created,
+            request=json_text(request) if request else "",
+            unsupported_paths=tuple(profile.unsupported_paths),
+            health=tuple(profile.health()),
+            environment=environment,
+            tools=imported_from(environment),
+            unfinished=_is_unfinished(profile, visits),
         )
+
+    @cached_property
+    def curves(self) -> tuple[Curve, ...]:
+        """The curves that were measured, in the order of the profile."""
+        return curves_of(self.points)
+
+    @property
+    def overview(self) -> Overview:
+        """Unsupported paths, quality flags, health, sides and all else that the profile has as a
+        whole; of a subject that was read for it."""
+        assert self.seen is not None
+        return self.seen
+
+    @property
+    def called(self) -> str:
+        """The file, else the host."""
+        return self.file or self.name
+
+    @property
+    def is_of_results(self) -> bool:
+        """Whether its GPUs are those that other tools' results name: a run may have used some."""
+        return bool(self.tools) and not self.machine.is_described
+
+    def beside(self, other: Subject) -> Subject:
+        """The node with its GPUs matched to those of another."""
+        return replace(self, match=match_gpus(other.machine, self.machine))
+
+    @property
+    def matched_points(self) -> Iterator[Point]:
+        """Its series with the other's numbers for its GPUs."""
+        changed = self.match.changed
+        for point in self.points:
+            if not changed or not gpus_of(point.workload) & changed.keys():
+                yield point
+                continue
+            moved = renumbered(point.workload, changed)
+            yield Point.of(moved, point.blocks, point.failures)
+
+    def own_numbers(self, workload: Workload) -> Workload:
+        """A workload of the other, with the node's numbers for its GPUs."""
+        back = {old: new for new, old in self.match.changed.items()}
+        return renumbered(workload, back) if back else workload
 
     def curve(self, text: str) -> Curve | None:
         return next((curve for curve in self.curves if curve.text == text), None)
@@ -65,10 +172,10 @@ class Subject(Value, frozen=True):
     def decidable(self) -> Subject:
         """The same without curves of ranks that share CPUs: they show how these take turns, and
         decide nothing."""
-        kept = tuple(x for x in self.curves if not are_crowded(x.workload, self.machine))
-        if len(kept) == len(self.curves):
+        kept = tuple(x for x in self.points if not are_crowded(x.workload, self.machine))
+        if len(kept) == len(self.points):
             return self
-        return msgspec.structs.replace(self, curves=kept)
+        return replace(self, points=kept)
 
     @property
     def origin(self) -> Origin:
@@ -102,6 +209,15 @@ class Subject(Value, frozen=True):
         """The GPUs among ``places``, each once, by index."""
         indexes = {place.index for place in places if place.kind == "gpu"}
         return tuple(self.device(Place("gpu", index)) for index in sorted(indexes))
+
+
+def _is_unfinished(profile: Profile, stored: int) -> bool:
+    """Whether its last run was killed or goes on, or was stopped before all was measured."""
+    runs = profile.runs
+    if runs and runs[-1].ended is None:
+        return True
+    foreseen = planned(profile.plan_json).estimate
+    return foreseen is not None and stored < foreseen.visits
 
 
 def curves_alone(

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from waywiser.curves.classes import representatives
+from waywiser.curves.point import points_of
 from waywiser.machine.machine import Machine
 from waywiser.model import job_scatter
 from waywiser.model.alone import longest
@@ -222,7 +223,7 @@ def times_of(frame: SeriesFrame, machine: Machine) -> list[CurveTimes]:
     first = representatives((series.workload for series in frame.series), machine)
     found: dict[str, list[tuple[int, dict[int, float], float]]] = {}
     kinds: dict[str, PathKind] = {}
-    for series in frame.summaries():
+    for series in points_of(frame):
         kind = path_kind(series.workload, machine.traits)
         if kind is None or not series.blocks or series.bytes <= 0:
             continue

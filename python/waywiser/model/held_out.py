@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.curves.imported import origin_of
+from waywiser.curves.point import points_of
 from waywiser.model.capacity import CapacityModel, CapacityModelReader, SetPrediction
 from waywiser.model.count_table import CountKey
 from waywiser.model.curve import CurveTimes, fit_curves, times_of
@@ -147,7 +148,7 @@ def validation(profile: Profile) -> Validation:
     `ProfileError` for a damaged file."""
     frame = SeriesFrame.read(profile)
     machine = profile.machine
-    messages = messages_of(frame.summaries(), machine.ranks)
+    messages = messages_of(points_of(frame), machine.ranks)
     curves = [each for each in times_of(frame, machine) if is_of_copies(each.text, machine)]
     of_messages = [curve_of(each, messages) for each in classes_of(messages)]
     rows = [*_size_rows("size", curves), *_size_rows("size of a message", of_messages)]

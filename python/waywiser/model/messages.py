@@ -19,11 +19,11 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from waywiser.curves.point import Point
 from waywiser.machine.machine import PlacedRank
 from waywiser.machine.ranks import TEST, WINDOW, nodes_of
 from waywiser.model import job_scatter
 from waywiser.model.curve import CurveTimes
-from waywiser.profile.series_summary import SeriesSummary
 from waywiser.stats.order import median
 from waywiser.stats.scatter import CurveBlocks
 from waywiser.words import Memory, Transfer, Value, Workload
@@ -110,9 +110,7 @@ def _locality_of_ranks(transfer: Transfer, ranks: Sequence[PlacedRank]) -> Local
     return "on-socket" if len({known[each.index] for each in places}) == 1 else "on-node"
 
 
-def messages_of(
-    series: Iterable[SeriesSummary], ranks: Sequence[PlacedRank] = ()
-) -> list[MessageTimes]:
+def messages_of(series: Iterable[Point], ranks: Sequence[PlacedRank] = ()) -> list[MessageTimes]:
     """The messages and copies of a profile whose ends are at ranks; ``ranks`` are those of its
     machine."""
     found = []

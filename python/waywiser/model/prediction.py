@@ -14,6 +14,7 @@ from functools import cached_property, partial
 
 import msgspec
 
+from waywiser.curves.point import points_of
 from waywiser.curves.texts import size_span
 from waywiser.machine.machine import Machine
 from waywiser.machine.ranks import WINDOW
@@ -526,7 +527,7 @@ def _measured_messages(
     tests = (requested.test,) if requested.method or requested.count > 1 else OF_ONE
     known = [
         each
-        for each in messages_of(frame.summaries(), machine.ranks)
+        for each in messages_of(points_of(frame), machine.ranks)
         if (each.source, each.destination) == (requested.source, requested.destination)
         and (each.count, each.bytes) == (requested.count, requested.bytes)
         and (each.locality, each.method) == (requested.locality, requested.method)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from waywiser.curves.point import Point
 from waywiser.model.count_table import CountTimes
 from waywiser.model.messages import locality_of
 from waywiser.model.strategy_steps import GPU
-from waywiser.profile.series_summary import SeriesSummary
 from waywiser.words import Transfer, Workload
 from waywiser.words.settings import format_settings
 
 
-def methods_of(series: Iterable[SeriesSummary]) -> dict[str, CountTimes]:
+def methods_of(series: Iterable[Point]) -> dict[str, CountTimes]:
     """The times of each method, by bytes and number of messages of one sender."""
     found: dict[str, dict[tuple[int, int], tuple[float, ...]]] = {}
     for each in series:

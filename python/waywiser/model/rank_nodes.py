@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from waywiser.profile.series_summary import SeriesSummary
+from waywiser.curves.point import Point
 from waywiser.words import Memory, Value
 from waywiser.words.number_format import count
 
@@ -32,7 +32,7 @@ class RankNode(Value, frozen=True):
         return f"of a node {ranks} and {gpus} known"
 
 
-def node_of(series: Iterable[SeriesSummary]) -> RankNode:
+def node_of(series: Iterable[Point]) -> RankNode:
     """The processes and GPUs of a node."""
     most_ranks = 0
     gpus: defaultdict[str, set[str]] = defaultdict(set)

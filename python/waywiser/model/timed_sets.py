@@ -8,9 +8,8 @@ from statistics import fmean
 from typing import TypeVar
 
 from waywiser.model.alone import SampledCurve
-from waywiser.profile.block import BlockEstimate
+from waywiser.profile.block import BlockEstimate, BlockSummary
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.profile.series_summary import BlockSummary
 from waywiser.stats.method_choice import TOLERANCE
 from waywiser.stats.noise_model import are_outliers
 from waywiser.stats.order import median

@@ -11,13 +11,14 @@ from typing import Any
 from waywiser.analysis.comparison.change_texts import change_text
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import answer_lines, note_lines, suspected_lines
-from waywiser.analysis.comparison.node import Node, read_node
 from waywiser.analysis.comparison.path_change import (
     REGIMES,
     PathChange,
     PathVerdict,
     ProfileComparison,
 )
+from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.curves.subject import Subject
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.profile_view import ProfileView
 from waywiser.profile.estimate import rate
@@ -149,20 +150,20 @@ def compare_profiles(
     return ComparisonView(compare(before, after, limit, (), again))
 
 
-def _nodes(side: Side | Sequence[Side]) -> list[Node]:
+def _nodes(side: Side | Sequence[Side]) -> list[Subject]:
     if isinstance(side, (str, os.PathLike, ProfileView)) or not isinstance(side, Iterable):
         return [_node(side)]
     return [_node(each) for each in side]
 
 
-def _node(side: object) -> Node:
+def _node(side: object) -> Subject:
     if isinstance(side, ProfileView):
         return side.node
     if not isinstance(side, (str, os.PathLike)):
         raise ComparisonError(
             f"{side!r} is no profile", remedy="name a file, or pass what waywiser.open returns"
         )
-    return read_node(os.fspath(side))
+    return read_subject(os.fspath(side))
 
 
 def _row(path: PathChange) -> tuple[Any, ...]:

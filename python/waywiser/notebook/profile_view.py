@@ -10,10 +10,10 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from waywiser.analysis.comparison.node import Node, node_of
-from waywiser.curves.curve import Curve, by_family, curves_of
+from waywiser.analysis.comparison.read_subject import subject_of
+from waywiser.curves.curve import Curve, by_family
 from waywiser.curves.headlines import HeadlineRow, headline_path_rows
-from waywiser.curves.overview import Overview, overview
+from waywiser.curves.overview import Overview
 from waywiser.curves.select import matches_any, nearest, suggestion, texts_of, with_terms
 from waywiser.curves.series_rows import (
     MEASURED_TYPES,
@@ -95,9 +95,10 @@ class ProfileView:
         """UTC, ISO 8601."""
         self.environment: dict[str, Any] = profile.environment
         """What could explain a number, as the latest run found it."""
-        self.overview: Overview = overview(profile, frame=self._frame)
+        self._subject = Subject.of(profile, self._frame)
+        self.overview: Overview = self._subject.overview
         """What ``waywiser show --json`` writes."""
-        self.node: Node = node_of(profile, self._frame)
+        self.node: Subject = subject_of(profile, self._frame)
         """What comparisons read."""
 
     @cached_property
@@ -162,7 +163,7 @@ class ProfileView:
         """The measured series of a path. Raises `NoSuchPath`."""
         if not isinstance(path, str):
             raise NoSuchPath(f"{path!r} is no path", remedy="write it as a table has it")
-        known = self._curves
+        known = self._subject.curves
         found = [curve for curve in known if path == curve.text]
         found = found or [curve for curve in known if path == curve.name]
         found = found or [
@@ -237,22 +238,13 @@ class ProfileView:
         return advise([self._subject], request)
 
     @cached_property
-    def _subject(self) -> Subject:
-        machine, name = self.machine, self.node.name
-        return Subject(name, machine, self._curves, self.overview, self.environment)
-
-    @cached_property
-    def _curves(self) -> tuple[Curve, ...]:
-        return curves_of(self.overview.series)
-
-    @cached_property
     def _by_text(self) -> dict[str, Curve]:
-        return {curve.text: curve for curve in self._curves}
+        return {curve.text: curve for curve in self._subject.curves}
 
     @cached_property
     def _headlines(self) -> list[HeadlineRow]:
         """One for each headline path, by group."""
-        return headline_path_rows(self.machine, by_family(self._curves))
+        return headline_path_rows(self.machine, by_family(self._subject.curves))
 
     def _with_samples(self) -> Iterator[Series]:
         for workload, _, of in self._frame.series:

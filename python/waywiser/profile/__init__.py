@@ -12,12 +12,12 @@ Types to know:
 - `Estimate` (`profile.estimate`): the median of a series with its interval, from processes as
   replicates.
 
-A profile stores samples and no statistics, so that no estimate can be out of date. One exception:
-the model of the machine has a table of its own, used only if samples, machine, schema and rules
-are the same. Files come from anyone: every row has a checksum, since SQLite finds a broken page
-and not a changed value; values that no survey stores are damage, reported with file and place
-(`profile.validation`), so that packages above need no checks. A reader takes one version of the
-schema; another version is an error with the remedy.
+A profile stores samples and no statistics, so that no estimate can be out of date. What follows
+from it is kept in the user's cache (`profile.derived`), and nothing needs that. Files come from
+anyone: every row has a checksum, since SQLite finds a broken page and not a changed value; values
+that no survey stores are damage, reported with file and place (`profile.validation`), so that
+packages above need no checks. A reader takes one version of the schema; another version is an error
+with the remedy.
 
 Never here: curves, comparisons, predictions, or text for the terminal.
 """

@@ -1,4 +1,5 @@
-"""What one visit says: the estimate of one block, from samples of one process.
+"""What one visit says, in short and with all that reports show: one block, from samples of one
+process.
 
 `waywiser.profile.series_frame` makes the estimates of all blocks at once.
 """
@@ -24,7 +25,7 @@ OF_MEDIAN = 1.2533
 """Deviation of the median of normal samples, over that of their mean."""
 
 
-class OutlierCount(Value, frozen=True):
+class OutlierCount(Value, frozen=True, gc=False):
     """How many samples lie beyond the fences, on either side. They are shown, never dropped (Tukey,
     "Exploratory Data Analysis", 1977)."""
 
@@ -32,7 +33,7 @@ class OutlierCount(Value, frozen=True):
     severe: int = 0
 
 
-class Slowdown(Value, frozen=True):
+class Slowdown(Value, frozen=True, gc=False):
     """How many times as long as alone a transfer of a sustained workload takes."""
 
     median: float
@@ -40,7 +41,39 @@ class Slowdown(Value, frozen=True):
     """The 95 % interval of the median; None if there are too few samples for one."""
 
 
-class BlockEstimate(Value, frozen=True):
+class BlockSummary(Value, frozen=True, gc=False):
+    """One visit in short: the median of a process with its interval, in seconds."""
+
+    block: int
+    median: float
+    interval: Interval | None = None
+    """The median's 95 % interval within the block; None if there is none."""
+    count: int = 0
+    """Samples that count."""
+    deviation: float = 0.0
+    """Relative standard deviation of samples that are too few for an interval, or of those that
+    another tool did not keep, times √τ if they depend on each other (`waywiser.stats.dependence`);
+    0 if it is not known, or if there is an interval."""
+    shift: float = 0.0
+    """The relative size of a level that shifted among the samples and returned
+    (`waywiser.stats.level_shift`); the interval has it."""
+    of_independent: float | None = None
+    """The standard error of the median of independent samples with these values; None if they are
+    too few for an interval."""
+
+    @property
+    def standard_error(self) -> float:
+        """That of the median by the samples alone, as a fraction of it; 0 if it is not known."""
+        return standard_error(self.median, self.interval, self.deviation, self.count)
+
+    @property
+    def independent_error(self) -> float:
+        """The standard error that independent samples would have: the least by which processes
+        differ."""
+        return self.standard_error if self.of_independent is None else self.of_independent
+
+
+class BlockEstimate(Value, frozen=True, gc=False):
     """The median of one block and how its samples lie: seconds, and fractions of the median."""
 
     block: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -34,7 +35,6 @@ from waywiser.profile.schema import (
     ALONE,
     COUNTED,
     LANES,
-    MODEL,
     TABLE,
     SchemaTable,
     count_key,
@@ -68,14 +68,6 @@ def is_finished(visit: Visit | VisitRow) -> bool:
 
 
 NO_SAMPLES = Samples()
-
-
-class KeptModel(NamedTuple):
-    """A model that was fitted to the samples of a profile, as it is stored."""
-
-    samples: str
-    """`Profile.samples_state` of the samples that it was fitted to."""
-    json: str
 
 
 class Profile(Closeable):
@@ -214,23 +206,20 @@ class Profile(Closeable):
         for row in rows:
             yield self.visit_of(row, workloads[row.series])
 
-    # What was derived from it.
+    # What else is kept of it is found by.
 
     @property
-    def samples_state(self) -> str:
-        """Changes with every visit that is stored or replaced."""
+    def content(self) -> str:
+        """A digest of all that the file holds now; of a journal beside it nothing."""
         with explained(self.path):
-            (found,) = self._connection.execute("SELECT count(*), max(visit) FROM visit").fetchall()
-        return f"{found[0]} visits, the last is {found[1] or 0}"
+            return blake2b(self._connection.serialize(), digest_size=16).hexdigest()
 
     @property
-    def kept_model(self) -> KeptModel | None:
-        """The stored model; None if there is none. Raises `DamagedProfile` if it is damaged, even
-        if nothing else is."""
+    def data_version(self) -> int:
+        """Changes with every commit of others."""
         with explained(self.path):
-            is_there = has_table(self._connection, MODEL.name)
-        rows = self._rows(MODEL.name, tuple[int, str, str]) if is_there else []
-        return KeptModel(*rows[0][1:]) if rows else None
+            ((found,),) = self._connection.execute("PRAGMA data_version").fetchall()
+        return int(found)
 
     # The same for readers of many visits, who unpack only what they need.
 

@@ -193,15 +193,15 @@ TABLES = (
 
 MODEL = SchemaTable(
     "model",
-    "What `waywiser model` fitted to the samples: one row. Only files that it wrote to have the "
-    "table, and nothing else depends on it: a model of other samples is fitted again.",
+    "What `waywiser model` of versions up to 0.1 fitted to the samples: one row. Nothing reads or "
+    "writes it any more: models are kept in the user's cache.",
     (
         Column("one", "INTEGER PRIMARY KEY CHECK (one = 1)", "always 1: a profile has one"),
         Column("samples", "TEXT NOT NULL", "what it was fitted to: visits, and the last of them"),
         Column("json", "TEXT NOT NULL", "curves, capacities, versions of schema and rules; JSON"),
     ),
 )
-"""Not of `TABLES`: a profile is complete without it, for every reader of this schema."""
+"""An optional table: files that have it are profiles all the same."""
 
 LANES = SchemaTable(
     "lanes",

@@ -20,6 +20,7 @@ from waywiser.profile.block import (
     SHOWN_QUANTILES,
     STANDARD_ERRORS,
     BlockEstimate,
+    BlockSummary,
     OutlierCount,
     Slowdown,
 )
@@ -32,7 +33,6 @@ from waywiser.profile.rows import (
     visit_row,
 )
 from waywiser.profile.sample_columns import Array, SampleColumns
-from waywiser.profile.series_summary import BlockSummary, SeriesSummary
 from waywiser.stats.dependence import Dependence, dependence, intervals
 from waywiser.stats.level_shift import returned_in_blocks
 from waywiser.stats.order import Interval, lower_rank
@@ -75,6 +75,8 @@ class SeriesBlocks(NamedTuple):
     """The number of samples of each visit, void ones included."""
     blocks: Sequence[BlockEstimate | None]
     """The statistics of each visit; None if it has no sample that counts."""
+    summaries: Sequence[BlockSummary]
+    """The same in short, of each visit whose median is a time."""
 
 
 class SeriesFrame(SampleColumns):
@@ -281,14 +283,15 @@ class SeriesFrame(SampleColumns):
 
     def series_blocks(self) -> Iterator[SeriesBlocks]:
         """The statistics of each series' blocks; its visits come without their samples."""
-        estimates = self._estimates()
+        estimates, short = self._estimates(), self.summaries()
         taken = self.taken.tolist()
         for workload, row, of in self.series:
             visits = tuple(self.bare_visit_of(row, workload) for row in self.visits[of])
-            yield SeriesBlocks(Series(workload, visits), row, taken[of], estimates[of])
+            summaries = [block for block in short[of] if block is not None]
+            yield SeriesBlocks(Series(workload, visits), row, taken[of], estimates[of], summaries)
 
-    def summaries(self) -> list[SeriesSummary]:
-        """Each series in short. A block whose median is no time is left out."""
+    def summaries(self) -> list[BlockSummary | None]:
+        """Each visit in short; None if its median is no time."""
         intervals = _intervals(*self.intervals)
         medians, counts = self.medians.tolist(), self.counts.tolist()
         deviations = (self.deviations * np.sqrt(self.dependence.times)).tolist()
@@ -302,17 +305,7 @@ class SeriesFrame(SampleColumns):
             found = medians[n], intervals[n], counts[n], deviation, shifts[n], independent[n]
             return BlockSummary(number, *found)
 
-        return [
-            SeriesSummary(
-                workload,
-                tuple(block(n) for n in range(of.start, of.stop) if medians[n] > 0),
-                tuple(found for v in self.visits[of] if (found := v.failure) is not None),
-                row.identity,
-                row.text,
-                row.curve,
-            )
-            for workload, row, of in self.series
-        ]
+        return [block(n) if median > 0 else None for n, median in enumerate(medians)]
 
     # How the statistics are made.
 

@@ -1,12 +1,11 @@
-"""Profiles that are written to: visit by visit by the one who measures, whole at once, or with a
-model that is kept in them."""
+"""Profiles that are written to: visit by visit by the one who measures, or whole at once."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,13 +13,12 @@ from msgspec.structs import replace
 
 from waywiser.machine.machine import Machine
 from waywiser.profile import writing
-from waywiser.profile.errors import NotWritable, ProfileError
+from waywiser.profile.errors import ProfileError
 from waywiser.profile.lock import lock
 from waywiser.profile.opening import Opened, has_locks, open_read_only, open_writable
 from waywiser.profile.output_file import new_output
-from waywiser.profile.profile import KeptModel, Profile, is_finished
+from waywiser.profile.profile import Profile, is_finished
 from waywiser.profile.rows import series_row
-from waywiser.profile.schema import MODEL
 from waywiser.profile.sqlite_errors import explained, no_locks
 from waywiser.words.records import Health, Locality, Unsupported, Visit, WhoCopies
 
@@ -256,34 +254,3 @@ def _new_database(
             ) as connection,
         ):
             yield connection
-
-
-def keep_model(path: Path, model: KeptModel) -> None:
-    """Stores the model, in place of a former one, in one transaction.
-
-    Raises `NotWritable` for a file that may not be written or belongs to another user,
-    `LockedProfile` while a survey writes to it, and the `ProfileError` of a bad file.
-    """
-    _require_own(path)
-    held = lock(path)
-    try:
-        with closing(open_writable(path)) as connection, explained(path):
-            connection.execute("BEGIN IMMEDIATE")
-            # Made anew: the table of a file from elsewhere may have other columns.
-            connection.execute(f"DROP TABLE IF EXISTS {MODEL.name}")
-            connection.execute(MODEL.sql())
-            writing.put(connection, MODEL.name, (1, *model))
-            connection.execute("COMMIT")
-    finally:
-        os.close(held)
-
-
-def _require_own(path: Path) -> None:
-    try:
-        owner = path.stat().st_uid
-    except OSError as error:
-        raise NotWritable(f"cannot be read: {error.strerror}", where=str(path)) from error
-    is_own = owner == os.geteuid()
-    if not is_own or not os.access(path, os.W_OK):
-        why = "may not be written" if is_own else "belongs to another user"
-        raise NotWritable(why, where=str(path), remedy="copy it, to keep a model in it")

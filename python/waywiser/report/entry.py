@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from waywiser.analysis.comparison.copies import without_copies as copies_among
-from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.policy.build import decision_tables
 from waywiser.analysis.policy.candidates import MESSAGES
 from waywiser.analysis.policy.decision_table import DecisionTable
@@ -42,7 +42,7 @@ class Entry(Value, frozen=True):
     undecided: str = ""
     """Why nobody knows which method to use; empty if it is known."""
     model: MachineModel | None = None
-    """The model that is kept in the profile; None if there is none."""
+    """The model that is kept of the profile; None if there is none."""
     below_normal: tuple[Finding, ...] = ()
     """Headline paths below the range of other machines."""
 
@@ -65,7 +65,7 @@ def without_copies(
     dropped: list[tuple[str, str]] = []
     for same in surveys.values():
         if len(same) > 1:
-            dropped += copies_among([read_node(name) for name in same])[1]
+            dropped += copies_among([read_subject(name) for name in same])[1]
     for copy, _ in dropped:
         names.remove(copy)
     return names, dropped

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import msgspec
 
-from waywiser.analysis.comparison.node import LoadedLink, Node
 from waywiser.analysis.comparison.path_change import ProfileComparison
+from waywiser.curves.point import Point
+from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.machine.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.profile import WritableProfile
-from waywiser.profile.series_summary import BlockSummary, SeriesSummary
+from waywiser.profile.block import BlockSummary
 from waywiser.stats.order import Interval, lower_rank
 from waywiser.words import Transfer, Workload
 from waywiser.words.records import GpuState, Health, Samples, Visit
@@ -104,7 +105,7 @@ def node(
     links: dict[int, LoadedLink] | None = None,
     sizes: Sequence[int] = (SIZE,),
     created: str = "2026-11-20T03:00:00.000+00:00",
-) -> Node:
+) -> Subject:
     rng = random.Random(f"{seed} {host}")
     digests = []
     for size in sizes:
@@ -116,13 +117,13 @@ def node(
             ]
             digests.append(digest(what, medians))
     seen = {each: LoadedLink(5, 16) for each in range(gpus)}
-    return Node(host, machine(host, gpus), tuple(digests), f"{host}.wwp", created, "check",
+    return Subject(host, machine(host, gpus), tuple(digests), f"{host}.wwp", created, "check",
                 links={**seen, **(links or {})})  # fmt: skip
 
 
-def digest(what: Workload, medians: Sequence[float], width: float = 0.0008) -> SeriesSummary:
+def digest(what: Workload, medians: Sequence[float], width: float = 0.0008) -> Point:
     """A block around each of ``medians``, known to ``width`` either way."""
-    return SeriesSummary.of(
+    return Point.of(
         what,
         [
             BlockSummary(n, median, Interval(median * (1 - width), median * (1 + width)), 8)
@@ -146,7 +147,7 @@ def slow_host_link(gpu: int, factor: float) -> Slow:
     return slow
 
 
-def without(one: Node, pci: str) -> Node:
+def without(one: Subject, pci: str) -> Subject:
     """A GPU has gone: those after it have moved up, and nothing of it was measured."""
     left = [each for each in one.machine.gpus if each.pci != pci]
     moved = tuple(msgspec.structs.replace(each, index=n) for n, each in enumerate(left))
@@ -155,7 +156,7 @@ def without(one: Node, pci: str) -> Node:
     return msgspec.structs.replace(measured, machine=gone)
 
 
-def stored(one: Node, path: Path, *, health: Sequence[Health] = ()) -> Path:
+def stored(one: Subject, path: Path, *, health: Sequence[Health] = ()) -> Path:
     """The node as a profile, with samples that have the medians and the intervals of its blocks."""
     plan = json.dumps({"request": {"preset": one.request}})
     with WritableProfile.create(
@@ -163,7 +164,7 @@ def stored(one: Node, path: Path, *, health: Sequence[Health] = ()) -> Path:
     ) as profile:
         for moment, reading in zip(("start", "end"), health, strict=False):
             profile.commit_health(reading, moment)  # type: ignore[arg-type]
-        for each in one.series:
+        for each in one.points:
             states = tuple(
                 GpuState(gpu, pcie_generation=link.generation, pcie_width=link.width)
                 for gpu, link in one.links.items()
@@ -196,15 +197,15 @@ def scaled(block: BlockSummary, factor: float) -> BlockSummary:
     return msgspec.structs.replace(block, median=block.median * factor, interval=interval)
 
 
-def slower(node: Node, which: Callable[[SeriesSummary], bool], factor: float) -> Node:
+def slower(node: Subject, which: Callable[[Point], bool], factor: float) -> Subject:
     """The node with the series that ``which`` picks ``factor`` times as slow."""
     digests = tuple(
         msgspec.structs.replace(digest, blocks=tuple(scaled(b, factor) for b in digest.blocks))
         if which(digest)
         else digest
-        for digest in node.series
+        for digest in node.points
     )
-    return msgspec.structs.replace(node, series=digests)
+    return msgspec.structs.replace(node, points=digests)
 
 
 def losses(found: ProfileComparison) -> set[str]:

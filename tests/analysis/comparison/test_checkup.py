@@ -13,7 +13,7 @@ import pytest
 
 from waywiser.analysis.comparison.checkup import Checkup, check_up
 from waywiser.analysis.comparison.comparison_text import MEASURE_AGAIN, NEW_BASELINE, label
-from waywiser.analysis.comparison.node import LoadedLink, Node
+from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.machine.machine import Machine
 from waywiser.profile import RunHealth
 from waywiser.words.records import Failure, GpuHealth, Health
@@ -22,15 +22,15 @@ PROCESSES = 8
 """Sets as `--preset check` measures sets."""
 
 
-def surveyed(seed: int, host: str = "node0", **options: Any) -> Node:
+def surveyed(seed: int, host: str = "node0", **options: Any) -> Subject:
     return nodes.node(seed, host, blocks=PROCESSES, **options)
 
 
-def checked(node: Node, base: Node | None = None, *repeats: Node) -> Checkup:
+def checked(node: Subject, base: Subject | None = None, *repeats: Subject) -> Checkup:
     return check_up(node, [base or surveyed(1)], repeats=repeats)
 
 
-def with_health(node: Node, *counters: dict[str, int], xids: tuple[int, ...] = ()) -> Node:
+def with_health(node: Subject, *counters: dict[str, int], xids: tuple[int, ...] = ()) -> Subject:
     """Readings at the start and at the end of its run, of gpu:0."""
     readings = [
         Health("t", (GpuHealth(0, node.machine.gpus[0].uuid, each, {}, xids if n else ()),))
@@ -71,11 +71,11 @@ def test_every_headline_path_counts_if_the_user_says_what_may_hide() -> None:
         "pageable@numa:0 -> device@gpu:0 by copy-engine",
     )
 
-    def one(seed: int) -> Node:
+    def one(seed: int) -> Subject:
         rng = random.Random(seed)
         medians = [nodes.SIZE / 8e9 * math.exp(rng.gauss(0, 0.02)) for _ in range(6)]
         series = tuple(nodes.digest(nodes.workload(each), medians) for each in paths)
-        return msgspec.structs.replace(nodes.node(seed), series=series)
+        return msgspec.structs.replace(nodes.node(seed), points=series)
 
     usual = check_up(one(2), [one(1)], max_hidden=None)
     strict = check_up(one(2), [one(1)], max_hidden=0.001)
@@ -244,9 +244,9 @@ def test_a_failure_of_the_gpu_that_has_the_number_of_a_lost_one_is_a_finding() -
         msgspec.structs.replace(each, blocks=(), failures=(crash,))
         if each.curve == nodes.h2d(3)  # of what was gpu:4
         else each
-        for each in lost.series
+        for each in lost.points
     )
-    found = checked(msgspec.structs.replace(lost, series=series), base)
+    found = checked(msgspec.structs.replace(lost, points=series), base)
     assert any("killed" in finding for finding in found.findings)
     assert not any("is missing" in finding for finding in checked(lost, base).findings)
 
@@ -277,7 +277,7 @@ def test_one_process_a_side_is_inconclusive_and_names_the_headline_paths() -> No
     assert nodes.h2d(4) in slow.suspects
 
 
-def without_gpus(seed: int, *noise: float, processes: int = PROCESSES) -> Node:
+def without_gpus(seed: int, *noise: float, processes: int = PROCESSES) -> Subject:
     """A host without GPUs; ``noise`` are the deviations between processes of copies by its CPUs."""
     rng = random.Random(seed)
     series = tuple(
@@ -287,7 +287,7 @@ def without_gpus(seed: int, *noise: float, processes: int = PROCESSES) -> Node:
         )
         for kind, each in zip(("pageable", "pinned"), noise, strict=False)
     )
-    return Node(
+    return Subject(
         "node0", nodes.machine(gpus=0), series, f"{seed}.wwp", f"2026-11-20T0{seed}", "check"
     )
 
@@ -316,7 +316,7 @@ def test_messages_of_one_process_that_a_repeat_does_not_settle_are_not_ok(
     message = nodes.workload("pageable@rank:0 -> pageable@rank:1 by mpi")
     base, node, again = (
         msgspec.structs.replace(
-            without_gpus(n), series=(nodes.digest(message, [seconds]),), file=f"{n}.wwp"
+            without_gpus(n), points=(nodes.digest(message, [seconds]),), file=f"{n}.wwp"
         )
         for n, seconds in ((1, before), (2, now), (3, before * 1.01))
     )
@@ -402,7 +402,7 @@ def test_what_was_counted_since_the_baseline_is_reported() -> None:
 def test_a_headline_path_that_is_not_there_fails_it() -> None:
     node = surveyed(2)
     less = msgspec.structs.replace(
-        node, series=tuple(d for d in node.series if d.curve != nodes.h2d(2))
+        node, points=tuple(d for d in node.points if d.curve != nodes.h2d(2))
     )
     assert checked(less).findings == (
         f"H2D {nodes.h2d(2)} is missing: the new survey has not measured it",
@@ -412,7 +412,7 @@ def test_a_headline_path_that_is_not_there_fails_it() -> None:
 
 
 def test_where_nothing_can_be_reported_it_is_inconclusive() -> None:
-    nothing = msgspec.structs.replace(surveyed(2), series=(), request="something else")
+    nothing = msgspec.structs.replace(surveyed(2), points=(), request="something else")
     assert checked(nothing).status == "inconclusive"
 
 
@@ -451,7 +451,7 @@ def test_a_survey_is_no_baseline_of_itself() -> None:
 
 def test_an_unfinished_survey_is_inconclusive_and_fails_for_nothing_that_it_lacks() -> None:
     whole = surveyed(2)
-    begun = msgspec.structs.replace(whole, series=whole.series[:9], unfinished=True)
+    begun = msgspec.structs.replace(whole, points=whole.points[:9], unfinished=True)
     found = checked(begun)
     assert (found.status, found.findings) == ("inconclusive", ())
     assert checked(msgspec.structs.replace(begun, unfinished=False)).status == "failed"
@@ -459,8 +459,8 @@ def test_an_unfinished_survey_is_inconclusive_and_fails_for_nothing_that_it_lack
 
 def test_paths_that_nobody_asked_for_are_skipped() -> None:
     whole = surveyed(2)
-    less = msgspec.structs.replace(whole, series=whole.series[:9], request="quick")
+    less = msgspec.structs.replace(whole, points=whole.points[:9], request="quick")
     found = checked(less)
     assert found.comparison.counts["missing"] == 0
     assert str(found).startswith("OK node0: 0 of 9 not decided, a loss below ")
-    assert str(found).endswith(f"(9 no change, {len(whole.series) - 9} skipped)")
+    assert str(found).endswith(f"(9 no change, {len(whole.points) - 9} skipped)")

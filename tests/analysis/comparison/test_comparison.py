@@ -20,13 +20,14 @@ from waywiser.analysis.comparison.comparison_text import (
     verdict_text,
     why_suspected,
 )
-from waywiser.analysis.comparison.gpu_match import GpuMatch, match_gpus
-from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.comparison.path_change import ProfileComparison
 from waywiser.analysis.comparison.path_parts import parts_of
+from waywiser.curves.gpu_numbers import GpuMatch, match_gpus
+from waywiser.curves.point import Point
 from waywiser.curves.select import NothingMatches
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Gpu
-from waywiser.profile.series_summary import BlockSummary, SeriesSummary
+from waywiser.profile.block import BlockSummary
 from waywiser.words import Workload
 from waywiser.words.records import Failure, Unsupported
 
@@ -35,7 +36,7 @@ PROCESSES = 4
 ONE_SURVEY = "one new survey alone shows it"
 
 
-def surveyed(seed: int, **options: object) -> Node:
+def surveyed(seed: int, **options: object) -> Subject:
     return nodes.node(seed, blocks=PROCESSES, **options)  # type: ignore[arg-type]
 
 
@@ -55,7 +56,7 @@ def test_a_link_that_is_5_percent_slower_is_found_and_nothing_else() -> None:
     slow = surveyed(2, slow=nodes.slow_host_link(3, 1.05))
     found = compare([surveyed(1)], [slow])
     expected = {nodes.h2d(3), nodes.d2h(3), f"{nodes.h2d(3)}; {nodes.d2h(3)}"}
-    sets = {digest.curve for digest in slow.series if len(digest.workload.transfers) > 2}
+    sets = {digest.curve for digest in slow.points if len(digest.workload.transfers) > 2}
     assert nodes.losses(found) == expected | sets
     path = next(path for path in found.paths if path.curve == nodes.h2d(3))
     assert path.decision is not None
@@ -174,13 +175,13 @@ def test_repeats_are_for_suspected_paths_and_hide_nothing_else() -> None:
     """A repeat of one path neither makes up for a path that the survey lacks nor takes one away."""
     base, slow = surveyed(1), surveyed(2, slow=nodes.slow_host_link(3, 1.05))
     new = msgspec.structs.replace(
-        slow, series=tuple(each for each in slow.series if each.curve != nodes.h2d(5))
+        slow, points=tuple(each for each in slow.points if each.curve != nodes.h2d(5))
     )
     again = surveyed(3, slow=nodes.slow_host_link(3, 1.05))
     only = msgspec.structs.replace(
         again,
         request="the suspected path",
-        series=tuple(each for each in again.series if each.curve in (nodes.h2d(3), nodes.h2d(5))),
+        points=tuple(each for each in again.points if each.curve in (nodes.h2d(3), nodes.h2d(5))),
     )
     found = compare([base], [new], repeats=[only])
     assert regressions(found) == {nodes.h2d(3)}
@@ -278,19 +279,19 @@ def test_a_path_that_fails_now_is_missing_with_its_reason() -> None:
     base = nodes.node(1)
     broken = Failure("gpu", "an illegal address")
 
-    def failed(digest: SeriesSummary) -> SeriesSummary:
+    def failed(digest: Point) -> Point:
         if digest.curve != nodes.h2d(2):
             return digest
         return msgspec.structs.replace(digest, blocks=(), failures=(broken,))
 
     again = nodes.node(2)
-    new = msgspec.structs.replace(again, series=tuple(map(failed, again.series)))
+    new = msgspec.structs.replace(again, points=tuple(map(failed, again.points)))
     (path,) = compare([base], [new]).of("missing")
     assert path.curve == nodes.h2d(2)
     assert "an illegal address" in path.why
-    kept = tuple(d for d in again.series if d.curve != nodes.h2d(2))
+    kept = tuple(d for d in again.points if d.curve != nodes.h2d(2))
     unsupported_paths = msgspec.structs.replace(
-        again, series=kept, unsupported_paths=(Unsupported(nodes.h2d(2), "used by others"),)
+        again, points=kept, unsupported_paths=(Unsupported(nodes.h2d(2), "used by others"),)
     )
     (path,) = compare([base], [unsupported_paths]).of("missing")
     assert path.why == "used by others"
@@ -302,13 +303,13 @@ def test_a_path_without_time_is_skipped() -> None:
     base = nodes.node(1)
     over = Failure("skipped", "the time was over")
 
-    def skipped(digest: SeriesSummary) -> SeriesSummary:
+    def skipped(digest: Point) -> Point:
         if digest.curve != nodes.h2d(2):
             return digest
         return msgspec.structs.replace(digest, blocks=(), failures=(over,))
 
     again = nodes.node(2)
-    new = msgspec.structs.replace(again, series=tuple(map(skipped, again.series)))
+    new = msgspec.structs.replace(again, points=tuple(map(skipped, again.points)))
     for found in (compare([base], [new]), compare([new], [base])):
         (path,) = [each for each in found.paths if each.curve == nodes.h2d(2)]
         assert (path.verdict, found.counts["missing"], found.counts["new"]) == ("skipped", 0, 0)
@@ -330,8 +331,8 @@ def test_what_another_version_does_not_plan_is_not_lost(
     replace = msgspec.structs.replace
     base = replace(nodes.node(1), environment={"waywiser": "1.0"})
     again = nodes.node(2)
-    kept = tuple(d for d in again.series if d.curve != nodes.h2d(2))
-    new = replace(again, series=kept, request=requested, environment={"waywiser": version})
+    kept = tuple(d for d in again.points if d.curve != nodes.h2d(2))
+    new = replace(again, points=kept, request=requested, environment={"waywiser": version})
     (path,) = [each for each in compare([base], [new]).paths if each.curve == nodes.h2d(2)]
     assert path.verdict == verdict
     assert ("by waywiser 2.0 the plan of this version no longer has it" in path.why) is (
@@ -340,8 +341,8 @@ def test_what_another_version_does_not_plan_is_not_lost(
     if requested != "check":
         return
     # one file of the old version beside it speaks for the machine
-    third = tuple(d for d in nodes.node(3).series if d.curve != nodes.h2d(2))
-    other = replace(new, series=third, environment={"waywiser": "1.0"}, file="other.wwp")
+    third = tuple(d for d in nodes.node(3).points if d.curve != nodes.h2d(2))
+    other = replace(new, points=third, environment={"waywiser": "1.0"}, file="other.wwp")
     assert compare([base], [new, other]).counts["missing"] == 1
     # so does a node that is gone
     bare = replace(new, machine=replace(new.machine, numa=()))
@@ -357,13 +358,13 @@ def test_a_size_that_fails_now_is_not_hidden_by_the_others() -> None:
     sizes = (2**20, nodes.SIZE)
     base, again = (nodes.node(seed, blocks=2, sizes=sizes) for seed in (1, 2))
 
-    def failed(digest: SeriesSummary) -> SeriesSummary:
+    def failed(digest: Point) -> Point:
         if (digest.curve, digest.bytes) != (nodes.h2d(2), nodes.SIZE):
             return digest
         broken = Failure("timeout", "no answer")
         return msgspec.structs.replace(digest, blocks=(), failures=(broken,))
 
-    new = msgspec.structs.replace(again, series=tuple(map(failed, again.series)))
+    new = msgspec.structs.replace(again, points=tuple(map(failed, again.points)))
     (path,) = compare([base], [new]).of("missing")
     assert path.curve == nodes.h2d(2)
     assert f"fails at {nodes.SIZE} B, 1 of 2 sizes: timeout: no answer" in path.why
@@ -418,7 +419,7 @@ def test_the_worst_come_first() -> None:
     assert sum(found.counts.values()) == len(found.paths)
 
 
-def bimodal(modes: list[tuple[int, ...]], host: str = "node0") -> Node:
+def bimodal(modes: list[tuple[int, ...]], host: str = "node0") -> Subject:
     """Paths through pageable memory that take 30 % longer in some processes, with a hundredth of
     that in noise; ``modes`` says for each path which of its blocks do."""
     rng = random.Random(host)
@@ -429,7 +430,7 @@ def bimodal(modes: list[tuple[int, ...]], host: str = "node0") -> Node:
         )
         for n, blocks in enumerate(modes)
     ]
-    return Node("node0", nodes.machine(), tuple(digests))
+    return Subject("node0", nodes.machine(), tuple(digests))
 
 
 def test_two_processes_that_agree_by_chance_accuse_nobody() -> None:
@@ -444,10 +445,10 @@ def test_three_surveys_show_how_far_surveys_differ() -> None:
     """Surveys jump by 6 % as a whole; their processes agree within 0.2 %."""
     what = nodes.workload(nodes.h2d(0))
 
-    def survey(name: str, level: float, seed: int) -> Node:
+    def survey(name: str, level: float, seed: int) -> Subject:
         rng = random.Random(seed)
         medians = [1e-3 * math.exp(level + rng.gauss(0, 0.002)) for _ in range(4)]
-        return Node(name, nodes.machine(), (nodes.digest(what, medians),), file=name)
+        return Subject(name, nodes.machine(), (nodes.digest(what, medians),), file=name)
 
     base = [survey(f"base-{n}", level, n) for n, level in enumerate((0.0, 0.06, -0.06))]
     new = survey("new", 0.06, 9)
@@ -463,15 +464,15 @@ def test_sizes_that_nothing_replicates_borrow_the_noise_of_their_curve() -> None
     """Four processes measured 64 MiB, one of them 8 MiB and 32 MiB too."""
     sizes = (2**23, 2**25, nodes.SIZE)
 
-    def survey(seed: int, slow: float) -> Node:
+    def survey(seed: int, slow: float) -> Subject:
         whole = nodes.node(seed, gpus=1, blocks=4, sizes=sizes, between_blocks=0.004)
         digests = []
-        for digest in whole.series:
+        for digest in whole.points:
             blocks = digest.blocks if digest.bytes == nodes.SIZE else digest.blocks[:1]
             if (digest.curve, digest.bytes) == (nodes.h2d(0), 2**25):
                 blocks = nodes.digest(digest.workload, [blocks[0].median * slow]).blocks
             digests.append(msgspec.structs.replace(digest, blocks=blocks))
-        return msgspec.structs.replace(whole, series=tuple(digests))
+        return msgspec.structs.replace(whole, points=tuple(digests))
 
     found = compare([survey(1, 1.0)], [survey(2, 1.3)])
     path = next(path for path in found.paths if path.curve == nodes.h2d(0))
@@ -483,9 +484,9 @@ def test_sizes_of_different_processes_are_compared_size_by_size() -> None:
     """Before, one process measured both sizes; now, each was measured by a process of its own."""
     small, large = (nodes.workload(nodes.h2d(0), size=size) for size in (32 * 2**20, 128 * 2**20))
 
-    def measured(blocks: tuple[int, int]) -> tuple[tuple[int, SeriesSummary], ...]:
+    def measured(blocks: tuple[int, int]) -> tuple[tuple[int, Point], ...]:
         return tuple(
-            (0, SeriesSummary.of(each, [BlockSummary(block, each.bytes / nodes.LINK)]))
+            (0, Point.of(each, [BlockSummary(block, each.bytes / nodes.LINK)]))
             for each, block in zip((small, large), blocks, strict=True)
         )
 
@@ -504,10 +505,10 @@ def in_common(slow: Callable[[str], bool]) -> str:
     """What is said if the paths that ``slow`` takes are 20 % slower now."""
     others = [nodes.workload(text, size=nodes.SIZE) for text in (PAGEABLE, HOST)]
 
-    def survey(seed: int, factor: float) -> Node:
+    def survey(seed: int, factor: float) -> Subject:
         whole = surveyed(seed, gpus=2)
         known = [
-            *((each.workload, each.blocks[0].median) for each in whole.series),
+            *((each.workload, each.blocks[0].median) for each in whole.points),
             *((each, each.bytes / 10e9) for each in others),
         ]
         rng = random.Random(seed)
@@ -516,7 +517,7 @@ def in_common(slow: Callable[[str], bool]) -> str:
             middle = seconds * (factor if slow(each.curve) else 1)
             blocks = [middle * rng.gauss(1, 0.001) for _ in range(PROCESSES)]
             series.append(nodes.digest(each, blocks))
-        return msgspec.structs.replace(whole, series=tuple(series))
+        return msgspec.structs.replace(whole, points=tuple(series))
 
     return compare([survey(1, 1.0)], [survey(2, 1.2)]).in_common
 

@@ -21,13 +21,13 @@ def test_a_copy_under_another_name_is_skipped_and_said() -> None:
 
 def test_of_a_survey_that_was_resumed_the_whole_is_kept() -> None:
     whole = nodes.node(1, gpus=2, blocks=2)
-    begun = msgspec.structs.replace(whole, series=whole.series[:3], file="begun.wwp")
+    begun = msgspec.structs.replace(whole, points=whole.points[:3], file="begun.wwp")
     for both in ([begun, whole], [whole, begun]):
         assert without_copies(both) == ([whole], [("begun.wwp", "node0.wwp")])
 
 
 def test_files_without_any_number_are_no_copies() -> None:
-    empty = msgspec.structs.replace(nodes.node(1, gpus=2), series=())
+    empty = msgspec.structs.replace(nodes.node(1, gpus=2), points=())
     assert without_copies([empty, nodes.node(1, gpus=2)])[1] == []
 
 

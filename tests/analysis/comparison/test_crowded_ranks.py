@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from profiles import ENVIRONMENT, machine, samples, visit, workload
-from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.machine.machine import PlacedRank
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.estimate import estimate
@@ -35,8 +35,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_they_have_no_verdict(file: Path) -> None:
-    node = read_node(file)
-    assert [series.workload.curve for series in node.series] == [ALONE]
+    node = read_subject(file)
+    assert [series.workload.curve for series in node.points] == [ALONE]
     (missing,) = [each for each in node.unsupported_paths if each.path == SHARING]
     assert missing.reason == "its ranks share CPUs: how they take turns has no verdict"
 

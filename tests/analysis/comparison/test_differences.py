@@ -11,19 +11,19 @@ from msgspec.structs import replace
 
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.differences import another_machine
-from waywiser.analysis.comparison.node import Node
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import PlacedRank
 
 SURVEYED = {"kernel": "6.1", "governor": ["performance"], "variables": {"CUDA_DEVICE_ORDER": "PCI"}}
 
 
-def survey(seed: int, file: str, driver: str = "580.159", **environment: Any) -> Node:
+def survey(seed: int, file: str, driver: str = "580.159", **environment: Any) -> Subject:
     made = nodes.node(seed, gpus=2, blocks=2, created=f"2026-11-{10 + seed}")
     machine = replace(made.machine, driver=driver)
     return replace(made, file=file, machine=machine, environment=SURVEYED | environment)
 
 
-def notes(base: list[Node], new: list[Node]) -> tuple[str, ...]:
+def notes(base: list[Subject], new: list[Subject]) -> tuple[str, ...]:
     return compare(base, new).notes
 
 
@@ -61,7 +61,7 @@ def test_isolation_is_compared_between_surveys_that_recorded_it() -> None:
     assert note == "another environment: iommu types identity before, DMA-FQ now"
 
 
-def exchanged(node: Node, uuid: str) -> Node:
+def exchanged(node: Subject, uuid: str) -> Subject:
     gpus = (replace(node.machine.gpus[0], uuid=uuid), *node.machine.gpus[1:])
     return replace(node, machine=replace(node.machine, gpus=gpus))
 
@@ -106,12 +106,12 @@ def test_a_survey_that_is_compared_with_itself_is_said() -> None:
 
 def test_what_an_unfinished_survey_has_not_is_no_loss() -> None:
     base, begun = survey(1, "a"), survey(2, "my b")
-    begun = replace(begun, series=begun.series[:3])
+    begun = replace(begun, points=begun.points[:3])
     groups = compare([base], [begun])
     assert groups.counts["missing"] > 0 == groups.counts["suspected"]
     found = compare([base], [replace(begun, unfinished=True)])
     assert found.counts["missing"] == 0
-    assert found.counts["skipped"] == len(base.series) - 3
+    assert found.counts["skipped"] == len(base.points) - 3
     assert any("b is unfinished" in n and "--resume -o 'my b'" in n for n in found.notes)
 
 
@@ -175,7 +175,7 @@ def test_models_that_a_tool_does_not_show_are_no_other_class() -> None:
 
 
 def test_a_class_of_hardware_is_that_of_a_fleet() -> None:
-    def of(gpus: int, host: str) -> Node:
+    def of(gpus: int, host: str) -> Subject:
         return nodes.node(1, host, gpus=gpus)
 
     four, one = of(4, "four"), of(1, "one")

@@ -9,14 +9,14 @@ import nodes
 import pytest
 
 from waywiser.analysis.comparison.fleet import Fleet, assess_fleet
-from waywiser.analysis.comparison.node import LoadedLink, Node
+from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.profile import RunHealth
 from waywiser.words.records import Failure, GpuHealth, Health
 
 HOSTS = 400
 
 
-def peers(count: int, seed: int = 1) -> list[Node]:
+def peers(count: int, seed: int = 1) -> list[Subject]:
     return [nodes.node(seed, f"n{host:03}") for host in range(count)]
 
 
@@ -99,7 +99,7 @@ def test_a_suspicion_seen_again_is_a_verdict_and_else_it_is_dropped() -> None:
     assert of(assess_fleet([*fleet_nodes, again]), "n003").status == "bad"
     cured = nodes.node(9, "n003", created=later)
     assert of(assess_fleet([*fleet_nodes, cured]), "n003").status == "fine"
-    few = msgspec.structs.replace(cured, series=cured.series[30:])  # not what was suspected
+    few = msgspec.structs.replace(cured, points=cured.points[30:])  # not what was suspected
     assert of(assess_fleet([*fleet_nodes, few]), "n003").status == "suspect"
 
 
@@ -121,7 +121,7 @@ def test_a_node_without_any_gpu_left_belongs_to_its_class() -> None:
     machine = msgspec.structs.replace(
         nodes.machine("n004"), gpus=(), gpu_reason="the driver does not answer"
     )
-    fleet_nodes[4] = Node("n004", machine)
+    fleet_nodes[4] = Subject("n004", machine)
     (fault,) = of(assess_fleet(fleet_nodes), "n004").faults
     assert fault.statement.startswith("0 of 8 GPUs")
     assert "the driver does not answer" in fault.statement
@@ -140,7 +140,7 @@ def test_links_that_are_narrow_everywhere_are_how_the_class_is() -> None:
     assert not assess_fleet(fleet_nodes).of("bad")
     later = "2026-11-20T04:00:00.000+00:00"
     again = [nodes.node(9, f"n{n}", created=later) for n in range(10)]
-    few = [msgspec.structs.replace(node, series=node.series[:1], links={}) for node in again]
+    few = [msgspec.structs.replace(node, points=node.points[:1], links={}) for node in again]
     assert not assess_fleet([*fleet_nodes, *few]).of("bad")
 
 
@@ -164,9 +164,9 @@ def test_a_path_that_fails_on_one_node_alone_is_a_fault() -> None:
         msgspec.structs.replace(each, blocks=(), failures=(broken,))
         if each.curve == nodes.peer(0, 1)
         else each
-        for each in fleet_nodes[2].series
+        for each in fleet_nodes[2].points
     )
-    fleet_nodes[2] = msgspec.structs.replace(fleet_nodes[2], series=digests)
+    fleet_nodes[2] = msgspec.structs.replace(fleet_nodes[2], points=digests)
     found = of(assess_fleet(fleet_nodes), "n002")
     assert found.status == "suspect"
     assert "byte 7 is 0" in found.faults[0].statement
@@ -175,20 +175,20 @@ def test_a_path_that_fails_on_one_node_alone_is_a_fault() -> None:
 def test_a_later_survey_of_one_path_hides_no_fault_of_others() -> None:
     later = "2026-11-20T04:00:00.000+00:00"
     few = nodes.node(9, "n002", created=later)
-    few = msgspec.structs.replace(few, series=few.series[:1], links={})
+    few = msgspec.structs.replace(few, points=few.points[:1], links={})
     broken = Failure("wrong-bytes", "byte 7 is 0")
     healthy = peers(12)
     series = tuple(
         msgspec.structs.replace(each, blocks=(), failures=(broken,))
         if each.curve == nodes.peer(0, 1)
         else each
-        for each in healthy[2].series
+        for each in healthy[2].points
     )
     start = Health("t", (GpuHealth(0, "GPU-n002-0", {"ECC uncorrected": 0}),))
     end = Health("t", (GpuHealth(0, "GPU-n002-0", {"ECC uncorrected": 3}),))
     for changes, said in (
         ({"links": {3: LoadedLink(5, 8)}}, "gpu:3 ran at PCIe 5 x8"),
-        ({"series": series}, "byte 7 is 0"),
+        ({"points": series}, "byte 7 is 0"),
         ({"health": (RunHealth(1, start, end),)}, f"ECC uncorrected +3 in {healthy[2].called}"),
     ):
         ill = [*healthy, few]
@@ -199,7 +199,7 @@ def test_a_later_survey_of_one_path_hides_no_fault_of_others() -> None:
         nodes.node(9, "n002", created=later), links={3: LoadedLink(5, 16)}
     )
     ill = [*healthy, cured]
-    ill[2] = msgspec.structs.replace(healthy[2], series=series, links={3: LoadedLink(5, 8)})
+    ill[2] = msgspec.structs.replace(healthy[2], points=series, links={3: LoadedLink(5, 8)})
     assert of(assess_fleet(ill), "n002").status == "fine"
 
 
@@ -231,7 +231,7 @@ def test_hosts_that_are_built_with_fewer_gpus_are_a_class_of_their_own() -> None
     assert of(expecting, "h0").faults[0].statement.startswith("4 of 8 GPUs")
 
 
-def on(node: Node, cpu: str = "", memory_bytes: int = 0, packages: int = 1) -> Node:
+def on(node: Subject, cpu: str = "", memory_bytes: int = 0, packages: int = 1) -> Subject:
     """The node with another CPU, or with other memory."""
     machine = node.machine
     numa = machine.numa

@@ -10,7 +10,7 @@ import pytest
 
 from waywiser.analysis.comparison.fleet import assess_fleet
 from waywiser.analysis.comparison.fleet_faults import Fault
-from waywiser.analysis.comparison.node import Node
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import PlacedRank
 from waywiser.machine.traits import ExecutorTraits, Traits
 from waywiser.report.views.fleet import COMPARE, REMEDIES
@@ -44,14 +44,14 @@ def fault(path: str) -> Fault:
     surveys."""
     what = Workload.parse(f"{path} of {nodes.SIZE}")
 
-    def node(host: int, later: str = "") -> Node:
+    def node(host: int, later: str = "") -> Subject:
         draws = random.Random(f"{path} {host} {later}")
         seconds = 2e-3 * (1.3 if host == 4 else 1.0)
         series = nodes.digest(what, [seconds * (1 + draws.gauss(0, 0.001)) for _ in range(3)])
         made = nodes.node(1, f"n{host}", created=later or "2026-11-20T03:00:00.000+00:00")
         ranks = RANKS if "rank:" in path else ()
         machine = msgspec.structs.replace(made.machine, ranks=ranks, traits=TRAITS)
-        return msgspec.structs.replace(made, machine=machine, series=(*made.series, series))
+        return msgspec.structs.replace(made, machine=machine, points=(*made.points, series))
 
     found = assess_fleet([*map(node, range(12)), node(4, "2026-11-21T03:00:00.000+00:00")])
     ill = {each.host: each.faults for each in found.of("bad", "suspect")}

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import answer_lines
-from waywiser.analysis.comparison.node import Node
+from waywiser.curves.subject import Subject
 from waywiser.machine.environment import message_variables
 
 
-def messages(number: int, seconds: float, variables: dict[str, str] | None) -> Node:
+def messages(number: int, seconds: float, variables: dict[str, str] | None) -> Subject:
     library: dict[str, Any] = {"library": "MPICH 5", "mpicc": "/opt/bin/mpicc"}
     if variables is not None:
         library["variables"] = variables
@@ -25,7 +25,7 @@ def messages(number: int, seconds: float, variables: dict[str, str] | None) -> N
         )
         for other in range(1, 13)
     )
-    return replace(made, series=series, file=f"{number}.wwp", environment={"messages": library})
+    return replace(made, points=series, file=f"{number}.wwp", environment={"messages": library})
 
 
 def first_line_and_notes(

@@ -8,7 +8,9 @@ import nodes
 import pytest
 
 import profiles
-from waywiser.analysis.comparison.node import LoadedLink, Node, gpus_of, read_node, renumbered
+from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.curves.gpu_numbers import gpus_of, renumbered
+from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.profile.writable import write_profile
 from waywiser.words import Operation, Workload
 from waywiser.words.records import GpuState, Samples
@@ -16,19 +18,19 @@ from waywiser.words.records import GpuState, Samples
 
 def test_a_stored_node_reads_back(tmp_path: Path) -> None:
     one = nodes.node(1, gpus=2, blocks=2, links={1: LoadedLink(4, 8)})
-    read = read_node(nodes.stored(one, tmp_path / "a.wwp"), links=True)
+    read = read_subject(nodes.stored(one, tmp_path / "a.wwp"), links=True)
 
-    def blocks(node: Node) -> dict[str, list[tuple[object, ...]]]:
+    def blocks(node: Subject) -> dict[str, list[tuple[object, ...]]]:
         return {
             each.identity: [(b.block, b.median, b.interval, b.count) for b in each.blocks]
-            for each in node.series
+            for each in node.points
         }
 
     assert blocks(read) == blocks(one)
     assert read.machine == one.machine
     assert read.links == {0: LoadedLink(5, 16), 1: LoadedLink(4, 8)}
     assert '"preset":"check"' in read.request
-    assert not read_node(tmp_path / "a.wwp").links
+    assert not read_subject(tmp_path / "a.wwp").links
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,6 @@ def test_the_best_that_was_seen_of_a_loaded_link_counts(tmp_path: Path) -> None:
         for block, seen in enumerate([(idle, other), (busy,)])
     ]
     write_profile(tmp_path / "a.wwp", nodes.machine(), {}, visits)
-    assert read_node(tmp_path / "a.wwp", links=True).links == {0: LoadedLink(5, 16)}
+    assert read_subject(tmp_path / "a.wwp", links=True).links == {0: LoadedLink(5, 16)}
     assert LoadedLink(5, 8).below(nodes.gpu(0)) == "PCIe 5 x8 of 5 x16"
     assert LoadedLink(5, 16).below(nodes.gpu(0)) == LoadedLink(0, 0).below(nodes.gpu(0)) == ""

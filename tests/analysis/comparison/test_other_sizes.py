@@ -13,11 +13,13 @@ from tests.analysis.comparison import nodes
 from waywiser.analysis.comparison.checkup import check_up
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.fleet import assess_fleet
-from waywiser.analysis.comparison.node import CROWDED, Node
 from waywiser.analysis.comparison.other_sizes import PLATEAU
 from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
+from waywiser.analysis.comparison.read_subject import CROWDED
 from waywiser.cli.compare import INCONCLUSIVE, exit_code, failing_verdicts
-from waywiser.profile.series_summary import BlockSummary, SeriesSummary
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
+from waywiser.profile.block import BlockSummary
 from waywiser.report.views.comparison import comparison_parts
 from waywiser.words.records import Failure
 
@@ -33,7 +35,7 @@ def seconds(size: int, rate: float = 50e9, start: float = 4e-6) -> float:
 
 
 def curve(path: str, sizes: Sequence[int], factors: Sequence[float] = (1.0, 1.001),
-          start: float = 4e-6) -> list[SeriesSummary]:  # fmt: skip
+          start: float = 4e-6) -> list[Point]:  # fmt: skip
     return [
         nodes.digest(nodes.workload(*path.split("; "), size=size),
                      [seconds(size, start=start) * factor for factor in factors])
@@ -41,20 +43,20 @@ def curve(path: str, sizes: Sequence[int], factors: Sequence[float] = (1.0, 1.00
     ]  # fmt: skip
 
 
-def surveyed(*series: SeriesSummary) -> Node:
-    return replace(nodes.node(1, gpus=2), series=series, links={})
+def surveyed(*series: Point) -> Subject:
+    return replace(nodes.node(1, gpus=2), points=series, links={})
 
 
-def results(*paths: str, size: int = 512 * MIB, runs: Sequence[float] = (1.0,)) -> Node:
+def results(*paths: str, size: int = 512 * MIB, runs: Sequence[float] = (1.0,)) -> Subject:
     """What another tool says: one figure of each run."""
     series = [
-        SeriesSummary.of(
+        Point.of(
             nodes.workload(*path.split("; "), size=size),
             [BlockSummary(n, seconds(size) * run, count=1) for n, run in enumerate(runs)],
         )
         for path in paths
     ]
-    return replace(nodes.node(2, gpus=2), series=tuple(series), links={}, request="",
+    return replace(nodes.node(2, gpus=2), points=tuple(series), links={}, request="",
                    tools=("nvbandwidth 0.8",), created="2026-11-21T03:00:00.000+00:00")  # fmt: skip
 
 
@@ -137,7 +139,7 @@ def test_several_files_are_several_runs() -> None:
     ],
 )  # fmt: skip
 def test_sizes_that_cannot_be_compared_are_listed(
-    base: list[SeriesSummary], new: Node, why: str
+    base: list[Point], new: Subject, why: str
 ) -> None:
     path = only_path(compare([surveyed(*base)], [new]))
     assert (path.verdict, path.why) == ("no common size", why)
@@ -224,11 +226,11 @@ SIZES = (8, 4096, MIB, 16 * MIB, 48 * MIB, 64 * MIB, 512 * MIB)
 
 
 @st.composite
-def sides(draw: st.DrawFn) -> Node:
+def sides(draw: st.DrawFn) -> Subject:
     """A survey or the results of another tool: of some paths some sizes, measured, failed or
     without a visit."""
-    series: list[SeriesSummary] = []
-    crowded: list[SeriesSummary] = []
+    series: list[Point] = []
+    crowded: list[Point] = []
     for path in draw(st.lists(st.sampled_from(PATHS), unique=True)):
         sizes = draw(st.lists(st.sampled_from(SIZES), unique=True, min_size=1))
         start = draw(st.sampled_from((1e-6, 1e-4, 3e-3)))
@@ -240,18 +242,18 @@ def sides(draw: st.DrawFn) -> Node:
             (one,) = curve(path, [size], factors, start)
             if not blocks and draw(st.booleans()):
                 kind = draw(st.sampled_from(("skipped", "crashed")))
-                one = SeriesSummary.of(one.workload, (), [Failure(kind, "planted")])
+                one = Point.of(one.workload, (), [Failure(kind, "planted")])
             (crowded if is_crowded and blocks else series).append(one)
     tools = draw(st.sampled_from(((), ("nvbandwidth 0.8",))))
-    return replace(nodes.node(draw(st.integers(0, 3)), gpus=2), series=tuple(series), links={},
+    return replace(nodes.node(draw(st.integers(0, 3)), gpus=2), points=tuple(series), links={},
                    crowded=tuple(crowded), tools=tools,
                    request="" if tools else draw(st.sampled_from(("check", "full"))))  # fmt: skip
 
 
-def times(node: Node) -> dict[str, dict[int, float]]:
+def times(node: Subject) -> dict[str, dict[int, float]]:
     """The median of each curve by the bytes of each transfer."""
     found: dict[str, dict[int, float]] = {}
-    for each in node.series:
+    for each in node.points:
         if each.blocks:
             middle = sorted(block.median for block in each.blocks)
             of = middle[(len(middle) - 1) // 2], middle[len(middle) // 2]
@@ -261,7 +263,7 @@ def times(node: Node) -> dict[str, dict[int, float]]:
 
 @settings(max_examples=150)
 @given(sides(), sides())
-def test_each_path_is_in_one_category_and_its_reason_is_true(base: Node, new: Node) -> None:
+def test_each_path_is_in_one_category_and_its_reason_is_true(base: Subject, new: Subject) -> None:
     found = compare([base], [new])
     before, after = times(base), times(new)
     paths = {path.curve: path for path in found.paths}

@@ -8,8 +8,9 @@ import pytest
 from analysis.comparison.nodes import losses, slower
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.node import Node, read_node
-from waywiser.profile.series_summary import SeriesSummary
+from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
 
 ONE_GPU = RESULTS / "2026-11-20-h200" / "one-gpu"
 
@@ -24,28 +25,30 @@ CLEAN = [
 
 
 @pytest.fixture(scope="module")
-def surveys(tmp_path_factory: pytest.TempPathFactory) -> list[Node]:
+def surveys(tmp_path_factory: pytest.TempPathFactory) -> list[Subject]:
     folder = tmp_path_factory.mktemp("recorded")
     return [
-        read_node(unpacked(ONE_GPU / f"{name}.wwp.xz", folder / f"{name}.wwp"))
+        read_subject(unpacked(ONE_GPU / f"{name}.wwp.xz", folder / f"{name}.wwp"))
         for name in ("standard", "standard-again")
     ]
 
 
-def mixed(one: Node, blocks_of_one: set[int], other: Node, blocks_of_other: set[int]) -> Node:
+def mixed(
+    one: Subject, blocks_of_one: set[int], other: Subject, blocks_of_other: set[int]
+) -> Subject:
     """Some blocks of each: a survey that might as well have been."""
-    others = {digest.identity: digest for digest in other.series}
+    others = {digest.identity: digest for digest in other.points}
 
-    def both(digest: SeriesSummary) -> SeriesSummary:
+    def both(digest: Point) -> Point:
         theirs = others[digest.identity].blocks if digest.identity in others else ()
         kept = [each for each in digest.blocks if each.block in blocks_of_one]
         kept += [each for each in theirs if each.block in blocks_of_other]
         return msgspec.structs.replace(digest, blocks=tuple(kept))
 
-    return msgspec.structs.replace(one, series=tuple(map(both, one.series)))
+    return msgspec.structs.replace(one, points=tuple(map(both, one.points)))
 
 
-def test_the_same_gpu_again_has_not_changed(surveys: list[Node]) -> None:
+def test_the_same_gpu_again_has_not_changed(surveys: list[Subject]) -> None:
     first, again = surveys
     sides = [
         (first, again),
@@ -61,7 +64,7 @@ def test_the_same_gpu_again_has_not_changed(surveys: list[Node]) -> None:
         assert not found.of("improvement")
 
 
-def test_clean_paths_that_became_5_percent_slower_are_found(surveys: list[Node]) -> None:
+def test_clean_paths_that_became_5_percent_slower_are_found(surveys: list[Subject]) -> None:
     first, again = surveys
     found = compare([first], [slower(again, lambda digest: digest.curve in CLEAN, 1.05)])
     assert losses(found) == set(CLEAN)
@@ -71,7 +74,7 @@ def test_clean_paths_that_became_5_percent_slower_are_found(surveys: list[Node])
     assert {path.curve for path in quick.of("improvement")} == set(CLEAN)
 
 
-def test_one_path_alone_is_found_among_all(surveys: list[Node]) -> None:
+def test_one_path_alone_is_found_among_all(surveys: list[Subject]) -> None:
     first, again = surveys
     for curve in CLEAN:
         found = compare([first], [slower(again, lambda d, c=curve: d.curve == c, 1.05)])

@@ -12,8 +12,9 @@ from analysis.comparison.nodes import losses, slower
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.checkup import check_up
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.node import Node, read_node
-from waywiser.profile.series_summary import SeriesSummary
+from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
 
 BUSY = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus-busy"
 ODD = "gpu:2"
@@ -28,15 +29,15 @@ PEERS = {
 
 
 @pytest.fixture(scope="module")
-def checks(tmp_path_factory: pytest.TempPathFactory) -> list[Node]:
+def checks(tmp_path_factory: pytest.TempPathFactory) -> list[Subject]:
     folder = tmp_path_factory.mktemp("checks")
     return [
-        read_node(unpacked(BUSY / f"{name}.wwp.xz", folder / f"{name}.wwp"))
+        read_subject(unpacked(BUSY / f"{name}.wwp.xz", folder / f"{name}.wwp"))
         for name in ("check", *(f"check-{n}" for n in range(1, 5)))
     ]
 
 
-def test_one_process_a_side_decides_nothing(checks: list[Node]) -> None:
+def test_one_process_a_side_decides_nothing(checks: list[Subject]) -> None:
     for before, after in combinations(checks, 2):
         found = compare([before], [after])
         assert not losses(found)
@@ -45,7 +46,7 @@ def test_one_process_a_side_decides_nothing(checks: list[Node]) -> None:
 
 
 def test_three_nights_against_two_show_no_change_and_how_large_one_would_be(
-    checks: list[Node],
+    checks: list[Subject],
 ) -> None:
     for new in combinations(checks, 2):
         found = compare([each for each in checks if each not in new], new)
@@ -59,7 +60,7 @@ def test_three_nights_against_two_show_no_change_and_how_large_one_would_be(
 @pytest.mark.parametrize("factor", [1.05, 1.08])
 @pytest.mark.parametrize("night", range(5))
 def test_one_night_with_a_slower_gpu_regresses_on_its_links_alone(
-    checks: list[Node], night: int, factor: float
+    checks: list[Subject], night: int, factor: float
 ) -> None:
     """Sets of transfers from the host scatter by 10 % there; the links by themselves do not."""
     bad = slower(checks[night], lambda digest: ODD in digest.text, factor)
@@ -77,7 +78,7 @@ def test_a_process_that_another_user_slowed_down_does_not_hide_a_loss(
     folder = tmp_path_factory.mktemp("shared")
     kept = RESULTS / "2026-11-23-surveys"
     base, new = (
-        read_node(unpacked(kept / f"h100-busy-check-{n}.wwp.xz", folder / f"{n}.wwp"))
+        read_subject(unpacked(kept / f"h100-busy-check-{n}.wwp.xz", folder / f"{n}.wwp"))
         for n in ("1a", "1b")
     )
     d2h = "device@gpu:0 -> pinned@numa:0 by copy-engine"
@@ -98,19 +99,20 @@ def test_much_slower_processes_leave_a_check_inconclusive(tmp_path: Path) -> Non
     """Two of eight processes that take ten times as long may be another user's work, or a fault."""
     kept = RESULTS / "2026-11-23-surveys"
     base, new = (
-        read_node(unpacked(kept / f"h100-check-{n}.wwp.xz", tmp_path / f"{n}.wwp")) for n in (3, 4)
+        read_subject(unpacked(kept / f"h100-check-{n}.wwp.xz", tmp_path / f"{n}.wwp"))
+        for n in (3, 4)
     )
     assert check_up(new, [base]).status == "ok"
 
-    def slow(series: SeriesSummary) -> SeriesSummary:
+    def slow(series: Point) -> Point:
         blocks = [
             msgspec.structs.replace(each, median=each.median * 10) if each.block in (2, 5) else each
             for each in series.blocks
         ]
         return msgspec.structs.replace(series, blocks=tuple(blocks))
 
-    series = tuple(map(slow, new.series))
-    found = check_up(msgspec.structs.replace(new, series=series), [base])
+    series = tuple(map(slow, new.points))
+    found = check_up(msgspec.structs.replace(new, points=series), [base])
     assert found.status == "inconclusive"
     assert any("if they count, the loss is" in line for line in found.undecided)
     assert any("2 of 8 processes now were much slower" in note for note in found.notes)

@@ -12,15 +12,15 @@ from tests.analysis.comparison import nodes
 
 from waywiser.analysis.comparison.checkup import check_up
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.node import Node
+from waywiser.curves.subject import Subject
 
 
 @cache
-def surveyed(gpus: int) -> Node:
+def surveyed(gpus: int) -> Subject:
     return nodes.node(gpus, gpus=gpus, blocks=2)
 
 
-def results(gpus: list[int], of: int, *, identified: bool) -> Node:
+def results(gpus: list[int], of: int, *, identified: bool) -> Subject:
     """What another tool says of some of the GPUs of a machine with so many."""
     whole = nodes.node(100 + of, gpus=of, blocks=2)
     named = tuple(
@@ -30,11 +30,11 @@ def results(gpus: list[int], of: int, *, identified: bool) -> Node:
     )
     series = tuple(
         each
-        for each in whole.series
+        for each in whole.points
         if {p.index for p in each.workload.places if p.kind == "gpu"} <= set(gpus)
     )
     machine = replace(whole.machine, architecture="", numa=(), gpus=named)
-    return replace(whole, machine=machine, series=series, links={}, tools=("nvbandwidth 0.8",),
+    return replace(whole, machine=machine, points=series, links={}, tools=("nvbandwidth 0.8",),
                    request="")  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def test_gpus_that_results_do_not_name_are_not_said_to_be_gone(seed: int) -> Non
 
 def _all(count: int) -> dict[str, object]:
     whole = results(list(range(count)), count, identified=True)
-    return {"machine": whole.machine, "series": whole.series, "created": "2026-01-01T00:00:00Z"}
+    return {"machine": whole.machine, "points": whole.points, "created": "2026-01-01T00:00:00Z"}
 
 
 @pytest.mark.parametrize("count", range(2, 6))

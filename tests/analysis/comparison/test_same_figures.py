@@ -12,7 +12,7 @@ from rich.console import Console
 
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.curves.overview import overview
 from waywiser.curves.point import outliers_text
 from waywiser.notebook.comparison_view import compare_profiles
@@ -53,7 +53,7 @@ def medians(view: ProfileView) -> dict[str, float]:
 
 def test_compare_has_the_times_that_show_has(files: list[Path], pair: list[ProfileView]) -> None:
     before, now = map(medians, pair)
-    found = compare(*([read_node(file)] for file in files[:2]))
+    found = compare(*([read_subject(file)] for file in files[:2]))
     sizes = [size for path in found.measured for part in path.parts for size in part.sizes]
     assert len(sizes) == len(before) == 11
     for size in sizes:
@@ -72,7 +72,7 @@ def test_no_view_uses_a_process_that_is_an_outlier(tmp_path: Path) -> None:
     assert d2h.estimate is not None and d2h.estimate.relative is not None
     assert len(d2h.estimate.blocks) == 8 and len(d2h.estimate.outliers) == 1
     assert d2h.estimate.relative < 0.02
-    found = compare([read_node(quiet)], [read_node(busy)])
+    found = compare([read_subject(quiet)], [read_subject(busy)])
     sizes = {size.series: size for path in found.measured for p in path.parts for size in p.sizes}
     assert sizes[d2h.text].seconds_now == pytest.approx(d2h.estimate.median, rel=1e-12)
     assert outliers_text(view.overview.series) == (
@@ -111,7 +111,7 @@ def test_the_headline_bandwidths_of_all_views_are_equal(
 
 
 def test_three_surveys_have_the_geometric_mean_of_their_medians(files: list[Path]) -> None:
-    sides = [[read_node(file) for file in files[:3]], [read_node(files[3])]]
+    sides = [[read_subject(file) for file in files[:3]], [read_subject(files[3])]]
     views = [medians(read_profile(file)) for file in files]
     for path in compare(*sides).measured:
         for part in path.parts:
@@ -140,7 +140,7 @@ def test_a_printed_change_is_the_ratio_of_the_two_figures_beside_it(
     tmp_path: Path, base: str, now: tuple[str, ...], paths: int
 ) -> None:
     before, *after = (
-        read_node(unpacked(SURVEYS / f"{name}.wwp.xz", tmp_path / f"{name}.wwp"))
+        read_subject(unpacked(SURVEYS / f"{name}.wwp.xz", tmp_path / f"{name}.wwp"))
         for name in (base, *now)
     )
     found = compare([before], after)

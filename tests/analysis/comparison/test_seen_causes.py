@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from analysis.comparison import nodes
-from waywiser.analysis.comparison.node import LoadedLink
 from waywiser.analysis.comparison.seen_causes import seen_causes
 from waywiser.curves.normal_causes import shipped_causes
+from waywiser.curves.subject import LoadedLink
 
 FULL = {gpu: LoadedLink(5, 16) for gpu in range(4)}
 

@@ -7,7 +7,7 @@ import random
 import nodes
 
 from waywiser.analysis.comparison.fleet import assess_fleet
-from waywiser.analysis.comparison.node import Node
+from waywiser.curves.subject import Subject
 from waywiser.words import Workload
 
 HOSTS = 200
@@ -23,7 +23,7 @@ def odd(host: str, survey: int, slow: nodes.Slow = lambda _: 1.0) -> nodes.Slow:
     return factor
 
 
-def surveyed(survey: int, host: str, slow: nodes.Slow = lambda _: 1.0) -> Node:
+def surveyed(survey: int, host: str, slow: nodes.Slow = lambda _: 1.0) -> Subject:
     created = f"2026-11-20T0{survey}:00:00.000+00:00"
     return nodes.node(survey, host, slow=odd(host, survey, slow), created=created)
 

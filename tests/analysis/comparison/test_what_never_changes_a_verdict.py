@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.fleet import assess_fleet
-from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
-from waywiser.profile.series_summary import SeriesSummary
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
 
 SIZES = (4096, 2**20, nodes.SIZE)
 
@@ -25,27 +25,27 @@ seeds = st.integers(0, 10**6)
 blocks = st.sampled_from([2, 4, 8])
 
 
-def surveyed(seed: int, count: int, effect: float = 1.0, dip: float = 1.0) -> Node:
+def surveyed(seed: int, count: int, effect: float = 1.0, dip: float = 1.0) -> Subject:
     """Two GPUs; the link of one, and one size of the other's, takes longer."""
     found = nodes.node(
         seed, gpus=2, blocks=count, sizes=SIZES, slow=nodes.slow_host_link(1, effect)
     )
     return msgspec.structs.replace(
         found,
-        series=tuple(
+        points=tuple(
             times(each, dip) if (each.curve, each.bytes) == (nodes.h2d(0), 2**20) else each
-            for each in found.series
+            for each in found.points
         ),
     )
 
 
-def times(digest: SeriesSummary, factor: float) -> SeriesSummary:
+def times(digest: Point, factor: float) -> Point:
     longer = tuple(nodes.scaled(block, factor) for block in digest.blocks)
     return msgspec.structs.replace(digest, blocks=longer)
 
 
-def with_digests(node: Node, digests: Sequence[SeriesSummary]) -> Node:
-    return msgspec.structs.replace(node, series=tuple(digests))
+def with_digests(node: Subject, digests: Sequence[Point]) -> Subject:
+    return msgspec.structs.replace(node, points=tuple(digests))
 
 
 def verdicts(found: ProfileComparison) -> dict[str, str]:
@@ -89,7 +89,7 @@ def test_the_sides_exchanged_give_the_inverse(
 def test_the_unit_of_time_does_not_matter(seed: int, count: int, unit: float) -> None:
     base, new = surveyed(2 * seed, count), surveyed(2 * seed + 1, count, 1.05)
     in_unit = [
-        with_digests(node, [times(each, unit) for each in node.series]) for node in (base, new)
+        with_digests(node, [times(each, unit) for each in node.points]) for node in (base, new)
     ]
     found, again = compare([base], [new]), compare([in_unit[0]], [in_unit[1]])
     assert verdicts(found) == verdicts(again)
@@ -101,7 +101,7 @@ def test_the_unit_of_time_does_not_matter(seed: int, count: int, unit: float) ->
 @given(seeds, blocks)
 def test_a_further_path_changes_no_others_ratio(seed: int, count: int) -> None:
     base, new = surveyed(2 * seed, count), surveyed(2 * seed + 1, count, 1.05)
-    fewer = with_digests(new, new.series[6:])
+    fewer = with_digests(new, new.points[6:])
     whole, part = ratios(compare([base], [new])), ratios(compare([base], [fewer]))
     assert part and part.keys() < whole.keys()
     assert all(whole[series][0] == ratio for series, (ratio, _, _) in part.items())
@@ -114,7 +114,7 @@ def test_the_order_of_files_and_of_series_does_not_matter(seed: int, rng: random
     new = [surveyed(10 * seed + 5 + n, 2, 1.05) for n in range(3)]
     found = compare(base, new)
     shuffled = [
-        with_digests(node, rng.sample(node.series, len(node.series))) for node in (*base, *new)
+        with_digests(node, rng.sample(node.points, len(node.points))) for node in (*base, *new)
     ]
     base, new = shuffled[:3], shuffled[3:]
     again = compare(rng.sample(base, 3), rng.sample(new, 3))

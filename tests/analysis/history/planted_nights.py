@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from kept import RESULTS, unpacked
-from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.history.night import Night, NightGpu, PathNight
 from waywiser.curves.headlines import headline_groups
 from waywiser.stats.noise_model import Surveys
@@ -65,9 +65,9 @@ def kept_noise(names: Sequence[str]) -> dict[str, list[list[float]]]:
     found: dict[str, list[list[float]]] = {}
     with TemporaryDirectory() as folder:
         for n, name in enumerate(names):
-            node = read_node(unpacked(RESULTS / f"{name}.wwp.xz", Path(folder) / f"{n}.wwp"))
-            groups = headline_groups(node.machine, (each.workload for each in node.series))
-            for series in node.series:
+            node = read_subject(unpacked(RESULTS / f"{name}.wwp.xz", Path(folder) / f"{n}.wwp"))
+            groups = headline_groups(node.machine, (each.workload for each in node.points))
+            for series in node.points:
                 logs = [math.log(block.median) for block in series.blocks]
                 if series.curve in groups and len(logs) >= PROCESSES // 2:
                     mean = sum(logs) / len(logs)

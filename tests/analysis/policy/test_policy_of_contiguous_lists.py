@@ -54,7 +54,7 @@ def test_they_have_rows_of_their_own() -> None:
     made = surveyed()
     run = Run(0, "2026-11-27T00:00:00+00:00", None, __version__, ())
     overview = msgspec.structs.replace(made.overview, runs=(run,))
-    policy = build_policy([msgspec.structs.replace(made, overview=overview)])
+    policy = build_policy([msgspec.structs.replace(made, seen=overview)])
     (found,) = policy.classes
     assert {row.executor for row in found.rows} == {"sm"}
     assert {row.executor for row in found.host_contiguous} == {"sm", "gather-scatter"}

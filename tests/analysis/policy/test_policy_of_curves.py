@@ -410,7 +410,7 @@ def test_rows_name_all_settings_if_this_version_measured_them() -> None:
     def measured_by(version: str) -> dict[str, str]:
         run = Run(0, "2026-11-23T00:00:00+00:00", None, version, ())
         overview = msgspec.structs.replace(made.overview, runs=(run,))
-        policy = build_policy([msgspec.structs.replace(made, overview=overview)])
+        policy = build_policy([msgspec.structs.replace(made, seen=overview)])
         return policy.classes[0].rows[-1].settings
 
     assert measured_by("0.0.1") == {"slots": "2"}

@@ -17,6 +17,7 @@ from tests import profiles
 
 from waywiser.curves.classes import representatives
 from waywiser.curves.curve import curves_of
+from waywiser.curves.imported import imported_from
 from waywiser.curves.overview import overview_of
 from waywiser.curves.subject import Subject, curves_alone
 from waywiser.machine.machine import Machine
@@ -122,7 +123,16 @@ def of_series(
     curves = curves_of(seen.series)
     found = dict(environment or {})
     alone = curves_alone(frame, curves, machine)
-    return Subject(machine.hostname, machine, curves, seen, found, frame.gpu_states, alone)
+    return Subject(
+        machine.hostname,
+        machine,
+        seen.series,
+        environment=found,
+        tools=imported_from(found),
+        seen=seen,
+        gpu_states=frame.gpu_states,
+        alone=alone,
+    )
 
 
 def subject(

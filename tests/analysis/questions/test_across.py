@@ -59,7 +59,7 @@ def test_profiles_of_one_machine_are_named_by_their_files_or_else_by_the_time() 
     assert tables([one, one], names[::2])[0].columns == ("transfer", *names[::2])
     runs = [[RunAt("2026-11-20T12:24:31Z")], [RunAt("2026-11-21T08:00:00Z")]]
     both = [
-        msgspec.structs.replace(one, overview=msgspec.structs.replace(one.overview, runs=run))
+        msgspec.structs.replace(one, seen=msgspec.structs.replace(one.overview, runs=run))
         for run in runs
     ]
     times = names_of(both, ["a/check.wwp", "b/check.wwp"])

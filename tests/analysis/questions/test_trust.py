@@ -188,7 +188,7 @@ def test_a_report_calls_a_machine_unfit_where_the_doctor_warns(
 def test_an_unfinished_survey_says_so() -> None:
     made = subject(curve(H2D, LINE, FEW))
     overview = msgspec.structs.replace(made.overview, planned_visits=100)
-    (finding,) = answer(msgspec.structs.replace(made, overview=overview)).findings
+    (finding,) = answer(msgspec.structs.replace(made, seen=overview)).findings
     assert finding.id == "unfinished" and "20 of 100 visits" in finding.text
 
 

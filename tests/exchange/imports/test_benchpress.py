@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from exchange.imports.shared_files import shared
+from waywiser.curves.point import points_of
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.benchpress import ALL_GPUS, ONE_WAY, read
 from waywiser.exchange.imports.benchpress_places import ASSUMED
@@ -150,7 +151,7 @@ def test_jobs_are_blocks_and_a_copied_file_is_no_second_job(tmp_path: Path) -> N
         "it has the same content as ping_pong.1 2.out"
     ]
     with Profile.open(tmp_path / "a.wwp") as profile:
-        found = SeriesFrame.read(profile).summaries()
+        found = points_of(SeriesFrame.read(profile))
     assert {len(series.blocks) for series in found} == {2}
     assert sorted({block.median for series in found for block in series.blocks})[:2] == [
         pytest.approx(1.01e-6),

@@ -12,7 +12,7 @@ from waywiser import cli
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import headline_lines
 from waywiser.analysis.comparison.fleet import assess_fleet
-from waywiser.analysis.comparison.node import read_node
+from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.questions.all_answers import answers
 from waywiser.curves.subject import Subject
 from waywiser.exchange.imports.profiles import import_files
@@ -28,7 +28,7 @@ def test_no_survey_is_asked_for(file: Path, tmp_path: Path) -> None:
     with Profile.open(target) as profile:
         subject = Subject.of(profile)
     said = msgspec.json.encode(list(answers(subject))).decode()
-    found = compare([read_node(target)], [read_node(target)])
+    found = compare([read_subject(target)], [read_subject(target)])
     said += " ".join(headline_lines(found))
     assert "waywiser survey" not in said
     assert "survey them again" not in said
@@ -50,7 +50,7 @@ def listing(folder: Path, gpus: int, rate: float) -> Path:
 
 def test_results_of_some_gpus_are_no_proof_that_others_are_missing(tmp_path: Path) -> None:
     files = [listing(tmp_path, 4, 50 + n / 100) for n in range(6)] + [listing(tmp_path, 3, 50.5)]
-    fleet = assess_fleet([read_node(file) for file in files])
+    fleet = assess_fleet([read_subject(file) for file in files])
     (suspect,) = fleet.of("bad", "suspect")
     assert suspect.status == "suspect"
     assert "its results name 3 of 4 GPUs" in suspect.faults[0].statement

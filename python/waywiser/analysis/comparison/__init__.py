@@ -5,14 +5,15 @@ model and the decision of `waywiser.stats`.
 
 Types to know:
 
-- `Node` (`comparison.node`): a profile without its samples. `read_node` reads it.
+- `read_subject` (`comparison.read_subject`): reads a profile as a `waywiser.curves.subject.Subject`
+  whose series are in the words by which profiles are joined.
 - `PathChange` (`comparison.path_change`): the change of one path, with interval, verdict and
   detectable effect.
 - `Fleet` (`comparison.fleet`): each host against the median of all, on the scale of all
   (`comparison.outliers`).
 
-`comparison.compare(base, new)` takes sequences of nodes, `checkup.check_up(node, baseline)` and
-`fleet.assess_fleet(nodes)` likewise.
+`comparison.compare(base, new)` takes sequences of subjects, `checkup.check_up(subject, baseline)`
+and `fleet.assess_fleet(subjects)` likewise.
 
 Never here: samples, layout, exit codes.
 """

@@ -31,11 +31,11 @@ from waywiser.analysis.comparison.comparison_text import (
 from waywiser.analysis.comparison.copies import is_copy
 from waywiser.analysis.comparison.differences import gpu_models, loaded
 from waywiser.analysis.comparison.errors_counted import errors_of
-from waywiser.analysis.comparison.gpu_match import match_gpus
-from waywiser.analysis.comparison.node import LoadedLink, Node, device_of
 from waywiser.analysis.comparison.one_sided import FAILS
 from waywiser.analysis.comparison.path_change import ProfileComparison, SizeChange
 from waywiser.analysis.comparison.whole_machine import whole_loss
+from waywiser.curves.gpu_numbers import device_of, match_gpus
+from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.machine.unusable_gpus import lost_text, unusable_notes
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value
@@ -101,10 +101,10 @@ class Checkup(Value, frozen=True):
 
 
 def check_up(
-    node: Node,
-    baseline: Sequence[Node],
+    node: Subject,
+    baseline: Sequence[Subject],
     threshold: float = THRESHOLD,
-    repeats: Sequence[Node] = (),
+    repeats: Sequence[Subject] = (),
     max_hidden: float | None = None,
 ) -> Checkup:
     """Checks ``node`` against one or more profiles of a healthy time.
@@ -154,8 +154,8 @@ def check_up(
 
 
 def _findings(
-    node: Node,
-    baseline: Sequence[Node],
+    node: Subject,
+    baseline: Sequence[Subject],
     comparison: ProfileComparison,
     grave: Sequence[str],
     *,
@@ -186,7 +186,7 @@ def _whole(comparison: ProfileComparison) -> Iterator[str]:
         yield whole
 
 
-def _links(node: Node, baseline: Sequence[Node]) -> Iterator[str]:
+def _links(node: Subject, baseline: Sequence[Subject]) -> Iterator[str]:
     """Links that ran below their best and below the best that a baseline shows, if any shows it."""
     numbers = [match_gpus(each.machine, node.machine).numbers for each in baseline]
     for gpu in node.machine.gpus:
@@ -212,7 +212,9 @@ def _missing(comparison: ProfileComparison) -> Iterator[str]:
             yield f"{with_units(label(path))} {said}"
 
 
-def _loaded(node: Node, baseline: Sequence[Node], repeats: Sequence[Node]) -> Iterator[str]:
+def _loaded(
+    node: Subject, baseline: Sequence[Subject], repeats: Sequence[Subject]
+) -> Iterator[str]:
     """Surveys during which other programs used the machine, each with what to do."""
     for nodes, remedy in ((baseline, NEW_BASELINE), ((node, *repeats), MEASURE_AGAIN)):
         yield from (f"{text}: {remedy}" for text in map(loaded, nodes) if text)
@@ -245,7 +247,7 @@ def _hiding(comparison: ProfileComparison) -> Iterator[str]:
 
 
 def _uncompared(
-    node: Node, baseline: Sequence[Node], comparison: ProfileComparison
+    node: Subject, baseline: Sequence[Subject], comparison: ProfileComparison
 ) -> Iterator[str]:
     if all(is_copy(each, node) for each in baseline):
         yield "the survey is its own baseline"

@@ -20,7 +20,6 @@ from waywiser.analysis.comparison.comparison_text import (
     slower,
 )
 from waywiser.analysis.comparison.differences import differences, message_settings, of_gpus
-from waywiser.analysis.comparison.node import Node, device_of, gpus_of
 from waywiser.analysis.comparison.one_sided import one_sided, with_failures, without_common_size
 from waywiser.analysis.comparison.other_sizes import at_common_sizes
 from waywiser.analysis.comparison.path_change import (
@@ -33,8 +32,10 @@ from waywiser.analysis.comparison.path_decisions import path_changes
 from waywiser.analysis.comparison.path_parts import Part, Process, Summaries, parts_of
 from waywiser.analysis.comparison.sides import ComparisonSides
 from waywiser.analysis.comparison.survey_noise_text import survey_noise_notes
+from waywiser.curves.gpu_numbers import device_of, gpus_of
 from waywiser.curves.headline import Group, headline
 from waywiser.curves.select import matches_any, require_match, sized_texts_of
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 from waywiser.machine.ranks import launch_options
 from waywiser.stats.decision import THRESHOLD
@@ -50,11 +51,11 @@ SLOW = 0.1
 
 
 def compare(
-    base: Sequence[Node],
-    new: Sequence[Node],
+    base: Sequence[Subject],
+    new: Sequence[Subject],
     threshold: float = THRESHOLD,
     only: Sequence[str] = (),
-    repeats: Sequence[Node] = (),
+    repeats: Sequence[Subject] = (),
 ) -> ProfileComparison:
     """Compares all paths of either side.
 
@@ -182,7 +183,7 @@ def _slow_processes(parts: Sequence[Part], paths: Sequence[PathChange]) -> Itera
 
 
 def _missing_devices(
-    base: Sequence[Node], new: Sequence[Node], paths: Sequence[PathChange]
+    base: Sequence[Subject], new: Sequence[Subject], paths: Sequence[PathChange]
 ) -> Iterator[str]:
     """What the decisions lack, one line each."""
     parts = [part for path in paths for part in path.parts if part.verdict != "not decided"]
@@ -227,11 +228,11 @@ def _disputed(paths: Sequence[PathChange], known: Container[str]) -> Iterator[st
             yield f"{label(path)} is {by} over all new surveys, but not changed in each of them"
 
 
-def _by_identity(side: Sequence[Node]) -> Summaries:
+def _by_identity(side: Sequence[Subject]) -> Summaries:
     return grouped(
         (series.identity, (number, series))
         for number, survey in enumerate(side)
-        for series in survey.matched_series
+        for series in survey.matched_points
     )
 
 

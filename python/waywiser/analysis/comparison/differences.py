@@ -11,7 +11,8 @@ from typing import Any
 from waywiser.analysis.comparison.comparison_text import UNNAMED, unfinished
 from waywiser.analysis.comparison.copies import is_copy
 from waywiser.analysis.comparison.hardware import counted_models, gpus_of_class
-from waywiser.analysis.comparison.node import Node, device_of
+from waywiser.curves.gpu_numbers import device_of
+from waywiser.curves.subject import Subject
 from waywiser.machine.cpu_load import load_of
 from waywiser.machine.machine import Gpu
 from waywiser.machine.ranks import placement_text
@@ -41,7 +42,7 @@ LONGEST = 60
 """Characters of one value that are shown."""
 
 
-def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
+def differences(base: Sequence[Subject], new: Sequence[Subject]) -> Iterator[str]:
     """One line each; the machines first, then what they were asked and what their files lack."""
     if settings := message_settings(base, new):
         yield f"other settings of the MPI library: {settings}"
@@ -74,12 +75,12 @@ def differences(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
                 yield f"{node.called} is the same survey as {old.called}: it has no new information"
 
 
-def untimed(node: Node) -> str:
+def untimed(node: Subject) -> str:
     """The note on a simulated or emulated machine."""
     return f"{node.called} is {node.machine.untimed}"
 
 
-def loaded(node: Node) -> str:
+def loaded(node: Subject) -> str:
     """How much other programs used the CPUs while a node was surveyed, with its file; empty if they
     did not, or if that is not known."""
     load = load_of(node.environment)
@@ -88,7 +89,7 @@ def loaded(node: Node) -> str:
     return f"{node.called} was surveyed under load: {load.text} ({load.source})"
 
 
-def another_machine(base: Sequence[Node], new: Sequence[Node]) -> str:
+def another_machine(base: Sequence[Subject], new: Sequence[Subject]) -> str:
     """What differs, if no machine of one side is one of the other; else empty."""
     if any(is_same_machine(old, now) for old in base for now in new):
         return ""
@@ -100,7 +101,7 @@ def another_machine(base: Sequence[Node], new: Sequence[Node]) -> str:
     return "; ".join(changes or ["no GPU has the same UUID"])
 
 
-def is_same_machine(old: Node, now: Node) -> bool:
+def is_same_machine(old: Subject, now: Subject) -> bool:
     """Whether two profiles are of one machine: they have a GPU in common, or nothing says that they
     are of two (the host, the CPUs, the models of GPUs, the UUIDs of GPUs)."""
     before, after = ({gpu.uuid for gpu in node.machine.gpus if gpu.uuid} for node in (old, now))
@@ -112,26 +113,26 @@ def is_same_machine(old: Node, now: Node) -> bool:
     return not (before and after)
 
 
-def _gpus(node: Node) -> str:
+def _gpus(node: Subject) -> str:
     return counted_models(node.machine.gpus, len(node.machine.gpus)) if _are_named(node) else ""
 
 
-def gpu_models(node: Node) -> set[str]:
+def gpu_models(node: Subject) -> set[str]:
     """The models of a node's GPUs; empty if not all are known."""
     return {gpu.name for gpu in node.machine.gpus} if _are_named(node) else set()
 
 
-def _are_named(node: Node) -> bool:
+def _are_named(node: Subject) -> bool:
     """Whether the models of all GPUs are known."""
     return all(_known(gpu.name) for gpu in node.machine.gpus)
 
 
-def _host(node: Node) -> str:
+def _host(node: Subject) -> str:
     return _known(node.machine.hostname)
 
 
 def of_gpus(
-    before: Sequence[Node], after: Sequence[Node], gone: str, *, same_machine: bool
+    before: Sequence[Subject], after: Sequence[Subject], gone: str, *, same_machine: bool
 ) -> Iterator[str]:
     """GPUs that have gone, came or, of the ``same_machine``, were exchanged. The GPUs of
     all nodes are matched to those of the base with the most of them; ``gone`` is
@@ -171,14 +172,14 @@ def _exchanged(old: Gpu, now: Gpu, side: str) -> str:
 
 
 def _changed(
-    head: str, base: Sequence[Node], new: Sequence[Node], value: Callable[[Node], str]
+    head: str, base: Sequence[Subject], new: Sequence[Subject], value: Callable[[Subject], str]
 ) -> Iterator[str]:
     before, after = _sides(base, value), _sides(new, value)
     if len(before | after) > 1:
         yield f"{head}{_side(before)} before, {_side(after)} now"
 
 
-def _sides(nodes: Sequence[Node], value: Callable[[Node], str]) -> dict[str, list[str]]:
+def _sides(nodes: Sequence[Subject], value: Callable[[Subject], str]) -> dict[str, list[str]]:
     """The files that have each value; unknown values are skipped."""
     return grouped((text, node.called) for node in nodes if (text := value(node)))
 
@@ -199,7 +200,7 @@ def _known(text: str) -> str:
     return "" if text.split(" ")[0] == "unknown" else text
 
 
-def _classes(nodes: Sequence[Node]) -> Callable[[Node], str]:
+def _classes(nodes: Sequence[Subject]) -> Callable[[Subject], str]:
     """The class of each node as a fleet has it (`waywiser.analysis.comparison.hardware`), without
     the CPU: ``8 × NVIDIA H200``, with NUMA nodes and architecture if these differ. Empty if another
     tool does not name all GPUs."""
@@ -209,7 +210,7 @@ def _classes(nodes: Sequence[Node]) -> Callable[[Node], str]:
     uneven = len({len(machine.numa) for machine in described}) > 1
     foreign = len({machine.architecture for machine in described}) > 1
 
-    def class_of(node: Node) -> str:
+    def class_of(node: Subject) -> str:
         machine = node.machine
         if not _are_named(node):
             return ""
@@ -222,7 +223,7 @@ def _classes(nodes: Sequence[Node]) -> Callable[[Node], str]:
     return class_of
 
 
-def _cpu(node: Node) -> str:
+def _cpu(node: Subject) -> str:
     """``2 × Xeon, 128 CPUs``; empty if another tool does not say."""
     packages = node.machine.packages
     if not _known(node.machine.cpu_model):
@@ -232,13 +233,13 @@ def _cpu(node: Node) -> str:
     return f"{several}{node.machine.cpu_model}{f', {cpus} CPUs' if cpus else ''}"
 
 
-def _plan(node: Node) -> str:
+def _plan(node: Subject) -> str:
     """What the survey was asked for, as its options; empty if that is not known."""
     request = stored_request(node.request)
     return _clipped(" ".join(request.options)) if request else ""
 
 
-def _environment(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
+def _environment(base: Sequence[Subject], new: Sequence[Subject]) -> Iterator[str]:
     """Differences of the environment between surveys: another tool's files say little of where they
     were made."""
     old, now = ([node for node in side if "kernel" in node.environment] for side in (base, new))
@@ -260,7 +261,7 @@ def _environment(base: Sequence[Node], new: Sequence[Node]) -> Iterator[str]:
         yield f"another environment: {'; '.join(changes)}"
 
 
-def message_settings(base: Sequence[Node], new: Sequence[Node]) -> str:
+def message_settings(base: Sequence[Subject], new: Sequence[Subject]) -> str:
     """``UCX_TLS none before, tcp now``: differences of the variables of the MPI library; empty if
     there are none, or not all surveys recorded them."""
     known = [_message_variables(node) for node in (*base, *new)]
@@ -274,18 +275,18 @@ def message_settings(base: Sequence[Node], new: Sequence[Node]) -> str:
     return "; ".join(changes)
 
 
-def _message_variable(name: str) -> Callable[[Node], str]:
+def _message_variable(name: str) -> Callable[[Subject], str]:
     return lambda node: _clipped(str((_message_variables(node) or {}).get(name) or ABSENT))
 
 
-def _message_variables(node: Node) -> dict[str, Any] | None:
+def _message_variables(node: Subject) -> dict[str, Any] | None:
     """Returns the variables of the MPI library; None if the survey did not record them."""
     library = node.environment.get("messages")
     found = library.get("variables") if isinstance(library, dict) else None
     return found if isinstance(found, dict) else None
 
 
-def _value_of(name: str) -> Callable[[Node], str]:
+def _value_of(name: str) -> Callable[[Subject], str]:
     """The value of an entry of the environment, see `entry_of`."""
     return lambda node: entry_of(node.environment, name)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from waywiser.analysis.comparison.node import Node
+from waywiser.curves.subject import Subject
 from waywiser.profile.health import health_report, readings, rises
 
 GRAVE = ("ECC uncorrected", "after uncorrected errors", "NVLinks down", "failed recoveries")
@@ -10,7 +10,7 @@ GRAVE = ("ECC uncorrected", "after uncorrected errors", "NVLinks down", "failed 
 send a packet again, and memory corrects a bit."""
 
 
-def errors_of(node: Node, before: Node | None = None) -> tuple[list[str], list[str]]:
+def errors_of(node: Subject, before: Subject | None = None) -> tuple[list[str], list[str]]:
     """Returns what was counted while the node was measured, and since ``before``, as ``gpu:3 PCIe
     replays +2``: what is a problem of the machine by itself, and what is not."""
     grave: list[str] = []

@@ -26,10 +26,10 @@ from waywiser.analysis.comparison.fleet_faults import (
     slow_links,
 )
 from waywiser.analysis.comparison.hardware import EqualHosts, equal_hosts
-from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
 from waywiser.analysis.comparison.slow_paths import OtherHostSizes, PathTimes, SlowPath, UsualPath
 from waywiser.curves.regimes import regime_of
+from waywiser.curves.subject import Subject
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import count
@@ -80,7 +80,7 @@ class Fleet(Value, frozen=True):
 
 
 def assess_fleet(
-    nodes: Sequence[Node],
+    nodes: Sequence[Subject],
     threshold: float = THRESHOLD,
     unreadable: dict[str, str] | None = None,
     expected_gpus: int = 0,
@@ -109,7 +109,7 @@ def assess_fleet(
 def _assessed(
     equal: EqualHosts,
     name: str,
-    surveys: Sequence[Node],
+    surveys: Sequence[Subject],
     slow: Sequence[SlowPath],
     common: set[str],
     usual: set[str],
@@ -141,7 +141,7 @@ def _assessed(
     )
 
 
-def _notes(surveys: Sequence[Node]) -> Iterator[str]:
+def _notes(surveys: Sequence[Subject]) -> Iterator[str]:
     how = {node.machine.untimed: node for node in surveys if node.machine.untimed}
     yield from map(untimed, how.values())
     for node in surveys:
@@ -153,13 +153,13 @@ def _notes(surveys: Sequence[Node]) -> Iterator[str]:
         yield f"counted while it ran: {', '.join(minor)}"
 
 
-def _is_apart(surveys: Sequence[Node], apart: Sequence[OtherHostSizes]) -> bool:
+def _is_apart(surveys: Sequence[Subject], apart: Sequence[OtherHostSizes]) -> bool:
     """Whether no bandwidth of a host is compared, since other hosts have other sizes."""
     curves = {each.curve for each in apart}
     own = {
         series.curve
         for node in surveys
-        for series in node.matched_series
+        for series in node.matched_points
         if series.blocks and regime_of(series.workload) == "bandwidth"
     }
     return bool(own) and own <= curves

@@ -19,7 +19,6 @@ from waywiser.analysis.comparison.differences import loaded
 from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.fleet_texts import all_by_peers, by_peers
 from waywiser.analysis.comparison.hardware import EqualHosts
-from waywiser.analysis.comparison.node import LoadedLink, Node, device_of, gpus_of
 from waywiser.analysis.comparison.one_sided import NOT_MEASURED
 from waywiser.analysis.comparison.slow_paths import SlowPath
 from waywiser.analysis.comparison.whole_machine import (
@@ -29,13 +28,15 @@ from waywiser.analysis.comparison.whole_machine import (
     look_for,
 )
 from waywiser.curves.answer import Device, device_at
+from waywiser.curves.gpu_numbers import device_of, gpus_of
 from waywiser.curves.kinds import kind_of
 from waywiser.curves.name import name_of
+from waywiser.curves.point import Point
+from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.machine.machine import Gpu
 from waywiser.machine.ranks import launch_options
 from waywiser.machine.unusable_gpus import lost_text
 from waywiser.profile.health import health_report
-from waywiser.profile.series_summary import SeriesSummary
 from waywiser.words import Operation, Place, Value, Workload, format_bytes
 from waywiser.words.grouping import grouped
 from waywiser.words.records import Failure
@@ -65,7 +66,7 @@ class Fault(Value, frozen=True):
         divide(self)
 
 
-def missing_gpus(equal: EqualHosts, node: Node, missing: Sequence[Gpu]) -> Iterator[Fault]:
+def missing_gpus(equal: EqualHosts, node: Subject, missing: Sequence[Gpu]) -> Iterator[Fault]:
     """``missing`` are those of a whole host that this one has not. Other tools' results may be of
     some of the GPUs: that is no verdict."""
     here, silent = len(node.machine.gpus), node.machine.lost_gpus
@@ -95,14 +96,14 @@ def common_links(equal: EqualHosts) -> set[str]:
     return {text for text, count in hosts.items() if 2 * count > len(equal.hosts)}
 
 
-def slow_links(surveys: Sequence[Node], common: set[str]) -> Iterator[Fault]:
+def slow_links(surveys: Sequence[Subject], common: set[str]) -> Iterator[Fault]:
     for gpu, below in _links_below(surveys):
         if below and below not in common:
             device = device_of(gpu)
             yield Fault("link", ran_below(device.place, below), (device,), verdict=True)
 
 
-def _links_below(surveys: Sequence[Node]) -> Iterator[tuple[Gpu, str]]:
+def _links_below(surveys: Sequence[Subject]) -> Iterator[tuple[Gpu, str]]:
     """Yields each GPU of the last survey with what its link ran below its best, in the last survey
     that has loaded it: not each one loads all links."""
     last = surveys[-1]
@@ -113,7 +114,7 @@ def _links_below(surveys: Sequence[Node]) -> Iterator[tuple[Gpu, str]]:
         yield gpu, links.get(last.match.numbers[gpu.index], LoadedLink()).below(gpu)
 
 
-def slow_devices(node: Node, slow: Sequence[SlowPath], usual: set[str]) -> Iterator[Fault]:
+def slow_devices(node: Subject, slow: Sequence[SlowPath], usual: set[str]) -> Iterator[Fault]:
     """The fewest devices that are on all slow paths, the one on most of them first. GPUs that are
     on the same slow paths, as those of a set are, are one fault; so is what nearly all of the
     ``usual`` paths show."""
@@ -145,13 +146,13 @@ def _workload(path: SlowPath) -> Workload:
     return Workload.parse(path.curve)
 
 
-def _shows_hardware(path: SlowPath, node: Node) -> bool:
+def _shows_hardware(path: SlowPath, node: Subject) -> bool:
     """Whether engines and kernels of a GPU alone move its bytes, over links that are known."""
     kinds = [kind_of(each, node.machine) for each in _workload(path).transfers]
     return bool(kinds) and all(kind.shows_hardware for kind in kinds)
 
 
-def _slow_fault(node: Node, gpus: Sequence[int], paths: Sequence[SlowPath]) -> Fault:
+def _slow_fault(node: Subject, gpus: Sequence[int], paths: Sequence[SlowPath]) -> Fault:
     paths = sorted(paths, key=lambda path: (path.curve.count(";"), path.ratio))
     worst = paths[0]
     devices = tuple(device_at(Place("gpu", gpu), node.machine) for gpu in sorted(gpus))
@@ -169,7 +170,7 @@ def _slow_fault(node: Node, gpus: Sequence[int], paths: Sequence[SlowPath]) -> F
     )
 
 
-def _survey_again(node: Node, names: Sequence[str], sizes: Iterable[int]) -> str:
+def _survey_again(node: Subject, names: Sequence[str], sizes: Iterable[int]) -> str:
     """The command that measures some paths again, in two fresh processes; empty for other tools'
     results and for simulated machines, which no survey repeats."""
     if node.tools or node.machine.simulated:
@@ -181,12 +182,12 @@ def _survey_again(node: Node, names: Sequence[str], sizes: Iterable[int]) -> str
     return f"{shlex.join(words)} {only}{named} -o {shlex.quote(f'{node.name}-again.wwp')}"
 
 
-def failing_paths(surveys: Sequence[Node], usual: set[str]) -> Iterator[Fault]:
+def failing_paths(surveys: Sequence[Subject], usual: set[str]) -> Iterator[Fault]:
     """Paths of ``usual``, which most hosts of the class measure, that failed at every size in the
     last survey that tried them."""
-    tried: dict[str, list[SeriesSummary]] = {}
+    tried: dict[str, list[Point]] = {}
     for survey in surveys:
-        own = ((s.curve, s) for s in survey.matched_series if s.blocks or _failure_of(s))
+        own = ((s.curve, s) for s in survey.matched_points if s.blocks or _failure_of(s))
         tried.update(grouped(own))
     failed = [
         (f"{reason.kind}: {reason.reason}", name_of(surveys[-1].own_numbers(series[0].workload)))
@@ -202,12 +203,12 @@ def failing_paths(surveys: Sequence[Node], usual: set[str]) -> Iterator[Fault]:
         yield Fault("missing path", f"{names[0]}{more} failed: {text}", again=again)
 
 
-def _failure_of(series: SeriesSummary) -> Failure | None:
+def _failure_of(series: Point) -> Failure | None:
     """The first one that is a property of the path."""
     return next((each for each in series.failures if each.kind not in NOT_MEASURED), None)
 
 
-def bad_health(surveys: Sequence[Node]) -> Iterator[Fault]:
+def bad_health(surveys: Sequence[Subject]) -> Iterator[Fault]:
     """Errors that any survey counted, and what stands in the last one."""
     last = surveys[-1]
     grave, _ = errors_of(last)

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from waywiser.analysis.comparison.node import Node
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Gpu, Machine, is_nameless
 from waywiser.words import format_bytes
 from waywiser.words.grouping import grouped
@@ -31,11 +31,11 @@ class EqualHosts(NamedTuple):
     name: str
     gpus: int
     """The number of GPUs that most of them have."""
-    hosts: dict[str, list[Node]]
+    hosts: dict[str, list[Subject]]
     """Each with its GPUs beside those of a host that has all of them."""
 
 
-def equal_hosts(nodes: Sequence[Node], expected: int = 0) -> list[EqualHosts]:
+def equal_hosts(nodes: Sequence[Subject], expected: int = 0) -> list[EqualHosts]:
     """All classes, the largest first. Each host should have as many GPUs as ``expected``.
 
     A host whose GPUs have all gone is of the class with the same rest, if there is one class
@@ -76,7 +76,7 @@ def _named_apart(classes: Sequence[EqualHosts]) -> Iterator[EqualHosts]:
         yield equal
 
 
-def gpus_of_class(nodes: Sequence[Node]) -> dict[int, int]:
+def gpus_of_class(nodes: Sequence[Subject]) -> dict[int, int]:
     """How many GPUs the hardware class of each node has, by the node's ``id``."""
     found: dict[int, int] = {}
     for members in _by_kind(nodes):
@@ -85,7 +85,7 @@ def gpus_of_class(nodes: Sequence[Node]) -> dict[int, int]:
     return found
 
 
-def _by_kind(nodes: Sequence[Node]) -> list[list[Node]]:
+def _by_kind(nodes: Sequence[Subject]) -> list[list[Subject]]:
     """Groups nodes by what hosts of a class share: the models of GPUs, and the rest of the machine.
     Widths and lanes are left out: they are what may be wrong."""
     classes = grouped((_kind(node.machine), node) for node in nodes)
@@ -96,13 +96,13 @@ def _by_kind(nodes: Sequence[Node]) -> list[list[Node]]:
     return [same for members in classes.values() for same in _by_memory(members)]
 
 
-def _by_memory(nodes: Sequence[Node]) -> Iterator[list[Node]]:
+def _by_memory(nodes: Sequence[Subject]) -> Iterator[list[Subject]]:
     """Divides nodes where their memory differs by `OTHER_MEMORY` from that of the next smaller one.
     Those whose memory is not known are of the class with the most nodes."""
     known = sorted((node for node in nodes if _memory_bytes(node.machine)),
                    key=lambda node: _memory_bytes(node.machine))  # fmt: skip
     unknown = [node for node in nodes if not _memory_bytes(node.machine)]
-    classes: list[list[Node]] = []
+    classes: list[list[Subject]] = []
     before = 0
     for node in known:
         memory = _memory_bytes(node.machine)
@@ -152,11 +152,11 @@ def _numbers_of_class(gpus: Sequence[int]) -> list[int]:
     return list(map(of_class, gpus))
 
 
-def _hosts(nodes: Sequence[Node]) -> dict[str, list[Node]]:
+def _hosts(nodes: Sequence[Subject]) -> dict[str, list[Subject]]:
     """The nodes by a name that is a host's own. Virtual machines often share one: who has none of
     the GPUs is another host, and is named by its file. So is each simulated profile without a name
     of its own: it stands for a host like that of its original."""
-    hosts: dict[str, list[Node]] = {}
+    hosts: dict[str, list[Subject]] = {}
     known: dict[str, list[tuple[str, set[str]]]] = {}
     for node in nodes:
         uuids = {gpu.uuid for gpu in node.machine.gpus if gpu.uuid}
@@ -174,7 +174,7 @@ def _hosts(nodes: Sequence[Node]) -> dict[str, list[Node]]:
     return hosts
 
 
-def _own_name(node: Node, taken: Container[str]) -> str:
+def _own_name(node: Subject, taken: Container[str]) -> str:
     name = f"{node.name} ({Path(node.file).name or node.created})"
     number = 2
     while name in taken:
@@ -182,7 +182,7 @@ def _own_name(node: Node, taken: Container[str]) -> str:
     return name
 
 
-def _reference(nodes: Sequence[Node], gpus: int) -> Node:
+def _reference(nodes: Sequence[Subject], gpus: int) -> Subject:
     """One with as many GPUs as its class, or the most if none has, in the slots that are usual."""
     most = max(len(node.machine.gpus) for node in nodes)
     whole = [node for node in nodes if len(node.machine.gpus) == min(gpus, most)]

@@ -9,14 +9,16 @@ from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 import msgspec
 
 from waywiser.analysis.comparison.comparison_text import UNNAMED
-from waywiser.analysis.comparison.node import CROWDED, Node, devices_on, gpus_of
 from waywiser.analysis.comparison.other_sizes import largest_bytes
 from waywiser.analysis.comparison.path_change import PathChange, PathVerdict
 from waywiser.analysis.comparison.path_parts import Summaries
+from waywiser.analysis.comparison.read_subject import CROWDED
 from waywiser.analysis.comparison.sides import ComparisonSides
+from waywiser.curves.gpu_numbers import devices_on, gpus_of
 from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
-from waywiser.profile.series_summary import SeriesSummary
+from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
 from waywiser.words import Workload, format_bytes, format_settings
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
@@ -120,7 +122,7 @@ MOST_SIZES = 3
 """Sizes that are listed one by one."""
 
 
-def _methods(measured: Mapping[str, SeriesSummary]) -> dict[Hashable, list[str]]:
+def _methods(measured: Mapping[str, Point]) -> dict[Hashable, list[str]]:
     """How the same bytes were moved, by what they are."""
     return grouped((_moves(each.workload), _method(each.workload)) for each in measured.values())
 
@@ -202,7 +204,7 @@ def _verdict_of_lost(
     return "skipped", "the new survey did not plan it"
 
 
-def _has_nodes(workload: Workload, new: Sequence[Node]) -> bool:
+def _has_nodes(workload: Workload, new: Sequence[Subject]) -> bool:
     """Whether all have the NUMA nodes that it names: what is planned for one goes with it."""
     named = {place.index for place in workload.named_places if place.kind == "numa"}
     return all(named <= {node.index for node in each.machine.numa} for each in new)
@@ -215,9 +217,9 @@ def _unsupported_reason(workload: Workload, reasons: Mapping[str, str]) -> str:
     return next((reasons[name] for name in names if name in reasons), "")
 
 
-def _measured(found: Summaries) -> dict[str, SeriesSummary]:
+def _measured(found: Summaries) -> dict[str, Point]:
     """The first series of each curve that has any blocks."""
-    curves: dict[str, SeriesSummary] = {}
+    curves: dict[str, Point] = {}
     for summaries in found.values():
         if any(summary.blocks for _, summary in summaries):
             _, first = summaries[0]

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from waywiser.analysis.comparison.path_change import OtherSize
 from waywiser.analysis.comparison.path_parts import Summaries, equivalence_class
+from waywiser.curves.point import Point
 from waywiser.curves.regimes import regime_of
-from waywiser.profile.series_summary import BlockSummary, SeriesSummary
+from waywiser.profile.block import BlockSummary
 from waywiser.stats.order import Interval, median
 from waywiser.words import Workload
 from waywiser.words.grouping import grouped
@@ -46,7 +47,7 @@ def at_common_sizes(before: Summaries, after: Summaries) -> CommonSizes:
     if before.keys() == after.keys():  # as of the nights of a node
         return CommonSizes(before, after, {})
     curves = _Curves(before), _Curves(after)
-    sides: tuple[dict[str, Sequence[tuple[int, SeriesSummary]]], ...] = {}, {}
+    sides: tuple[dict[str, Sequence[tuple[int, Point]]], ...] = {}, {}
     moved: dict[str, OtherSize] = {}
     for curve in curves[0].series.keys() & curves[1].series.keys():
         pair = next(_pairs(curve, curves), None)
@@ -69,9 +70,7 @@ def _other_size(side: int, plateau: Workload, other: Workload) -> OtherSize:
     return OtherSize(beside, on_plateau, "now")
 
 
-def _pairs(
-    curve: str, curves: tuple[_Curves, _Curves]
-) -> Iterator[tuple[int, SeriesSummary, SeriesSummary]]:
+def _pairs(curve: str, curves: tuple[_Curves, _Curves]) -> Iterator[tuple[int, Point, Point]]:
     """Yields (the side on a plateau, its series, that of the other side), of the side with more
     sizes first."""
     sizes = [side.series[curve] for side in curves]
@@ -100,9 +99,9 @@ def _are_in_proportion(one: Workload, other: Workload) -> bool:
     return all(a.bytes * first[1] == b.bytes * first[0] for a, b in pairs)
 
 
-def _moved(series: SeriesSummary, workload: Workload, scale: float) -> SeriesSummary:
+def _moved(series: Point, workload: Workload, scale: float) -> Point:
     blocks = [_scaled(block, scale) for block in series.blocks]
-    return SeriesSummary.of(workload, blocks)
+    return Point.of(workload, blocks)
 
 
 def _scaled(block: BlockSummary, scale: float) -> BlockSummary:
@@ -117,7 +116,7 @@ class _Curves:
 
     def __init__(self, found: Summaries) -> None:
         self.found = found
-        self.series: dict[str, dict[int, SeriesSummary]] = {}
+        self.series: dict[str, dict[int, Point]] = {}
         """By curve, and by the bytes of the largest transfer, ascending."""
         measured = [
             next((each for _, each in numbered if each.blocks), None) for numbered in found.values()
@@ -170,11 +169,11 @@ class _Curves:
             start = size
         return True, start
 
-    def processes(self, series: SeriesSummary) -> int:
+    def processes(self, series: Point) -> int:
         """Those that measured it, in all files."""
         return sum(len(each.blocks) for _, each in self.found[series.identity])
 
-    def _seconds(self, series: SeriesSummary) -> float:
+    def _seconds(self, series: Point) -> float:
         """The median over all processes of all files."""
         numbered = self.found[series.identity]
         return median([block.median for _, each in numbered for block in each.blocks])

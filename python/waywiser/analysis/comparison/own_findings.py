@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.questions.slow_links import links_of_gpus
 from waywiser.curves.headline import Group, group_of
 from waywiser.curves.overview import overview
 from waywiser.curves.regimes import START_BYTES
+from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.noise_model import without_outliers
@@ -21,7 +21,7 @@ LEAST = THRESHOLD / 2
 OVER_LINKS: tuple[Group, ...] = ("H2D", "D2H", "P2P")
 
 
-def own_findings(node: Node) -> tuple[str, ...]:
+def own_findings(node: Subject) -> tuple[str, ...]:
     """The links that are slower than those of the others, as `show` says it; empty if it does not.
     A profile is read again only if its times leave it open. Raises `ProfileError`."""
     if not node.tools and not _may_have_slow_link(node):
@@ -30,11 +30,11 @@ def own_findings(node: Node) -> tuple[str, ...]:
         return links_of_gpus(profile.machine, overview(profile))[1]
 
 
-def _may_have_slow_link(node: Node) -> bool:
+def _may_have_slow_link(node: Subject) -> bool:
     """Whether a copy over one link takes longer than most over the others."""
     copies = (
         ((group, series.workload.bytes), series)
-        for series in node.series
+        for series in node.points
         if series.blocks
         and series.workload.bytes >= START_BYTES
         and (group := group_of(series.workload, node.machine.traits)) in OVER_LINKS

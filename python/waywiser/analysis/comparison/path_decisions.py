@@ -7,7 +7,6 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from waywiser.analysis.comparison.node import Devices, devices_on
 from waywiser.analysis.comparison.path_change import (
     REGIMES,
     PartChange,
@@ -19,6 +18,7 @@ from waywiser.analysis.comparison.path_change import (
     verdict_of,
 )
 from waywiser.analysis.comparison.path_parts import MachineNoise, Part, SizePair, noise_of
+from waywiser.curves.gpu_numbers import Devices, devices_on
 from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
 from waywiser.curves.regimes import Regime

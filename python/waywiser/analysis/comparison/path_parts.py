@@ -17,8 +17,9 @@ from statistics import fmean
 from typing import NamedTuple
 
 from waywiser.analysis.comparison.path_change import OtherSize
+from waywiser.curves.point import Point
 from waywiser.curves.regimes import Regime, regime_of
-from waywiser.profile.series_summary import BlockSummary, SeriesSummary
+from waywiser.profile.block import BlockSummary
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.level_shift import may_return, returned
 from waywiser.stats.noise_model import (
@@ -53,7 +54,7 @@ Process = tuple[int, int]
 Medians = Mapping[Process, float]
 """The median seconds of one series on one side."""
 
-Summaries = Mapping[str, Sequence[tuple[int, SeriesSummary]]]
+Summaries = Mapping[str, Sequence[tuple[int, Point]]]
 """What one side has measured, by identity: each file's number, and the series in it."""
 
 
@@ -371,9 +372,7 @@ def equivalence_class(curve: str) -> str:
     return _NUMBERED.sub(ordinal, curve)
 
 
-def _size_pair(
-    old: Sequence[tuple[int, SeriesSummary]], new: Sequence[tuple[int, SeriesSummary]]
-) -> SizePair:
+def _size_pair(old: Sequence[tuple[int, Point]], new: Sequence[tuple[int, Point]]) -> SizePair:
     blocks = tuple(
         tuple([block for _, series in side for block in series.blocks]) for side in (old, new)
     )
@@ -392,7 +391,7 @@ def _returned(surveys: Iterable[Sequence[float]]) -> float:
     return returned([math.log(each) for each in chain.from_iterable(surveys)])
 
 
-def _medians(side: Sequence[tuple[int, SeriesSummary]]) -> Medians:
+def _medians(side: Sequence[tuple[int, Point]]) -> Medians:
     return {(file, block.block): block.median for file, series in side for block in series.blocks}
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from waywiser.analysis.comparison.comparison_text import ran_below
-from waywiser.analysis.comparison.node import LoadedLink, Node
+from waywiser.curves.subject import LoadedLink, Subject
 
 
-def seen_causes(node: Node) -> dict[str, str]:
+def seen_causes(node: Subject) -> dict[str, str]:
     """Returns what the profile recorded of a cause, by the ``id`` in ``normal_causes.toml``: links
     that were below their best under load, and a hypervisor. No entry means that nothing of it was
     recorded, not that it is excluded."""

@@ -13,8 +13,9 @@ from waywiser.analysis.comparison.comparison_text import (
 )
 from waywiser.analysis.comparison.copies import is_copy, without_copies
 from waywiser.analysis.comparison.differences import another_machine, is_same_machine
-from waywiser.analysis.comparison.node import Devices, Node, device_of
 from waywiser.curves.answer import Device
+from waywiser.curves.gpu_numbers import Devices, device_of
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Gpu
 
 
@@ -22,7 +23,7 @@ class ComparisonSides:
     """Surveys without copies; all GPUs have the numbers of `reference`."""
 
     def __init__(
-        self, base: Sequence[Node], new: Sequence[Node], repeats: Sequence[Node] = ()
+        self, base: Sequence[Subject], new: Sequence[Subject], repeats: Sequence[Subject] = ()
     ) -> None:
         """``repeats`` are later surveys of the new machine; those that are not are `rejected`.
         Raises ValueError for a side without nodes."""
@@ -117,8 +118,8 @@ class ComparisonSides:
 
 
 def _usable(
-    repeats: Sequence[Node], base: Sequence[Node], new: Sequence[Node]
-) -> tuple[list[Node], list[str]]:
+    repeats: Sequence[Subject], base: Sequence[Subject], new: Sequence[Subject]
+) -> tuple[list[Subject], list[str]]:
     """The repeats that are further surveys of the new machine, and a note on each other one."""
     usable, copies = without_copies(repeats)
     notes = [no_repetition(copy_text(copy, of)) for copy, of in copies]

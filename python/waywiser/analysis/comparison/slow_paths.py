@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from waywiser.analysis.comparison.column_scale import ColumnScale, columns_of, pooled_columns
 from waywiser.analysis.comparison.hardware import EqualHosts
-from waywiser.analysis.comparison.node import gpus_of
 from waywiser.analysis.comparison.outliers import MANY, SPARE, Outlier, detectable_losses, outliers
 from waywiser.analysis.comparison.path_parts import equivalence_class
+from waywiser.curves.gpu_numbers import gpus_of
 from waywiser.curves.headline import Group, group_of
 from waywiser.curves.name import name_of
+from waywiser.curves.point import Point
 from waywiser.curves.regimes import START_BYTES, Regime, regime_of
 from waywiser.machine.traits import DECLARED
-from waywiser.profile.series_summary import SeriesSummary
 from waywiser.stats.level_shift import returned_from_none
 from waywiser.stats.noise_model import without_outliers
 from waywiser.stats.order import median
@@ -137,10 +137,10 @@ class PathTimes:
         self.equal, self.threshold = equal, threshold
         self.hosts = [name for name, surveys in equal.hosts.items() for _ in surveys]
         """The host of each row."""
-        rows: list[dict[str, SeriesSummary]] = []
+        rows: list[dict[str, Point]] = []
         workloads: dict[str, Workload] = {}
         for survey in [survey for surveys in equal.hosts.values() for survey in surveys]:
-            row = {series.identity: series for series in survey.matched_series if series.blocks}
+            row = {series.identity: series for series in survey.matched_points if series.blocks}
             workloads |= {key: each.workload for key, each in row.items() if key not in workloads}
             rows.append(row)
         self.workloads = list(workloads.values())
@@ -353,15 +353,15 @@ def _of_both(former: SlowPath | None, path: SlowPath) -> SlowPath:
     return path if former is None or path.confirmed else former
 
 
-def _logs(series: SeriesSummary) -> list[float]:
+def _logs(series: Point) -> list[float]:
     return [math.log(block.median) for block in series.blocks]
 
 
-def _time(series: SeriesSummary | None) -> float:
+def _time(series: Point | None) -> float:
     return median(without_outliers(_logs(series))) if series else math.nan
 
 
-def _shift(series: SeriesSummary | None, usual: float) -> float:
+def _shift(series: Point | None, usual: float) -> float:
     """The size of a level that shifts from the ``usual`` one and returns, among the processes or
     the samples of most of them."""
     if series is None:

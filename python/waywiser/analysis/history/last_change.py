@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import msgspec
 
 from waywiser.analysis.comparison.fleet import Fleet
-from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.history.history import NodeHistory, PathHistory, history_of
 from waywiser.analysis.history.history_texts import change_text, node_change_text
 from waywiser.analysis.history.night import night_of
+from waywiser.curves.subject import Subject
 from waywiser.stats.level_changes import LEAST_NIGHTS
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 
 
-def with_last_changes(fleet: Fleet, nodes: Sequence[Node]) -> Fleet:
+def with_last_changes(fleet: Fleet, nodes: Sequence[Subject]) -> Fleet:
     """The fleet with the last change of each host that was surveyed often enough."""
     if not any(len(host.files) >= LEAST_NIGHTS for host in fleet.hosts):
         return fleet

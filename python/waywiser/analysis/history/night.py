@@ -7,18 +7,21 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from waywiser.analysis.comparison.differences import ENVIRONMENT, ISOLATION, entry_of
 from waywiser.analysis.comparison.hardware import counted_models
-from waywiser.analysis.comparison.node import LoadedLink, Node, node_of
+from waywiser.analysis.comparison.read_subject import subject_of
 from waywiser.curves.headlines import headline_groups
 from waywiser.curves.imported import imported_from
 from waywiser.curves.name import SETS, name_of
+from waywiser.curves.point import Point
+from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.machine.machine import Machine
 from waywiser.profile import Profile
+from waywiser.profile.block import BlockSummary
 from waywiser.profile.quality_flags import are_crowded, gpus_fed_by_host
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.noise_model import Surveys
@@ -117,57 +120,40 @@ def read_night(file: str) -> Night:
     with Profile.open_snapshot(file) as profile:
         environment = profile.environment
         if imported_from(environment):
-            return night_of(msgspec.structs.replace(node_of(profile), file=file))
+            return night_of(msgspec.structs.replace(subject_of(profile), file=file))
         machine = profile.machine
         frame = SeriesFrame.read(profile)
         medians = frame.medians.tolist()
-        series = [
-            _Measured(each.workload, each.row.curve, each.row.bytes, [s for s in own if s > 0])
+        points = [
+            Point.of(each.workload, map(BlockSummary, range(len(own)), own), row=each.row)
             for each in frame.series
-            for own in [medians[each.visits]]
-            if not are_crowded(each.workload, machine)
+            if (own := [s for s in medians[each.visits] if s > 0])
+            and not are_crowded(each.workload, machine)
         ]
         early = [row.started for row in frame.visits if row.samples]
         return _night(
             Night(file, machine.hostname or profile.path.stem, profile.created),
             machine,
             environment,
-            [each for each in series if each.medians],
+            points,
             _links(frame),
             min(early, default=""),
         )
 
 
-def night_of(node: Node) -> Night:
+def night_of(node: Subject) -> Night:
     """The same of a profile that was read."""
-    series = [
-        _Measured(each.workload, each.curve, each.bytes, [block.median for block in each.blocks])
-        for each in node.series
-        if each.blocks
-    ]
+    measured = [each for each in node.points if each.blocks]
     links = {gpu: link for gpu, link in node.links.items() if link.width}
     about = Night(node.called, node.name, node.created)
-    return _night(about, node.machine, node.environment, series, links)
-
-
-class _Measured(NamedTuple):
-    workload: Workload
-    curve: str
-    bytes: int
-    medians: Sequence[float]
-    """Seconds of each process."""
-
-    @property
-    def each(self) -> int:
-        """Bytes of each transfer."""
-        return self.bytes // max(len(self.workload.transfers), 1)
+    return _night(about, node.machine, node.environment, measured, links)
 
 
 def _night(
     about: Night,
     machine: Machine,
     environment: Mapping[str, Any],
-    series: Sequence[_Measured],
+    points: Sequence[Point],
     links: Mapping[int, LoadedLink],
     first_visit: str = "",
 ) -> Night:
@@ -176,7 +162,7 @@ def _night(
         gpus=tuple(NightGpu(gpu.index, gpu.uuid, gpu.pci) for gpu in machine.gpus),
         hardware=f"{counted_models(machine.gpus, len(machine.gpus))}; {machine.cpu_model}",
         facts=dict(_facts(machine, environment, links)),
-        paths=tuple(_paths(machine, series)),
+        paths=tuple(_paths(machine, points)),
         simulated=machine.simulated,
         first_visit=first_visit,
     )
@@ -212,17 +198,22 @@ def _links(frame: SeriesFrame) -> dict[int, LoadedLink]:
     return found
 
 
-def _paths(machine: Machine, series: Sequence[_Measured]) -> Iterator[PathNight]:
-    large = [each for each in series if each.bytes and each.each >= RATE_BYTES]
+def _paths(machine: Machine, points: Sequence[Point]) -> Iterator[PathNight]:
+    large = [each for each in points if _of_each(each) >= RATE_BYTES]
     names = _named(machine, large)
     for curve, sizes in grouped((each.curve, each) for each in large).items():
         if curve not in names:
             continue
-        found = min(sizes, key=lambda each: (abs(each.each - USUAL_BYTES), each.bytes))
+        found = min(sizes, key=lambda each: (abs(_of_each(each) - USUAL_BYTES), each.bytes))
         group, path = names[curve]
-        seconds = Surveys([found.medians]).median
-        fastest = min(found.medians)
-        yield PathNight(curve, path, group, found.bytes, seconds, len(found.medians), fastest)
+        medians = [block.median for block in found.blocks]
+        seconds = Surveys([medians]).median
+        yield PathNight(curve, path, group, found.bytes, seconds, len(medians), min(medians))
+
+
+def _of_each(point: Point) -> int:
+    """Bytes of each transfer."""
+    return point.bytes // max(len(point.workload.transfers), 1)
 
 
 _Names = dict[str, tuple[str, str]]
@@ -232,18 +223,18 @@ _known: dict[Hashable, _Names] = {}
 MOST_KNOWN = 4096
 
 
-def _named(machine: Machine, series: Sequence[_Measured]) -> _Names:
+def _named(machine: Machine, points: Sequence[Point]) -> _Names:
     """The group and the short name of each headline path, by curve."""
     gpus = tuple((gpu.index, gpu.numa) for gpu in machine.gpus)
-    curves = tuple(each.curve for each in series)
+    curves = tuple(each.curve for each in points)
     key = len(machine.numa), gpus, curves, json_text(machine.traits)
     if key not in _known:
         if len(_known) >= MOST_KNOWN:
             _known.clear()
-        groups = headline_groups(machine, (each.workload for each in series))
+        groups = headline_groups(machine, (each.workload for each in points))
         _known[key] = {
             each.curve: (groups[each.curve], short_path(groups[each.curve], each.workload))
-            for each in series
+            for each in points
             if each.curve in groups
         }
     return _known[key]

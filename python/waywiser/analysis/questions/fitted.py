@@ -10,6 +10,7 @@ from waywiser.machine.traits import DECLARED
 from waywiser.model.curve import CurveModel, CurveTimes, fit_curves
 from waywiser.model.neighbours import between
 from waywiser.model.prediction_interval import path_kind
+from waywiser.profile.derived import kept
 from waywiser.stats.method_choice import TOLERANCE
 
 SUSTAINED_SPAN = 8
@@ -74,11 +75,10 @@ def seconds_at(curve: Curve, size: int) -> float | None:
 
 
 def fitted(curves: Sequence[Curve]) -> list[Fitted]:
-    """The fits in the order given; all are fitted at once."""
-    models = fit_curves(
-        [
-            CurveTimes(curve.text, path_kind(curve.workload, DECLARED) or "link", curve.blocks)
-            for curve in curves
-        ]
-    )
+    """The fits in the order given; all are fitted at once, and kept by the times of all blocks."""
+    times = [
+        CurveTimes(curve.text, path_kind(curve.workload, DECLARED) or "link", curve.blocks)
+        for curve in curves
+    ]
+    models = kept(times, "curves", list[CurveModel], lambda: fit_curves(times))
     return list(zip(curves, models, strict=True))

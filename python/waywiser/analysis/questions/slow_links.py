@@ -5,7 +5,6 @@ from __future__ import annotations
 from waywiser.analysis.questions.gpu_links import Link, gpu_links, slow_links_text
 from waywiser.analysis.questions.identical import slow_between_gpus
 from waywiser.analysis.questions.peer_groups import peer_groups
-from waywiser.curves.curve import curves_of
 from waywiser.curves.overview import Overview
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
@@ -16,7 +15,7 @@ def links_of_gpus(machine: Machine, found: Overview) -> tuple[dict[int, Link], t
     those that are slow, and about slow links between GPUs; empty for less than two GPUs."""
     if len(machine.gpus) < 2:
         return {}, ()
-    subject = Subject(found.hostname, machine, curves_of(found.series), found)
+    subject = Subject(found.hostname, machine, found.series, seen=found)
     groups = peer_groups(subject)
     links = gpu_links(machine, (each for group in groups for each in group))
     said = slow_links_text(links), slow_between_gpus(groups)

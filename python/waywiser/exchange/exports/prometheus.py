@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from waywiser.analysis.comparison.checkup import Checkup
-from waywiser.analysis.comparison.node import Node
 from waywiser.analysis.comparison.path_change import WORST_FIRST, PathChange
+from waywiser.curves.subject import Subject
 from waywiser.exchange.exports.metrics_text import Family, Sample, metrics_text
 from waywiser.profile.health import readings
 from waywiser.profile.output_file import OutputKind
@@ -24,7 +24,7 @@ METRICS_FILE = OutputKind("file of metrics of waywiser check", STATUS)
 _STATUSES = ("ok", "failed", "inconclusive")
 
 
-def exposition(checkup: Checkup, node: Node) -> str:
+def exposition(checkup: Checkup, node: Subject) -> str:
     """All metrics, each with HELP and TYPE, in version 0.0.4 of the format."""
     host = {"host": node.name}
     families: tuple[Family, ...] = (
@@ -110,7 +110,7 @@ def _verdicts(checkup: Checkup, host: Mapping[str, str]) -> Iterator[Sample]:
             yield labels, float(path.verdict == verdict)
 
 
-def _links(node: Node, host: Mapping[str, str], what: str) -> Iterator[Sample]:
+def _links(node: Subject, host: Mapping[str, str], what: str) -> Iterator[Sample]:
     for gpu in node.machine.gpus:
         link = node.links.get(gpu.index)
         if link is not None:
@@ -118,7 +118,7 @@ def _links(node: Node, host: Mapping[str, str], what: str) -> Iterator[Sample]:
             yield labels, float(link.width if what == "width" else link.generation)
 
 
-def _errors(node: Node, host: Mapping[str, str]) -> Iterator[Sample]:
+def _errors(node: Subject, host: Mapping[str, str]) -> Iterator[Sample]:
     health = readings(node.health)
     pci = {gpu.uuid: gpu.pci for gpu in node.machine.gpus}
     for gpu in health[-1].gpus if health else ():

@@ -1,6 +1,7 @@
-"""The model that is kept in a profile: what transfers share, its parameters, how it predicts.
+"""The model that is kept of a profile: what transfers share, its parameters, how it predicts.
 
-A profile without a kept model has no such chapter: a fit would take longer than the report.
+Without a model that `waywiser model` or `predict` has fitted before there is no such chapter: a fit
+would take longer than the report.
 """
 
 from __future__ import annotations

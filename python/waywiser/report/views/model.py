@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from waywiser.curves.name import label_of
 from waywiser.model.curve import CurveModel
 from waywiser.model.held_out import Validation
-from waywiser.model.machine_model import MachineModel, ObtainedModel
+from waywiser.model.machine_model import MachineModel
 from waywiser.model.published import PublishedModel
 from waywiser.model.rate import CountModel
 from waywiser.model.texts import (
@@ -91,11 +91,10 @@ def _queues(model: MachineModel) -> Iterator[tuple[object, ...]]:
 
 
 def model_parts(
-    found: ObtainedModel, file: str, *, everything: bool = False, imported: bool = False
+    model: MachineModel, *, everything: bool = False, imported: bool = False
 ) -> Iterator[Block | Section]:
-    """Curves, capacities, messages, findings of the model of a profile ``file``."""
-    model = found.model
-    yield from _head(found, file, imported)
+    """Curves, capacities, messages, findings of a model."""
+    yield from _head(model, imported)
     messages = {each.name for each in model.messages}
     alone = [each for each in model.curves if each.text not in messages]
     together = [each for each in model.curves if each.text in messages]
@@ -112,8 +111,7 @@ def model_parts(
         yield Section("", title, (*_shared(model, everything, imported),))
 
 
-def _head(found: ObtainedModel, file: str, imported: bool) -> Iterator[Block]:
-    model = found.model
+def _head(model: MachineModel, imported: bool) -> Iterator[Block]:
     day = f"{'imported' if imported else 'measured'} on {model.surveyed[:10]}"
     if model.machine.simulated:
         day = f"simulated on {model.surveyed[:10]} {model.machine.simulated}"
@@ -124,11 +122,6 @@ def _head(found: ObtainedModel, file: str, imported: bool) -> Iterator[Block]:
         has.append(f"{by_sets} {what} from sets of transfers")
     name = model.machine.hostname or "an unknown machine"
     yield Words(f"Model of {name}, {day}: {', '.join(has)}.", "lead")
-    if found.is_kept:
-        again = f" It was fitted now, since {found.note}." if found.note else ""
-        yield Words(f"It is kept in {file}, where predict finds it.{again}")
-    else:
-        yield Words(f"It was fitted now: {found.note}. predict fits it each time.")
 
 
 def _curves(
