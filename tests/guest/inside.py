@@ -14,6 +14,7 @@ import platform
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -96,8 +97,17 @@ def located_by_node(*, of_files: bool = False) -> Counter[int]:
 
 
 def huge_bytes() -> int:
-    text = Path("/proc/self/smaps_rollup").read_text()
-    return int(text.partition("AnonHugePages:")[2].split()[0]) * 1024
+    """Bytes in huge pages of the memory that this process has bound to a node."""
+    lines = Path("/proc/self/numa_maps").read_text().splitlines()
+    bound = {int(line.split()[0], 16) for line in lines if line.split()[1] != "default"}
+    found, is_bound = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        name, _, rest = line.partition(" ")
+        if "-" in name:
+            is_bound = int(name.partition("-")[0], 16) in bound
+        elif is_bound and name == "AnonHugePages:":
+            found += int(rest.split()[0]) * 1024
+    return found
 
 
 def huge_page() -> int:
@@ -373,8 +383,15 @@ def native_tests() -> dict[str, Any]:
             for suite in said["testsuites"]
             for case in suite["testsuite"]
         }
+        failures = [
+            failure["failure"]
+            for suite in said["testsuites"]
+            for case in suite["testsuite"]
+            for failure in case.get("failures", [])
+        ]
         found[name] = {
             "code": answer.returncode,
+            "failures": failures[:5],
             "passed": [test for test, has_failed in failed.items() if not has_failed],
             "failed": [test for test, has_failed in failed.items() if has_failed],
             "out": answer.stdout[-4000:],
@@ -423,7 +440,7 @@ def said_of_survey() -> dict[str, str]:
     """What verbs say of the profile of `survey`."""
     profile = str(OUT / "survey.wwp")
     found = {}
-    for verb, *words in (("show",), ("advise", "--placement"), ("check",), ("policy",)):
+    for verb, *words in (("advise", "--placement"), ("policy",)):
         answer = _waywiser(verb, profile, *words)
         found[verb] = f"{answer.stdout}{answer.stderr}{answer.returncode}"
     return found
@@ -439,6 +456,7 @@ def main() -> None:
     parts: dict[str, Callable[[], Any]] = {name: globals()[name] for name in sys.argv[1:]}
     found: dict[str, Any] = {}
     for name, part in parts.items():
+        print(f"{time.monotonic():.0f} s after power-on: {name}", flush=True)
         try:
             found[name] = part()
         except Exception:
