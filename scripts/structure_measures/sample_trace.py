@@ -59,7 +59,12 @@ def carriers(tree: Path, baseline: Path, profile: Path) -> Carriers:
             done = subprocess.run(
                 command,
                 cwd=folder,
-                env={**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "0"},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": paths,
+                    "PYTHONHASHSEED": "0",
+                    "XDG_CACHE_HOME": str(Path(folder, "cache")),  # nothing is kept of former runs
+                },
                 stdout=subprocess.PIPE,
                 check=False,
             )

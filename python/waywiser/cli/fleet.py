@@ -91,11 +91,10 @@ def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -
     from waywiser.analysis.comparison.own_findings import own_findings
     from waywiser.analysis.comparison.read_subject import read_subject
     from waywiser.analysis.history.last_change import with_last_changes
-    from waywiser.curves.subject import Subject
     from waywiser.profile import ProfileError
     from waywiser.profile.name import why_no_profile
 
-    nodes: list[Subject] = []
+    nodes = []
     unreadable: dict[str, str] = {}
     for file in dict.fromkeys(name for each in files for name in _profiles_of(each)):
         try:

@@ -9,7 +9,6 @@ from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.cluster.coordinator import Coordinator, NoAnswer, Reply
 from waywiser.cluster.fetched_files import fetch_files
 from waywiser.cluster.protocol import CheckEnded, NodeFile, RunCheck
-from waywiser.curves.subject import Subject
 from waywiser.measure.supervise.deadline import Deadline
 from waywiser.profile import ProfileError
 from waywiser.profile.cluster_folder import ClusterFolder, profile_path
@@ -72,16 +71,16 @@ def survey_nodes(
 
 def faults(folder: ClusterFolder) -> Iterator[str]:
     """What is wrong with nodes by themselves, beside nodes of equal hardware: a line for each."""
-    read: dict[str, Subject] = {}
+    read, names = [], {}
     for name in folder.nodes:
         path = profile_path(folder.path, name)
         try:
             if path.is_file():
-                read[name] = read_subject(str(path), links=True)
+                read.append(read_subject(str(path), links=True))
+                names[str(path)] = name
         except ProfileError as error:
             yield f"{name}: its profile cannot be read: {error.what}"
-    found = assess_fleet(list(read.values()))
-    names = {node.called: name for name, node in read.items()}
+    found = assess_fleet(read)
     for host in found.of("bad", "suspect"):
         for fault in host.faults:
             yield f"{names.get(host.files[-1], host.host)} is {host.status}: {fault.statement}"

@@ -6,8 +6,8 @@ import msgspec
 import nodes
 
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.copies import without_copies
 from waywiser.analysis.comparison.fleet import assess_fleet
+from waywiser.curves.subject import without_copies
 
 
 def test_a_copy_under_another_name_is_skipped_and_said() -> None:

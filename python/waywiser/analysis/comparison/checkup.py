@@ -28,14 +28,13 @@ from waywiser.analysis.comparison.comparison_text import (
     suspicion,
     verdict_text,
 )
-from waywiser.analysis.comparison.copies import is_copy
 from waywiser.analysis.comparison.differences import gpu_models, loaded
 from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.one_sided import FAILS
 from waywiser.analysis.comparison.path_change import ProfileComparison, SizeChange
 from waywiser.analysis.comparison.whole_machine import whole_loss
 from waywiser.curves.gpu_numbers import device_of, match_gpus
-from waywiser.curves.subject import LoadedLink, Subject
+from waywiser.curves.subject import LoadedLink, Subject, is_copy
 from waywiser.machine.unusable_gpus import lost_text, unusable_notes
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value

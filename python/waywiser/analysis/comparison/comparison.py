@@ -18,6 +18,7 @@ from waywiser.analysis.comparison.comparison_text import (
     label,
     slow_processes_text,
     slower,
+    survey_noise_notes,
 )
 from waywiser.analysis.comparison.differences import differences, message_settings, of_gpus
 from waywiser.analysis.comparison.one_sided import one_sided, with_failures, without_common_size
@@ -31,7 +32,6 @@ from waywiser.analysis.comparison.path_change import (
 from waywiser.analysis.comparison.path_decisions import path_changes
 from waywiser.analysis.comparison.path_parts import Part, Process, Summaries, parts_of
 from waywiser.analysis.comparison.sides import ComparisonSides
-from waywiser.analysis.comparison.survey_noise_text import survey_noise_notes
 from waywiser.curves.gpu_numbers import device_of, gpus_of
 from waywiser.curves.headline import Group, headline
 from waywiser.curves.select import matches_any, require_match, sized_texts_of
@@ -139,8 +139,8 @@ def _parts(
     before: Summaries, after: Summaries, threshold: float, is_in_order: bool | None
 ) -> list[Part]:
     """What both sides have measured, at common sizes."""
-    sizes = at_common_sizes(before, after)
-    return parts_of(sizes.before, sizes.after, threshold, is_in_order, sizes.moved)
+    before, after, moved = at_common_sizes(before, after)
+    return parts_of(before, after, threshold, is_in_order, moved)
 
 
 def _notes(

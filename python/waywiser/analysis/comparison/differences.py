@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from waywiser.analysis.comparison.comparison_text import UNNAMED, unfinished
-from waywiser.analysis.comparison.copies import is_copy
 from waywiser.analysis.comparison.hardware import counted_models, gpus_of_class
 from waywiser.curves.gpu_numbers import device_of
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, is_copy
 from waywiser.machine.cpu_load import load_of
 from waywiser.machine.machine import Gpu
 from waywiser.machine.ranks import placement_text

@@ -13,7 +13,6 @@ from typing import Literal, get_args
 import msgspec
 
 from waywiser.analysis.comparison.comparison_text import unfinished
-from waywiser.analysis.comparison.copies import without_copies
 from waywiser.analysis.comparison.differences import loaded, untimed
 from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.fleet_faults import (
@@ -29,7 +28,7 @@ from waywiser.analysis.comparison.hardware import EqualHosts, equal_hosts
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
 from waywiser.analysis.comparison.slow_paths import OtherHostSizes, PathTimes, SlowPath, UsualPath
 from waywiser.curves.regimes import regime_of
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, without_copies
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value, format_bytes
 from waywiser.words.number_format import count

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -31,21 +30,14 @@ NEAR = 4
 """Sizes this far apart, as a factor, show whether caches hold a share of the bytes."""
 
 
-class CommonSizes(NamedTuple):
-    """Both sides, with what was moved to a size of the other one."""
-
-    before: Summaries
-    after: Summaries
-    moved: Mapping[str, OtherSize]
-    """By identity."""
-
-
-def at_common_sizes(before: Summaries, after: Summaries) -> CommonSizes:
+def at_common_sizes(
+    before: Summaries, after: Summaries
+) -> tuple[Summaries, Summaries, Mapping[str, OtherSize]]:
     """Both sides, and of each curve without a large size in common the plateau of one side at the
-    largest size of the other. A curve that is on no plateau, or above the other's sizes, stays as
-    it is."""
+    largest size of the other; and what was moved so, by identity. A curve that is on no plateau, or
+    above the other's sizes, stays as it is."""
     if before.keys() == after.keys():  # as of the nights of a node
-        return CommonSizes(before, after, {})
+        return before, after, {}
     curves = _Curves(before), _Curves(after)
     sides: tuple[dict[str, Sequence[tuple[int, Point]]], ...] = {}, {}
     moved: dict[str, OtherSize] = {}
@@ -60,7 +52,7 @@ def at_common_sizes(before: Summaries, after: Summaries) -> CommonSizes:
             for number, each in curves[side].found[own.identity]
         ]
         moved[target.identity] = _other_size(side, own.workload, target.workload)
-    return CommonSizes({**before, **sides[0]}, {**after, **sides[1]}, moved)
+    return {**before, **sides[0]}, {**after, **sides[1]}, moved
 
 
 def _other_size(side: int, plateau: Workload, other: Workload) -> OtherSize:

@@ -11,11 +11,10 @@ from waywiser.analysis.comparison.comparison_text import (
     copy_text,
     no_repetition,
 )
-from waywiser.analysis.comparison.copies import is_copy, without_copies
 from waywiser.analysis.comparison.differences import another_machine, is_same_machine
 from waywiser.curves.answer import Device
 from waywiser.curves.gpu_numbers import Devices, device_of
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, is_copy, without_copies
 from waywiser.machine.machine import Gpu
 
 
