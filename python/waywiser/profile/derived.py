@@ -32,7 +32,7 @@ RULED = ("words", "machine", "stats", "profile", "curves", "model", "analysis")
 """The packages by whose sources rows are made."""
 
 _LEVEL = 1
-"""Of zlib: a fifth of the bytes, and packed as fast as they are written."""
+"""The level of zlib: it leaves a fifth of the bytes, and takes little time."""
 
 
 def derived(profile: Profile, part: str, type: type[T], make: Callable[[], T]) -> T:
