@@ -36,6 +36,10 @@ class Interleaved:
         next(self._more)
         return self._connection.execute(sql, values)
 
+    def serialize(self) -> bytes:
+        next(self._more)
+        return self._connection.serialize()
+
     def close(self) -> None:
         self._connection.close()
 
@@ -84,9 +88,10 @@ READERS: dict[str, Callable[[Profile], object]] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_what_is_read_holds_together(growing: Path, reader: str) -> None:
+def test_what_is_read_holds_together(growing: Path, reader: str, derived_folder: Path) -> None:
     with Profile.open(growing) as profile:
         assert READERS[reader](profile)
+    assert not derived_folder.exists() or not list(derived_folder.iterdir())
 
 
 @pytest.mark.parametrize("write", [write_csv, write_json, write_benchmark])

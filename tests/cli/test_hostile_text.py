@@ -46,7 +46,6 @@ TEXT_COLUMNS = (
     ("series", "curve"), ("series", "unit"), ("series", "cache"), ("visit", "series"),
     ("visit", "mode"), ("visit", "stop"), ("visit", "failure_kind"), ("visit", "failure_reason"),
     ("visit", "started"), ("visit", "gate"), ("health", "moment"), ("locality", "memory"),
-    ("model", "samples"),
 )  # fmt: skip
 
 
@@ -61,19 +60,12 @@ class Files(NamedTuple):
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     folder = tmp_path_factory.mktemp("hostile")
     whole, loose = damaging.recorded(folder)
-    with_model = folder / "model.wwp"
-    with_model.write_bytes(whole.read_bytes())
-    assert run(["model", str(with_model), "--json"]) == 0
-    with sqlite3.connect(with_model) as connection, sqlite3.connect(loose) as other:
-        ((_, samples, text, _),) = connection.execute("SELECT * FROM model").fetchall()
-        other.execute("CREATE TABLE model (one, samples, json, checksum)")
-        other.execute("INSERT INTO model VALUES (1, ?, ?, 0)", (samples, text))
+    with sqlite3.connect(loose) as other:
         other.execute(
             "UPDATE visit SET notes = '[\"a note\"]', failure_kind = 'crash', "
             "failure_reason = 'it ended' WHERE visit = (SELECT max(visit) FROM visit)"
         )
         damaging.reseal(other)
-    connection.close()
     other.close()
     return Files(folder, str(whole), loose, folder / "bad.wwp")
 

@@ -129,6 +129,18 @@ def test_the_rules_are_sources_that_are_there() -> None:
     assert all(list((root / name).glob("*.py")) for name in derived.RULED)
 
 
+@pytest.mark.parametrize("name", ["stats/order.py", "machine/traits.json"])
+def test_a_changed_source_is_another_rule(name: str, tmp_path: Path) -> None:
+    source = tmp_path / name
+    source.parent.mkdir()
+    source.write_text("one")
+    before = derived.sources_version(tmp_path)
+    (source.parent / "order.pyc").write_text("compiled")
+    assert derived.sources_version(tmp_path) == before
+    source.write_text("two")
+    assert derived.sources_version(tmp_path) != before
+
+
 def test_what_changed_while_it_was_read_is_not_kept(
     tmp_path: Path, derived_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
