@@ -164,11 +164,9 @@ bool Engine::stop() {
 }
 
 void Engine::stop_once() {
-    for (const auto& job : schedule_.close()) {
-        job->fail(std::make_exception_ptr(
-            Cancelled("the transfer context was closed before the transfer started")));
-        complete(schedule_, *job);
-    }
+    const auto why = std::make_exception_ptr(
+        Cancelled("the transfer context was closed before the transfer started"));
+    for (const auto& job : schedule_.close(why)) complete(schedule_, *job);
     const bool alone = threads_.size() == 0;
     const auto goes_on = patience(options_.unresponsive_seconds);
     bool ended = threads_.join(goes_on);

@@ -113,7 +113,8 @@ std::size_t Schedule::jobs() const {
     return jobs_.size();
 }
 
-std::vector<std::shared_ptr<Job>> Schedule::close() {
+// They fail with the lock held: a thread would join one that does not wait any more.
+std::vector<std::shared_ptr<Job>> Schedule::close(const std::exception_ptr& why) {
     std::vector<std::shared_ptr<Job>> cancelled;
     {
         const std::lock_guard lock(mutex_);
@@ -121,6 +122,7 @@ std::vector<std::shared_ptr<Job>> Schedule::close() {
         for (Entry& entry : jobs_) {
             if (!std::exchange(entry.waits, false)) continue;
             --waiting_;
+            entry.job->fail(why);
             if (entry.job->begin_end()) cancelled.push_back(entry.job);
         }
     }

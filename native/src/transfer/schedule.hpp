@@ -53,9 +53,9 @@ public:
     [[nodiscard]] bool cancel(const std::shared_ptr<Job>& job, std::exception_ptr why);
     // Jobs that were added and not removed.
     [[nodiscard]] std::size_t jobs() const;
-    // Ends the threads when all jobs have ended. Returns those that wait for their start: they have
-    // to be cancelled.
-    std::vector<std::shared_ptr<Job>> close();
+    // Ends the threads when all jobs have ended. Jobs that wait for their start fail with `why`:
+    // returns them, to be ended.
+    std::vector<std::shared_ptr<Job>> close(const std::exception_ptr& why);
     // After close(): threads leave their jobs as they are. Returns the jobs that have not ended,
     // which stay here for ever.
     std::vector<std::shared_ptr<Job>> abandon();
