@@ -46,10 +46,9 @@ std::size_t common_access(std::uintptr_t bits);
 ListTraits traits_of(std::span<const Piece> pieces, ListPath path);
 
 // Multiprocessors that move a list over the link to the host, if a program sets no number and both
-// sides are scattered. Two fill
-// the link; while they do, a concurrent matrix product takes 1.2 to 1.3 times as long, by one 1.1
-// to 1.2 times, but for longer: per byte the product loses as much (docs/results/
-// 2026-11-28-one-engine).
+// sides are scattered. Two fill the link. A concurrent matrix product takes 1.2 to 1.3 times as
+// long beside two, and 1.1 to 1.2 times beside one, but for longer: per byte it loses as much
+// (docs/results/2026-11-28-one-engine).
 constexpr unsigned kMultiprocessorsOverLink = 2;
 
 // Costs of moving a list on H200 with PCIe 5.0 x16, from docs/results/2026-11-22-transfer. Copy

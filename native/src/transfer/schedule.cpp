@@ -194,6 +194,11 @@ bool Schedule::leave(const WorkerState& self, const Joined& joined, Step step,
 
 // --- threads ---------------------------------------------------------------------------------
 
+std::size_t Schedule::sleeping() const {
+    const std::lock_guard lock(mutex_);
+    return sleeping_;
+}
+
 // Of the changes that matter to the thread.
 std::uint64_t Schedule::generation(const WorkerState& self) const {
     const std::uint64_t work = generation_.load(std::memory_order_acquire);

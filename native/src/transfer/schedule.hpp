@@ -122,6 +122,9 @@ public:
         bool abandons = false;         // after abandon()
     };
     [[nodiscard]] View view(const WorkerState& self) const;
+    // Threads that spin, and that sleep.
+    [[nodiscard]] std::size_t spinning() const { return spinning_; }
+    [[nodiscard]] std::size_t sleeping() const;
     // Whether threads spin for a while before they sleep.
     [[nodiscard]] bool spins() const { return spin_ > std::chrono::nanoseconds(0); }
     // Sleeps until there may be work, unless that was so since the view.

@@ -8,16 +8,8 @@
 
 #include "async_call.hpp"
 #include "conformance.hpp"
-#include "fake/fixture.hpp"
-#include "transfer/copy_streams.hpp"
-#include "transfer/copy_threads.hpp"
-#include "transfer/engine_options.hpp"
-#include "transfer/event_pool.hpp"
+#include "ring_parts.hpp"
 #include "transfer/job.hpp"
-#include "transfer/polite_queues.hpp"
-#include "transfer/schedule.hpp"
-#include "transfer/staging_pools.hpp"
-#include "transfer/warnings.hpp"
 #include "units.hpp"
 
 namespace waywiser::transfer {
@@ -61,26 +53,7 @@ private:
     gpu::Gate& gate_;
 };
 
-// The parts of an engine that rings use, without its threads.
-class RouteQueues : public test::OnFake {
-protected:
-    const Machine machine = test::this_machine();
-    const EngineOptions options = completed({.threads = 1, .pinned_bytes = 64 * kMiB});
-    Warnings warnings{options.report_warnings, options.log, options.cpus};
-    Statistics statistics;
-    StagingPools staging{machine, options, warnings, statistics, [] {}};
-    EventPool events;
-    CopyStreams streams;
-    PoliteQueues queues{0};
-    CopyThreads threads{machine, {}, 0, [](int) {}};
-    Schedule schedule{threads, 1, 1, 0};
-    const RingResources resources{.staging = staging,
-                                  .events = events,
-                                  .streams = streams,
-                                  .queues = queues,
-                                  .schedule = schedule,
-                                  .stay_seconds = 1e-4};
-};
+class RouteQueues : public RingParts {};
 
 TEST_F(RouteQueues, SubmitSlotsTogetherThatWereFilledWhileTheGpuWasBusy) {
     for (const std::size_t bytes : {33 * kSlot, 40 * kSlot + 12345}) {
