@@ -13,20 +13,23 @@ from machine.captured import ALL, CAPTURES, machine, shared_file
 from waywiser import cli
 from waywiser.cli.topology import topology
 from waywiser.machine.capture import load_capture
-from waywiser.machine.machine import Gpu, StatedAccess
+from waywiser.machine.machine import Gpu, Machine, StatedAccess
 from waywiser.profile import ExistingFile
 from waywiser.report.terminal import print_parts
 from waywiser.report.views.machine import machine_parts
 
 
-def picture(name: str, width: int) -> str:
+def drawn_machine(shown: Machine, width: int) -> str:
+    file = io.StringIO()
     console = Console(
-        file=io.StringIO(), width=width, highlight=False, force_terminal=True, color_system=None
+        file=file, width=width, highlight=False, force_terminal=True, color_system=None
     )
-    print_parts(console, machine_parts(machine(name)))
-    file = console.file
-    assert isinstance(file, io.StringIO)
+    print_parts(console, machine_parts(shown))
     return file.getvalue()
+
+
+def picture(name: str, width: int) -> str:
+    return drawn_machine(machine(name), width)
 
 
 def test_a_capture_may_go_to_standard_output(
@@ -78,10 +81,7 @@ def test_an_uneven_peer_matrix_is_drawn() -> None:
         msgspec.structs.replace(gpu, peers=tuple(p for p in gpu.peers if p != 3))
         for gpu in whole.gpus
     )
-    console = Console(file=io.StringIO(), width=80)
-    print_parts(console, machine_parts(msgspec.structs.replace(whole, gpus=gpus)))
-    assert isinstance(console.file, io.StringIO)
-    drawn = console.file.getvalue()
+    drawn = drawn_machine(msgspec.structs.replace(whole, gpus=gpus), 80)
     assert "N over NVLink, - none" in drawn
     assert "gpu:0  ·  N  N  -" in drawn
     assert "gpu:3  N  N  N  ·" in drawn
@@ -91,10 +91,7 @@ def test_what_the_firmware_states_of_a_node_is_shown_below_it() -> None:
     whole = machine("two-socket-4gpu")
     stated = (StatedAccess(1, 12800 * 2.0**20, 80e-9), StatedAccess(0, 0.0, 140e-9))
     nodes = (whole.numa[0], msgspec.structs.replace(whole.numa[1], stated=stated))
-    console = Console(file=io.StringIO(), width=120)
-    print_parts(console, machine_parts(msgspec.structs.replace(whole, numa=nodes)))
-    assert isinstance(console.file, io.StringIO)
-    drawn = console.file.getvalue()
+    drawn = drawn_machine(msgspec.structs.replace(whole, numa=nodes), 120)
     assert "the firmware states 13.42 GB/s, latency 80.0 ns from its own CPUs" in drawn
     assert "the firmware states latency 140 ns from the CPUs of numa:0" in drawn
     assert drawn.count("the firmware states") == 2
@@ -111,10 +108,7 @@ def test_links_that_a_topology_file_leaves_out_are_unknown() -> None:
         (peers, "unknown", "over an unknown link"),
         (without, "none", "none"),
     ):
-        console = Console(file=io.StringIO(), width=80)
-        print_parts(console, machine_parts(msgspec.structs.replace(whole, gpus=shown)))
-        assert isinstance(console.file, io.StringIO)
-        drawn = console.file.getvalue().splitlines()
+        drawn = drawn_machine(msgspec.structs.replace(whole, gpus=shown), 80).splitlines()
         rows = [line.rstrip() for line in drawn if line.startswith("gpu:") and line[5] == " "]
         assert len(rows) == 4 and all(row.endswith(lanes) for row in rows)
         assert f"peer access between all pairs of GPUs: {between}" in drawn

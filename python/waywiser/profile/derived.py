@@ -40,14 +40,12 @@ def derived(profile: Profile, part: str, type: type[T], make: Callable[[], T]) -
     one profile all that has this name has this type. It depends on nothing but what the profile
     holds, so not on its name. Raises what ``make`` raises."""
     before = profile.data_version
-    name = _name(profile.content, part)
-    known = _read(name, type)
-    if known is not None:
-        return known
-    made = make()
-    if profile.data_version == before:  # no survey has added to it meanwhile
-        _keep(name, made)
-    return made
+
+    def is_unchanged() -> bool:
+        """Whether no survey has added to it meanwhile."""
+        return profile.data_version == before
+
+    return _once(_name(profile.content, part), type, make, is_unchanged)
 
 
 def found(profile: Profile, part: str, type: type[T]) -> T | None:
@@ -57,12 +55,19 @@ def found(profile: Profile, part: str, type: type[T]) -> T | None:
 
 def kept(of: object, part: str, type: type[T], make: Callable[[], T]) -> T:
     """The same of values in memory, on which alone it depends."""
-    name = _name(digest([msgspec.msgpack.encode(of)]), part)
+    return _once(_name(digest([msgspec.msgpack.encode(of)]), part), type, make)
+
+
+def _once(
+    name: str, type: type[T], make: Callable[[], T], may_keep: Callable[[], bool] = lambda: True
+) -> T:
+    """What is kept by a name; else what ``make`` returns, which is kept then if it may be."""
     known = _read(name, type)
     if known is not None:
         return known
     made = make()
-    _keep(name, made)
+    if may_keep():
+        _keep(name, made)
     return made
 
 

@@ -79,7 +79,7 @@ def test_the_end_of_a_conversation_is_an_error_at_the_other_end(how: str) -> Non
         assert one.next(NEVER) == b"last"
         with pytest.raises(ChannelClosed):
             one.next(NEVER)
-        one.offer(b"nobody hears this\n")
+        one.offer(b"no reader is left\n")
         with pytest.raises(ChannelClosed):
             one.send(b"nor this\n", NEVER)
 

@@ -105,7 +105,7 @@ class Member:
 
     def send(self, message: ToWorker, deadline: Deadline) -> None:
         """Writes the message, and takes in what the worker prints meanwhile: a worker whose pipes
-        are full reads nothing. Raises `MemberLost` when nobody reads it until then, and for a
+        are full reads nothing. Raises `MemberLost` when it is not read until then, and for a
         worker that answers before it has read it."""
         channel, output = self.channel, self.process.output
         with channel.sending:
@@ -152,7 +152,7 @@ class Member:
         try:
             self.channel.receive()
             return [decode_from_worker(line) for line in self.channel.taken()]
-        except (ChannelClosed, BlockingIOError):  # somebody else may hold an ended worker's pipe
+        except (ChannelClosed, BlockingIOError):  # another process may hold an ended worker's pipe
             raise MemberLost(self.obituary(), self) from None
         except ProtocolError as error:
             failure = self._failure("protocol", f"{self.name} wrote {error}")

@@ -28,8 +28,8 @@ if TYPE_CHECKING:  # workers over pipes start sooner without it
     import socket
 
 LONGEST_LINE_BYTES = 64 << 20
-"""No honest line is longer: 5,000 samples of 200 transfers are 25 MB. Beyond it a process babbles,
-and its supervisor must not collect that in memory."""
+"""No honest line is longer: 5,000 samples of 200 transfers are 25 MB. Beyond it a process is
+faulty, and its supervisor must not collect what it prints in memory."""
 
 _To = TypeVar("_To")
 _From = TypeVar("_From")
@@ -172,7 +172,7 @@ class LineChannel(Closeable):
         self.reads = reads if isinstance(reads, int) else reads.fileno()
         self.writes = writes if isinstance(reads, int) else self.reads
         self.heard: deque[bytes] = deque()
-        """Whole lines that have arrived and nobody has taken."""
+        """Whole lines that have arrived and were not taken."""
         self.sending = threading.Lock()
         """Held by who sends: lines are sent one after the other."""
         self._lines = Lines(longest_bytes)

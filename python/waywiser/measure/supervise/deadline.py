@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import inf
 
 _LOOK_SECONDS = 0.005
-"""Seconds between two looks at what nobody announces."""
+"""Seconds between two looks at what is not announced."""
 
 
 class Deadline:

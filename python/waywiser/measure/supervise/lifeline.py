@@ -56,7 +56,7 @@ def end_first_without_memory() -> None:
 
 
 def end_now() -> None:
-    """Ends this process and what it started, without a word: nobody is left to listen."""
+    """Ends this process and what it started, without a word: no reader is left."""
     if os.getpgrp() == os.getpid():
         with contextlib.suppress(OSError):
             os.killpg(0, signal.SIGKILL)

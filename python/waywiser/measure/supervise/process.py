@@ -7,7 +7,6 @@ import os
 import select
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -268,13 +267,17 @@ def end_all(
     """Kills what runs, as long as something does and there is time. Returns how many are gone, and
     those that are not."""
     killed: set[RunningProcess] = set()
-    while left := set(running()):
+    left: set[RunningProcess] = set()
+
+    def all_gone() -> bool:
+        nonlocal left
+        left = set(running())
         for each in left - killed:
             each.kill()
-        killed |= left
-        if deadline.is_over:
-            break
-        time.sleep(_LOOK_SECONDS)
+        killed.update(left)
+        return not left
+
+    deadline.wait_until(all_gone, _LOOK_SECONDS)
     return len(killed - left), left
 
 
