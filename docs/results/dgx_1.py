@@ -18,7 +18,7 @@ from typing import NamedTuple
 from waywiser.analysis.questions import across, identical
 from waywiser.curves.answer import Cell, Table
 from waywiser.curves.curve import Curve
-from waywiser.curves.regimes import RATE_BYTES
+from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
@@ -175,7 +175,7 @@ def no_pinning_effect(imported: Imported) -> tuple[bool, str]:
     for gpu in range(4, 8):
         path = f"device@gpu:0 -> device@gpu:{gpu} by copy-engine[api=sync,peer=off,submit="
         found = longer(of(imported, f"{path}0]"), of(imported, f"{path}1]"))
-        effects += [effect for size, effect in found.items() if size >= RATE_BYTES]
+        effects += [effect for size, effect in found.items() if size >= BANDWIDTH_BYTES]
     most = max(map(abs, effects))
     return most <= THRESHOLD, f"4 GPUs differ by at most {most:.1%} from 16 MiB on"
 
@@ -219,7 +219,7 @@ def write_combined_as_pinned(imported: Imported) -> tuple[bool, str]:
             of(imported, f"{path.format('write-combined')} {ENGINE}"),
             of(imported, f"{path.format('pinned')} {ENGINE}"),
         ).items()
-        if size >= RATE_BYTES
+        if size >= BANDWIDTH_BYTES
     ]
     most = max(map(abs, effects))
     return most <= THRESHOLD, f"they differ by at most {most:.1%} from 16 MiB on"

@@ -30,7 +30,7 @@ from waywiser.analysis.comparison.comparison_text import changed_alone
 from waywiser.analysis.comparison.path_change import ProfileComparison
 from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.cli import run
-from waywiser.cli.app import parse_fraction
+from waywiser.cli.app import USUAL_THRESHOLD, parse_fraction
 from waywiser.cli.compare import (
     SEPARATOR,
     CompareError,
@@ -46,6 +46,7 @@ from waywiser.profile.block import BlockSummary
 from waywiser.profile.writable import write_profile
 from waywiser.report.terminal import print_parts
 from waywiser.report.views.comparison import _span, comparison_parts
+from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.order import Interval
 from waywiser.words import WordError
 from waywiser.words.records import Failure, Visit
@@ -410,6 +411,10 @@ def test_junit_overwrites_no_profile_and_no_device(
     assert verb([files["base"], files["same"]], junit=str(link)) == 0
     assert link.is_symlink()
     check_junit(ElementTree.parse(target).getroot())
+
+
+def test_the_usual_threshold_is_that_of_decisions() -> None:
+    assert parse_fraction(USUAL_THRESHOLD, "threshold") == THRESHOLD
 
 
 def test_a_threshold_is_a_fraction() -> None:

@@ -28,12 +28,17 @@ app = typer.Typer(
     context_settings=HELP_OPTIONS,
 )
 
+USUAL_THRESHOLD = "3%"
+"""The default of ``--threshold``: `waywiser.stats.decision.THRESHOLD`, whose module takes longer to
+import than the help may."""
+
 Threshold = Annotated[
     str,
     typer.Option(
         "--threshold",
         metavar="FRACTION",
-        help="Ignore changes of time up to this fraction, 3% or 0.03; by default 3%. With 0 every "
+        help="Ignore changes of time up to this fraction, 3% or 0.03; by default "
+        f"{USUAL_THRESHOLD}. With 0 every "
         "significant change matters; 100% would be twice the time.",
     ),
 ]

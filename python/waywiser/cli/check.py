@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from waywiser.cli.app import Json, ProfileFile, Repeat, Threshold, parse_fraction
+from waywiser.cli.app import USUAL_THRESHOLD, Json, ProfileFile, Repeat, Threshold, parse_fraction
 from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
 
@@ -27,7 +27,7 @@ def check(
     baseline: list[str],
     repeat: Repeat = None,
     measure: bool = True,
-    threshold: Threshold = "3%",
+    threshold: Threshold = USUAL_THRESHOLD,
     max_hidden: str = "",
     prometheus: str = "",
     junit: str = "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from waywiser.cli.app import Json, Only, Repeat, Threshold, parse_fraction
+from waywiser.cli.app import USUAL_THRESHOLD, Json, Only, Repeat, Threshold, parse_fraction
 from waywiser.cli.command_help import Verb
 from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
@@ -43,7 +43,7 @@ class _Sides(Verb):
 def compare(
     files: list[str],
     repeat: Repeat = None,
-    threshold: Threshold = "3%",
+    threshold: Threshold = USUAL_THRESHOLD,
     fail_on: str = "regression",
     only: Only = None,
     json: Json = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from waywiser.cli.app import ExpectedGpus, Json, Threshold, parse_fraction
+from waywiser.cli.app import USUAL_THRESHOLD, ExpectedGpus, Json, Threshold, parse_fraction
 from waywiser.cli.result import print_result
 from waywiser.cli.unread_files import none_read
 from waywiser.cli.verb import verb
@@ -23,7 +23,7 @@ CLEAN, FINDING, INCONCLUSIVE = 0, 1, 3
 @verb("Find the nodes that differ from others of their kind.")
 def fleet(
     files: list[str],
-    threshold: Threshold = "3%",
+    threshold: Threshold = USUAL_THRESHOLD,
     expect_gpus: ExpectedGpus = 0,
     json: Json = False,
     page: str = "",

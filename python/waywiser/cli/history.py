@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Json, Threshold, parse_fraction
+from waywiser.cli.app import USUAL_THRESHOLD, Json, Threshold, parse_fraction
 from waywiser.cli.result import print_result
 from waywiser.cli.unread_files import none_read
 from waywiser.cli.verb import verb
@@ -31,7 +31,7 @@ class LabelsError(WaywiserError):
 def history(
     files: list[str],
     since: str = "",
-    threshold: Threshold = "3%",
+    threshold: Threshold = USUAL_THRESHOLD,
     labels: str = "",
     json: Json = False,
     page: str = "",

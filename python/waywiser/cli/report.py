@@ -18,9 +18,6 @@ SINGLE = ("svg", "pdf", "png")
 
 FORMATS = ("html", "md", *SINGLE)
 
-FLEET_THRESHOLD = 0.03
-"""Smaller differences between the nodes of a cluster survey do not matter."""
-
 LIST = "list"
 """The figure that is none: it asks for the names of all."""
 
@@ -85,12 +82,13 @@ def _cluster(folder: Path) -> Document:
     from waywiser.cli.fleet import read_fleet
     from waywiser.profile.cluster_folder import read_cluster
     from waywiser.report.cluster import cluster_document
+    from waywiser.stats.decision import THRESHOLD
 
     result = read_cluster(folder)
     say_damaged(result.damaged, result.damaged_count)
     found = summarise_cluster(result, verdict(result.nodes, result.plan, result.tests))
     profiles = [str(path) for path in result.profiles.values()]
-    fleet = read_fleet(profiles, FLEET_THRESHOLD) if profiles else None
+    fleet = read_fleet(profiles, THRESHOLD) if profiles else None
     return cluster_document(found, result, fleet)
 
 

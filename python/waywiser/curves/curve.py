@@ -15,6 +15,7 @@ from waywiser.machine.ranks import memory_of
 from waywiser.machine.traits import DECLARED
 from waywiser.stats.scatter import CurveBlocks
 from waywiser.words import Path, Transfer, Workload, format_settings, grouped
+from waywiser.words.number_format import RATE_BYTES
 from waywiser.words.sizes_in_text import with_units
 
 BYSTANDERS = "bystanders"
@@ -89,6 +90,19 @@ class Curve:
     def workload(self) -> Workload:
         """The workload of its first measured point: all of the curve but the size."""
         return (self.measured or self.points)[0].workload
+
+    @cached_property
+    def rated(self) -> tuple[Point, ...]:
+        """Its measured points whose figure is a bandwidth."""
+        return tuple(point for point in self.measured if point.bytes >= RATE_BYTES and point.rate)
+
+    @property
+    def plateau(self) -> Point | None:
+        """The point that states its bandwidth: the largest size, since smaller ones may come out of
+        a cache, of those that several processes measured, since one process may be disturbed. None
+        if no figure is a bandwidth."""
+        repeated = [point for point in self.rated if len(point.blocks) > 1]
+        return next(reversed(repeated or self.rated), None)
 
     def at(self, size: int) -> Point | None:
         """Its measured point of ``size`` bytes."""

@@ -21,7 +21,6 @@ from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED
 from waywiser.words import Workload, format_settings, grouped
 from waywiser.words.collective import FACTORS, UNEVEN_EXCHANGE
-from waywiser.words.number_format import RATE_BYTES
 from waywiser.words.sizes_in_text import size_of
 
 LIBRARY_CALL = "waywiser.transfer.copy"
@@ -101,7 +100,7 @@ def _by_library(machine: Machine, row: HeadlineRow, curves: Sequence[Curve]) -> 
     own = row.first.transfer
     if own is None or row.large is None:
         return None
-    known = {point.bytes: point for point in rated_points(row.first)}
+    known = {point.bytes: point for point in row.first.rated}
     found: list[tuple[float, Curve]] = []
     for curve in curves:
         transfer = curve.transfer
@@ -112,7 +111,7 @@ def _by_library(machine: Machine, row: HeadlineRow, curves: Sequence[Curve]) -> 
         is_relayed = DECLARED.executor(transfer.path.executor).route == "over relays"
         if is_relayed or not call_text([transfer], machine.traits).startswith(LIBRARY_CALL):
             continue
-        common = [point for point in rated_points(curve) if point.bytes in known]
+        common = [point for point in curve.rated if point.bytes in known]
         if common and (ratio := _faster(common[-1], known[common[-1].bytes])):
             found.append((ratio, curve))
     return max(found, key=lambda each: each[0])[1] if found else None
@@ -180,9 +179,9 @@ def _file(curve: Curve) -> str:
 def _row(machine: Machine, group: str, members: Sequence[Curve]) -> HeadlineRow:
     first = min(
         members,
-        key=lambda curve: (not rated_points(curve), bool(curve.like), -len(curve.measured)),
+        key=lambda curve: (not curve.rated, bool(curve.like), -len(curve.measured)),
     )
-    large, small = next(reversed(_repeated(rated_points(first))), None), first.measured[0]
+    large, small = first.plateau, first.measured[0]
     paths = tuple(_at_common_size(members))
     return HeadlineRow(
         group=group,
@@ -205,9 +204,9 @@ def _by_settings(row: HeadlineRow, curves: Sequence[Curve]) -> str:
     best, settings = row.large, own.parameters
     for curve in filter(_is_exchange, curves):
         (transfer,) = curve.workload.transfers
-        known = rated_points(curve)
-        if transfer.path == own.path and known and known[-1].rate > best.rate:
-            best, settings = known[-1], transfer.parameters
+        known = curve.plateau
+        if transfer.path == own.path and known is not None and known.rate > best.rate:
+            best, settings = known, transfer.parameters
     if best.rate < (1 + MATTERS) * row.large.rate:
         return ""
     used = format_settings(settings).strip("[]") or "default settings"
@@ -229,7 +228,7 @@ def _size(point: Point, cached: bool) -> str:
 
 
 def _at_common_size(members: Sequence[Curve]) -> list[Point]:
-    known = [points for curve in members if (points := rated_points(curve))]
+    known = [points for curve in members if (points := curve.rated)]
     if len(known) < 2:
         return []
     for each in (list(map(_repeated, known)), known):
@@ -242,11 +241,6 @@ def _at_common_size(members: Sequence[Curve]) -> list[Point]:
 def _repeated(points: Sequence[Point]) -> Sequence[Point]:
     """The sizes that several processes measured; all, if none was: one process may be disturbed."""
     return [point for point in points if len(point.measured.blocks) > 1] or points
-
-
-def rated_points(curve: Curve) -> list[Point]:
-    """The measured sizes that are large enough to show a bandwidth."""
-    return [point for point in curve.measured if point.bytes >= RATE_BYTES and point.rate]
 
 
 def _is_cached(machine: Machine, curve: Curve, size: int) -> bool:

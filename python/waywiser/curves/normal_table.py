@@ -20,6 +20,7 @@ from typing import get_args
 import msgspec
 
 from waywiser.curves.headline import Group
+from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.machine import pcie
 from waywiser.machine.link_class import MEMORY, THROUGH_HOST
 from waywiser.stats.order import Interval
@@ -40,10 +41,8 @@ OURS = "waywiser:"
 """What the sources of this project begin with. They count as one source: these machines are of two
 models in one kind of virtual machine."""
 
-LARGE = 16 * 2**20
-"""Sizes from here on are one class: links are saturated, and most sources do not state the size."""
-
-LARGE_TEXT = f"{format_bytes(LARGE)} and more"
+LARGE_TEXT = f"{format_bytes(BANDWIDTH_BYTES)} and more"
+"""One class of sizes: links are saturated, and most sources do not state the size."""
 
 MOST_ERRORS = 5
 """Errors of a file that are named."""
@@ -161,7 +160,7 @@ def _joined(spans: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float
 def size_class(size: int) -> str:
     """``16 MiB and more``, below it the nearest power of two: ``about 1 MiB``. An unknown size
     (0) is the default of a tool, which is large."""
-    if not size or size >= LARGE:
+    if not size or size >= BANDWIDTH_BYTES:
         return LARGE_TEXT
     return f"about {format_bytes(2 ** round(math.log2(size)))}"
 

@@ -12,8 +12,9 @@ Regime = Literal["operation", "latency", "medium", "bandwidth"]
 START_BYTES = number_format.RATE_BYTES
 """Below this size the time is that of beginning."""
 
-RATE_BYTES = 16 * 2**20
-"""Size from which on the bandwidth sets the time: over PCIe 5 the start takes then under 1 %."""
+BANDWIDTH_BYTES = 16 * 2**20
+"""Size from which on the bandwidth sets the time: over PCIe 5 the start takes then under 1 %. A
+survey measures bandwidths at this size where a larger one would take long."""
 
 
 def regime_of(workload: Workload) -> Regime:
@@ -23,4 +24,4 @@ def regime_of(workload: Workload) -> Regime:
     size = max(transfer.bytes for transfer in workload.transfers)
     if size < START_BYTES:
         return "latency"
-    return "medium" if size < RATE_BYTES else "bandwidth"
+    return "medium" if size < BANDWIDTH_BYTES else "bandwidth"

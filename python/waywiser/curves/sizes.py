@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.words import DecimalUnit, WaywiserError, WordError, parse_bytes
 from waywiser.words.numbers import whole_number
 
@@ -21,10 +22,6 @@ DEFAULT = "8:1GiB"
 GROWING = 64 * 2**20
 """Above this a size is visited only while the rate still grows (see
 `waywiser.measure.plan.schedule`)."""
-
-BANDWIDTH_SIZE = 16 * 2**20
-"""The size that represents the bandwidth of a curve: nearly saturated, and quickly measured. Of
-paths that people ask for it is `GROWING`, which a check measures too."""
 
 LATENCY_BELOW = 64 * 2**10
 """The time of smaller sizes is mostly latency."""
@@ -114,7 +111,7 @@ def thin(sizes: tuple[int, ...], octaves: int, largest: int = GROWING) -> tuple[
     return tuple(reversed(kept))
 
 
-def representative_sizes(sizes: Iterable[int], bandwidth: int = BANDWIDTH_SIZE) -> frozenset[int]:
+def representative_sizes(sizes: Iterable[int], bandwidth: int = BANDWIDTH_BYTES) -> frozenset[int]:
     """The size nearest to ``bandwidth``, the smaller one of two, and the smallest one if it shows
     the latency."""
     known = sorted(sizes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
+from waywiser.curves.curve import curves_of
 from waywiser.curves.headline import headline
 from waywiser.curves.overview import overview
 from waywiser.curves.point import Point
@@ -15,7 +16,7 @@ from waywiser.profile import Profile
 from waywiser.profile.health import health_report, readings
 from waywiser.profile.quality_flags import gpus_fed_by_host
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.words.number_format import RATE_BYTES, format_rate
+from waywiser.words.number_format import format_rate
 from waywiser.words.records import GpuState
 from waywiser.words.severity import ORDER
 
@@ -155,19 +156,15 @@ def stored_situation(profile: Profile) -> Situation:
 
 
 def _measured(profile: Profile, frame: SeriesFrame) -> dict[str, str]:
-    """The slowest bandwidth of each group of headline paths, at the largest size of each."""
+    """The slowest bandwidth of each group of headline paths."""
     found = overview(profile, frame=frame)
     groups = headline(profile.machine, (each.workload for each in frame.series))
-    largest: dict[str, Point] = {}
-    for point in found.series:
-        known_bytes = largest[point.curve].bytes if point.curve in largest else RATE_BYTES
-        if point.curve in groups and point.bytes >= known_bytes and point.rate:
-            largest[point.curve] = point
     slowest: dict[str, Point] = {}
-    for curve, point in largest.items():
-        known = slowest.setdefault(groups[curve], point)
-        if point.rate < known.rate:
-            slowest[groups[curve]] = point
+    for curve in curves_of(found.series):
+        if curve.text in groups and (point := curve.plateau) is not None:
+            known = slowest.setdefault(groups[curve.text], point)
+            if point.rate < known.rate:
+                slowest[groups[curve.text]] = point
     return {group: f"{group} {_rate_text(point)}" for group, point in slowest.items()}
 
 

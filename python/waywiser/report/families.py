@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.curves.curve import BETWEEN_RANKS, BYSTANDERS, FAMILIES, Curve
+from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.machine.traits import DECLARED, Traits
 from waywiser.report.entry import Entry
 from waywiser.words import Transfer, Value, format_settings
@@ -30,9 +31,6 @@ OPERATIONS = "operations"
 
 UNDRAWN = (BYSTANDERS, OPERATIONS)
 """Families of few sizes each: tables show them, and no figures."""
-
-SUSTAINED_BYTES = 16 * 2**20
-"""A bandwidth at fewer bytes than these is no sustained one."""
 
 
 def families(entries: Sequence[Entry]) -> list[str]:
@@ -179,10 +177,10 @@ def between(curve: Curve) -> str:
 
 
 def sustained(curve: Curve) -> float:
-    """Bytes per second at its largest size, since smaller ones may come out of a cache; 0 for an
-    operation, and if that size is too small to show a bandwidth."""
-    point = curve.measured[-1]
-    return point.rate if point.bytes >= SUSTAINED_BYTES else 0.0
+    """Bytes per second of its plateau; 0 for an operation, and if it is at a size that the start of
+    a transfer still counts at."""
+    point = curve.plateau
+    return point.rate if point is not None and point.bytes >= BANDWIDTH_BYTES else 0.0
 
 
 def _bandwidth(curve: Curve) -> float:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from waywiser.curves.curve import Curve
-from waywiser.curves.headlines import rated_points
 from waywiser.curves.methods import counted_copies, executor_text, memory_text
 from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
@@ -92,7 +91,7 @@ def _by_one_method(candidates: Sequence[Between], traits: Traits) -> dict[tuple[
 def _at_a_common_size(links: Sequence[Between]) -> list[Point]:
     """The line of each link with a bandwidth at the largest size that all of them have; at its own
     largest if they have none in common."""
-    known = [{point.bytes: point for point in rated_points(each.curve)} for each in links]
+    known = [{point.bytes: point for point in each.curve.rated} for each in links]
     common = set.intersection(*map(set, known)) if known else set()
     return [points[max(common or points)] for points in known]
 
@@ -108,7 +107,7 @@ def _candidates(curves: Iterable[Curve], traits: Traits) -> Iterator[Between]:
         ends = transfer.path.places
         measured = [point for point in curve.measured if point.estimate and point.estimate.rate]
         if "file" not in (ends[0].kind, ends[1].kind) and measured:
-            most = next(reversed(rated_points(curve)), None)
+            most = curve.plateau
             yield Between(str(ends[0]), str(ends[1]), curve, most, measured[0])
 
 

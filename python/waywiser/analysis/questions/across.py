@@ -24,7 +24,7 @@ from waywiser.analysis.questions.peer_groups import peer_groups
 from waywiser.curves.answer import Cell, Table, table
 from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import usual
-from waywiser.curves.regimes import RATE_BYTES, Regime
+from waywiser.curves.regimes import BANDWIDTH_BYTES, Regime
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import NOT_DETERMINED
 from waywiser.machine.traits import Alternative, Traits
@@ -37,7 +37,7 @@ Cells = dict[str, Cell]
 
 UNSURE = f"{NOT_DETERMINED}, — not measured."
 DIFFER = f"more than {THRESHOLD:.0%}"
-LARGE = f"at {format_bytes(RATE_BYTES)} and more"
+LARGE = f"at {format_bytes(BANDWIDTH_BYTES)} and more"
 
 
 def tables(subjects: Sequence[Subject], names: Sequence[str] = ()) -> tuple[Table, ...]:

@@ -35,7 +35,7 @@ from waywiser.curves.methods import (
     principal,
 )
 from waywiser.curves.point import Point
-from waywiser.curves.regimes import RATE_BYTES, START_BYTES
+from waywiser.curves.regimes import BANDWIDTH_BYTES, START_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import named, span
 from waywiser.model.curve import CurveModel
@@ -102,7 +102,7 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding:
     curve = best_curve(pair)
     top, largest = sustained(curve), curve.measured[-1].bytes
     share, saturates = top.of_bound, saturation(curve)
-    low = largest >= RATE_BYTES and share is not None and share < USUAL_SHARE
+    low = largest >= BANDWIDTH_BYTES and share is not None and share < USUAL_SHARE
     # If the largest size alone saturates, nobody knows which size is large enough.
     unsure = _fall(curve) or _caches(pair, curve)
     enough = saturates if saturates < largest and not unsure else None

@@ -39,7 +39,7 @@ from waywiser.curves.answer import (
     ranked,
     table,
 )
-from waywiser.curves.regimes import RATE_BYTES
+from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import (
     NOT_DETERMINED,
@@ -120,7 +120,7 @@ def _summary(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> str:
     if not groups:
         return (
             "Not determined: no two paths are equivalent by the topology, or none of them was "
-            f"measured from {format_bytes(RATE_BYTES)} on."
+            f"measured from {format_bytes(BANDWIDTH_BYTES)} on."
         )
     paths = [each for peers in groups for each in peers]
     equal = sum(each.verdict == "equivalent" for each in paths)
@@ -171,7 +171,7 @@ def _table(groups: Sequence[Sequence[PeerResult]]) -> tuple[Table, ...]:
         map(_row, groups),
         f"yes: some differ by more than {THRESHOLD:.0%}, no: all equivalent within it, "
         f"{NOT_DETERMINED}; bandwidth against the median of the others at "
-        f"{format_bytes(RATE_BYTES)} and more, or at the sizes that differ.",
+        f"{format_bytes(BANDWIDTH_BYTES)} and more, or at the sizes that differ.",
     )
 
 
@@ -385,7 +385,7 @@ def _exhibits(members: Sequence[PeerResult]) -> Iterator[Exhibit]:
         if peer.different is None:
             continue
         decision, at = peer.different.evidence
-        own = at.a.exhibit(RATE_BYTES)
+        own = at.a.exhibit(BANDWIDTH_BYTES)
         yield own
         longer_than_others = at.a.seconds / peer.medians[at.bytes]
         yield Exhibit(

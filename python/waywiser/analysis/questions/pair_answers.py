@@ -14,7 +14,7 @@ from waywiser.analysis.questions.curve_pairs import (
     in_regime,
 )
 from waywiser.curves.answer import Cell, Device, Exhibit, Finding, Mark, Table, table
-from waywiser.curves.regimes import RATE_BYTES, START_BYTES, Regime, regime_of
+from waywiser.curves.regimes import BANDWIDTH_BYTES, START_BYTES, Regime, regime_of
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import (
     EQUIVALENT_WITHIN,
@@ -164,7 +164,7 @@ def devices_of(subject: Subject, pairs: Sequence[PairResult]) -> tuple[Device, .
 def exhibits(decision: Decision, at: PointPair, what: str) -> tuple[Exhibit, ...]:
     """Both bandwidths of a size (times if they say nothing there), and the ratio that was
     decided about."""
-    first, second = (point.exhibit(RATE_BYTES) for point in (at.a, at.b))
+    first, second = (point.exhibit(BANDWIDTH_BYTES) for point in (at.a, at.b))
     return first, second, Exhibit(first.series, what, decision.ratio, "ratio", decision.interval)
 
 
@@ -221,8 +221,8 @@ def pair_table(
             )
             for group in groups
         ),
-        f"yes: differs by {EQUIVALENT_WITHIN}; {marks}; bandwidth from {format_bytes(RATE_BYTES)} "
-        f"on, latency below {format_bytes(START_BYTES)}.",
+        f"yes: differs by {EQUIVALENT_WITHIN}; {marks}; bandwidth from "
+        f"{format_bytes(BANDWIDTH_BYTES)} on, latency below {format_bytes(START_BYTES)}.",
     )
 
 

@@ -32,7 +32,7 @@ from waywiser.analysis.questions.placement_ranks import (
 from waywiser.analysis.questions.placement_text import sentences, unanswered
 from waywiser.analysis.questions.together import found_together
 from waywiser.curves.kinds import usual
-from waywiser.curves.regimes import RATE_BYTES
+from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 from waywiser.stats.order import median
@@ -157,7 +157,7 @@ def _spreads(subject: Subject) -> Iterator[ProcessSpread]:
         for curve, kind in usual(subject)
         if kind.group == "host-GPU" and is_headline_kind(kind, subject.machine)
         for point in curve.measured
-        if point.bytes >= RATE_BYTES
+        if point.bytes >= BANDWIDTH_BYTES
         and len(blocks := [b.median for b in point.measured.blocks if b.median > 0]) > 1
     )
     for label, known in found.items():

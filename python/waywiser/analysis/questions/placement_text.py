@@ -17,7 +17,7 @@ from waywiser.analysis.questions.placement import (
     PlacementRank,
 )
 from waywiser.curves.answer import Cell, Table, table
-from waywiser.curves.regimes import RATE_BYTES, START_BYTES, Regime
+from waywiser.curves.regimes import BANDWIDTH_BYTES, START_BYTES, Regime
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import EQUIVALENT_WITHIN, capital, named, percent, size_span
 from waywiser.machine.machine import Machine
@@ -26,8 +26,8 @@ from waywiser.words import format_bytes, grouped
 from waywiser.words.number_format import count, format_rate
 
 REGIME_TEXT: dict[Regime, str] = {
-    "bandwidth": f"copies of {format_bytes(RATE_BYTES)} and more",
-    "medium": f"copies of {size_span(START_BYTES, RATE_BYTES)}",
+    "bandwidth": f"copies of {format_bytes(BANDWIDTH_BYTES)} and more",
+    "medium": f"copies of {size_span(START_BYTES, BANDWIDTH_BYTES)}",
     "latency": f"copies below {format_bytes(START_BYTES)}",
     "operation": "operations",
 }
@@ -321,7 +321,7 @@ def placement_tables(found: Placement) -> tuple[Table, ...]:
             ("choice", "transfer", "large copies", "medium sizes", "small copies"),
             _cost_rows(found),
             f"The largest of all GPUs; {SIGNS}. yes: the worst choice is slower by "
-            f"{EQUIVALENT_WITHIN}. Large: from {format_bytes(RATE_BYTES)}, small: below "
+            f"{EQUIVALENT_WITHIN}. Large: from {format_bytes(BANDWIDTH_BYTES)}, small: below "
             f"{format_bytes(START_BYTES)}.",
         ),
         *table(

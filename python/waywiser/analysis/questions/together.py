@@ -16,7 +16,7 @@ from waywiser.analysis.questions.curve_pairs import size_ratios
 from waywiser.curves.bystanders import bystander_of
 from waywiser.curves.curve import Curve
 from waywiser.curves.point import Point
-from waywiser.curves.regimes import RATE_BYTES
+from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.stats.method_choice import TOLERANCE
@@ -168,7 +168,7 @@ def found_together(subject: Subject) -> tuple[list[Together], list[Curve]]:
             continue  # no bandwidth to share: not every byte of a range is touched
         if found := _candidate(subject, curve):
             candidates.append(found)
-        elif curve.measured[-1].bytes >= RATE_BYTES:
+        elif curve.measured[-1].bytes >= BANDWIDTH_BYTES:
             unknown.append(curve)
     return _decided(candidates), unknown
 
@@ -180,7 +180,7 @@ def _candidate(subject: Subject, curve: Curve) -> MeasuredSet | None:
     largest = min(transfer.bytes for transfer in curve.measured[-1].workload.transfers)
     for point in reversed(curve.measured):
         transfers = point.workload.transfers
-        if min(transfer.bytes for transfer in transfers) < min(RATE_BYTES, largest):
+        if min(transfer.bytes for transfer in transfers) < min(BANDWIDTH_BYTES, largest):
             continue
         alone = [_alone(subject, point.workload, transfer) for transfer in transfers]
         known = tuple(each for each in alone if each is not None)
@@ -196,8 +196,8 @@ def _alone(subject: Subject, workload: Workload, transfer: Transfer) -> Point | 
         return None
     if exact := curve.at(transfer.bytes):
         return exact
-    large = [point for point in curve.measured if point.bytes >= RATE_BYTES]
-    if transfer.bytes < RATE_BYTES or not large:
+    large = [point for point in curve.measured if point.bytes >= BANDWIDTH_BYTES]
+    if transfer.bytes < BANDWIDTH_BYTES or not large:
         return None
     return min(large, key=lambda point: abs(math.log(point.bytes / transfer.bytes)))
 

@@ -30,7 +30,6 @@ from waywiser.exchange.settings.origin import (
 )
 from waywiser.words import Workload
 from waywiser.words.grouping import grouped
-from waywiser.words.number_format import RATE_BYTES
 
 BUILT_IN = {"default": "10000MBs", "h2d": "8300MBs", "d2h": "11660MBs", "d2d": "320GBs"}
 """The keys of ``UCX_CUDA_COPY_BW`` with the values that UCX has built in."""
@@ -113,7 +112,7 @@ def _copy_bandwidth(subject: Subject) -> str | OmittedSetting:
 
 def _peer_bandwidth(subject: Subject) -> str | OmittedSetting:
     """``UCX_CUDA_IPC_BW``: copies between GPUs of two processes."""
-    point, assumed = _of_peers(subject, _largest)
+    point, assumed = _of_peers(subject, lambda curve: curve.plateau)
     if point is None:
         return OmittedSetting("UCX_CUDA_IPC_BW", "no copy between two GPUs was measured")
     comments = ["Copies between GPUs of two processes. The slowest pair counts.",
@@ -167,14 +166,8 @@ def _by_group(subject: Subject) -> dict[Group, list[Curve]]:
 
 def _slowest(curves: Iterable[Curve]) -> Point | None:
     """The slowest of the curves at the largest size of each."""
-    points = [point for curve in curves if (point := _largest(curve)) is not None]
+    points = [point for curve in curves if (point := curve.plateau) is not None]
     return min(points, key=lambda point: point.rate, default=None)
-
-
-def _largest(curve: Curve) -> Point | None:
-    """The largest size that shows a bandwidth."""
-    rated = [point for point in curve.measured if point.bytes >= RATE_BYTES and point.rate > 0]
-    return rated[-1] if rated else None
 
 
 def _smallest(curve: Curve) -> Point | None:

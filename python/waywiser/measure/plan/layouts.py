@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from waywiser.curves.sizes import BANDWIDTH_SIZE
+from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.machine.catalogue import Catalogue, ExecutorKind
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve, combinations, is_principal, is_remote
@@ -41,8 +41,8 @@ SHORT_RUN = 28 * _KIB
 
 HOST_CONTIGUOUS = LAYOUTS[:3]
 """The lists that a standard survey also measures contiguous in host memory and scattered on a GPU,
-by the executors that the transfer library moves them by, up to `BANDWIDTH_SIZE`; the first one also
-of `FEW_PIECES`. It has no time for more of them."""
+by the executors that the transfer library moves them by, up to `BANDWIDTH_BYTES`; the first one
+also of `FEW_PIECES`. It has no time for more of them."""
 
 MOST_CALLS = 128
 """Pieces of these lists up to which it measures those who make a copy for each piece. More pieces
@@ -148,7 +148,7 @@ def _curves_of(
         if layout not in HOST_CONTIGUOUS:
             return
         is_kernel = catalogue.executors[path.executor].traits.is_kernel
-        most = BANDWIDTH_SIZE if is_kernel else min(BANDWIDTH_SIZE, MOST_CALLS * layout.run)
+        most = BANDWIDTH_BYTES if is_kernel else min(BANDWIDTH_BYTES, MOST_CALLS * layout.run)
         few = 0 if layout == HOST_CONTIGUOUS[0] else FEW_PIECES * SHORT_RUN
         sizes = tuple(size for size in usual_sizes(layout) if few < size <= most)
     depth = Depth.SINGLE if usual and everything else Depth.DEFAULTS

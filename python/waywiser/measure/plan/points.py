@@ -11,9 +11,9 @@ from enum import IntEnum
 from functools import cached_property
 from typing import NamedTuple
 
+from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.curves.select import asks_for_latency, matches_any, texts_of
 from waywiser.curves.sizes import (
-    BANDWIDTH_SIZE,
     GROWING,
     LATENCY_BELOW,
     SMALL_BYTES,
@@ -242,7 +242,7 @@ class Points(Basis):
             if curve.principal:
                 return thin(sizes, FILE_OCTAVES)
             if self._is_on_disk(curve):
-                return tuple(size for size in sizes if size == BANDWIDTH_SIZE)
+                return tuple(size for size in sizes if size == BANDWIDTH_BYTES)
             if _in_a_state(curve):
                 return thin(sizes, preset.secondary_octaves)
         elif curve.principal and in_place and preset.secondary_octaves > COSTLY_OCTAVES:
@@ -353,20 +353,20 @@ class Points(Basis):
     def _representatives(self, curve: PlannedCurve, sizes: list[int]) -> frozenset[int]:
         """Those of ``sizes`` that represent the curve."""
         if _in_a_state(curve):
-            sizes = [size for size in sizes if size <= BANDWIDTH_SIZE] or sizes
+            sizes = [size for size in sizes if size <= BANDWIDTH_BYTES] or sizes
         return representative_sizes(sizes, self._bandwidth_size(curve))
 
     def _bandwidth_size(self, curve: PlannedCurve) -> int:
         """The size that shows the curve's bandwidth: larger for what people ask for, and if the
-        links could carry `BANDWIDTH_SIZE` in less than `SHORT_SECONDS`. Pieces take longer."""
+        links could carry `BANDWIDTH_BYTES` in less than `SHORT_SECONDS`. Pieces take longer."""
         if curve.has_file or not self._is_repeatable(curve):
-            return BANDWIDTH_SIZE
+            return BANDWIDTH_BYTES
         if curve.principal:
             return GROWING
-        workload = curve.at(BANDWIDTH_SIZE)
+        workload = curve.at(BANDWIDTH_BYTES)
         peak = bound(self.machine, workload) if curve.layout is None else None
         short = peak is not None and workload.bytes < SHORT_SECONDS * peak.bytes_per_second
-        return GROWING if short else BANDWIDTH_SIZE
+        return GROWING if short else BANDWIDTH_BYTES
 
     def _within_memory(self, curve: PlannedCurve, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """The sizes whose buffers fit; those that do not are one unsupported path."""

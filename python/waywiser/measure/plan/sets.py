@@ -30,7 +30,7 @@ from dataclasses import replace
 
 from msgspec.structs import replace as replace_bytes
 
-from waywiser.curves.sizes import BANDWIDTH_SIZE
+from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.machine.catalogue import Catalogue, footprint
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.measure.plan.basis import Basis
@@ -49,7 +49,7 @@ LARGE_BYTES = 256 * 2**20
 """The copy that the bystander is measured beside."""
 
 PIECES = Layout("list", {"piece": str(28 * 2**10)})
-(SMALL_COPIES_BYTES,) = whole_units(PIECES, (BANDWIDTH_SIZE,))
+(SMALL_COPIES_BYTES,) = whole_units(PIECES, (BANDWIDTH_BYTES,))
 """585 copies of 28 KiB. This is a representative size of one of the usual layouts
 (`waywiser.measure.plan.layouts`), so that surveys measure it alone in any case."""
 
@@ -299,7 +299,7 @@ def _fitting(transfers: list[Transfer], basis: Basis) -> list[Transfer]:
     links."""
     while footprint(Workload(tuple(transfers)), basis.catalogue).total > basis.request.memory_bytes:
         transfers = [replace_bytes(each, bytes=each.bytes // 2) for each in transfers]
-        if min(each.bytes for each in transfers) < BANDWIDTH_SIZE // 16:
+        if min(each.bytes for each in transfers) < BANDWIDTH_BYTES // 16:
             return []
     return transfers
 

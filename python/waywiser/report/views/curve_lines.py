@@ -22,7 +22,6 @@ from waywiser.report.writing import spread_or_processes
 from waywiser.words import Memory, Path, Transfer, Workload
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import (
-    RATE_BYTES,
     count,
     format_rate,
     format_time,
@@ -253,7 +252,7 @@ def _operation_rows(curves: Sequence[Curve], marks: Marks, most: Limits) -> Iter
 
 def _row(name: str, curve: Curve, marks: Marks) -> Row:
     """One curve. ``±`` is that of the bandwidth, or of the time if there is none."""
-    large, small = _largest(curve), _smallest(curve)
+    large, small = curve.plateau, _smallest(curve)
     shown = (large or curve.measured[0]).measured
     return (
         name,
@@ -271,7 +270,7 @@ def _row(name: str, curve: Curve, marks: Marks) -> Row:
 def _span_row(name: str, curves: Sequence[Curve]) -> Row:
     """Several curves: the lowest and the highest bandwidth, or time if there is none. Flags would
     be of too many sizes."""
-    large = [point for curve in curves if (point := _largest(curve))]
+    large = [point for curve in curves if (point := curve.plateau)]
     small = [] if large else [point for curve in curves if (point := _smallest(curve))]
     sizes = {size_of(point.text) for point in large}
     return (
@@ -293,13 +292,7 @@ def _bus_rates(points: Sequence[Point]) -> str:
     return range_of(known, lambda point: point.bus_rate or None, format_rate)
 
 
-def _largest(curve: Curve) -> Point | None:
-    """The largest size, if its figure is a bandwidth."""
-    point = curve.measured[-1]
-    return point if point.bytes >= RATE_BYTES and point.rate else None
-
-
 def _smallest(curve: Curve) -> Point | None:
     """The smallest size, if its figure is a latency or the curve has no other."""
     point = curve.measured[0]
-    return point if point.bytes <= SMALL_BYTES or _largest(curve) is None else None
+    return point if point.bytes <= SMALL_BYTES or curve.plateau is None else None

@@ -14,7 +14,6 @@ from waywiser.analysis.questions.gpu_links import (
 )
 from waywiser.curves.curve import SMALL_BYTES, Curve
 from waywiser.curves.headline import Group, headline
-from waywiser.curves.headlines import rated_points
 from waywiser.profile import Profile
 from waywiser.report.parts import Section, Sheet, SheetColumn
 from waywiser.stats.decision import THRESHOLD
@@ -59,7 +58,7 @@ def _paths(profile: Profile, shown: Sequence[Curve]) -> dict[int, dict[Group, Cu
     found: dict[int, dict[Group, Curve]] = {}
     for curve in shown:
         group = groups.get(curve.text)
-        if group in DIRECTIONS and curve.transfer is not None and rated_points(curve):
+        if group in DIRECTIONS and curve.transfer is not None and curve.rated:
             (gpu,) = (place.index for place in curve.transfer.path.places if place.kind == "gpu")
             found.setdefault(gpu, {}).setdefault(group, curve)
     return found
@@ -79,7 +78,9 @@ def _bandwidth(curve: Curve | None, link: Link, direction: Group) -> tuple[str, 
         return format_in_matrix(result.sizes[-1].a.rate / 1e9), f"{result.decision.ratio:.1%}"
     if curve is None:
         return "", ""
-    line = rated_points(curve)[-1]
+    line = curve.plateau
+    if line is None:
+        return "", ""
     share = f"{line.of_bound:.0%} of bound" if line.of_bound is not None else ""
     return format_in_matrix(line.rate / 1e9), share
 
