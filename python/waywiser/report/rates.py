@@ -83,9 +83,16 @@ def _by_one_method(candidates: Sequence[Between], traits: Traits) -> dict[tuple[
         best = max(methods.values(), key=lambda each: _worth(each, traits))
         is_other = bool(found)
         for each in best:
-            if each.pair not in found or each.rate > found[each.pair].rate:
+            known = found.get(each.pair)
+            if known is None or _rank(each) > _rank(known):
                 found[each.pair] = msgspec.structs.replace(each, is_other=is_other)
     return {each.pair: found[each.pair] for each in candidates}
+
+
+def _rank(of_pair: Between) -> tuple[bool, float]:
+    """Which of several curves of a pair by one method is shown: with default memories first, as in
+    the headline table, then the fastest."""
+    return of_pair.curve.is_default, of_pair.rate
 
 
 def _at_a_common_size(links: Sequence[Between]) -> list[Point]:

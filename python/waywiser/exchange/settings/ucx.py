@@ -95,7 +95,8 @@ def _copy_bandwidth(subject: Subject) -> str | OmittedSetting:
             sources[key] = min(known, key=lambda point: point.rate)
     if not sources.keys() - {"default"}:
         return OmittedSetting("UCX_CUDA_COPY_BW", "no H2D, D2H or local copy was measured")
-    comments = ["Copies of one process. The slowest GPU counts, at the largest size measured."]
+    comments = ["Copies of one process. The slowest GPU counts, at the largest size that several "
+                "processes measured."]  # fmt: skip
     values = []
     for key, value in BUILT_IN.items():
         origin = f"not measured; UCX needs a value: {value} is its built-in one"
@@ -165,7 +166,7 @@ def _by_group(subject: Subject) -> dict[Group, list[Curve]]:
 
 
 def _slowest(curves: Iterable[Curve]) -> Point | None:
-    """The slowest of the curves at the largest size of each."""
+    """The slowest of the curves at the plateau of each."""
     points = [point for curve in curves if (point := curve.plateau) is not None]
     return min(points, key=lambda point: point.rate, default=None)
 

@@ -282,8 +282,8 @@ def _legend(points: Sequence[Point], everything: bool) -> str:
             f"samples: of a block × blocks{bus}"
         )
     return (
-        "GB/s: at the largest size; latency: at the smallest size; ±: half of the 95 % interval of "
-        f"GB/s, or of the latency or time if GB/s is empty, {kind}; letters, or {ANY_FLAG} in a "
+        "GB/s: at the largest size of several processes; latency: at the smallest size; ±: half of "
+        f"the 95 % interval of GB/s, or of the latency or time if GB/s is empty, {kind}; letters, or {ANY_FLAG} in a "
         f"narrow terminal: quality flags of these two sizes{bus}"
     )
 
