@@ -23,7 +23,7 @@ import math, os, sys
 from waywiser import cli
 from waywiser.machine import cpu_load
 from waywiser.measure import survey_run
-from waywiser.measure.probe.guest import SurveyLock
+from waywiser.measure.probe.sharing import SurveyLock
 survey_run.SurveyLock = lambda: SurveyLock(f"waywiser-test-{os.getppid()}")
 cpu_load.BUSY_FRACTION = math.inf
 sys.exit(cli.run(sys.argv[1:], exits=True))

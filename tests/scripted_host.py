@@ -14,7 +14,7 @@ from measure.plan.machines import machine
 from waywiser.machine import native
 from waywiser.machine.machine import Machine
 from waywiser.measure import scope, survey_run
-from waywiser.measure.probe.guest import SurveyLock
+from waywiser.measure.probe.sharing import SurveyLock
 from waywiser.words.records import Order, Samples, Visit
 
 

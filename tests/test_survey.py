@@ -21,10 +21,10 @@ from waywiser.machine.machine import Machine
 from waywiser.measure import scope, survey_run
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.preset import Request
-from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import ProbeOptions
+from waywiser.measure.probe.sharing import SurveyLock
 from waywiser.measure.scope import MachineSelection, ScopeError
-from waywiser.measure.survey_run import Commission, Interrupted, SurveyError
+from waywiser.measure.survey_run import Interrupted, KeptPlan, SurveyError
 from waywiser.profile import ExistingFile, Profile, WritableProfile
 from waywiser.profile.planned import planned
 from waywiser.words.records import Failure, Visit
@@ -81,9 +81,9 @@ def test_every_visit_and_skip_is_stored_with_the_plan_and_the_unsupported_paths(
         assert len(stored) == watching.plan.visits
         assert {visit.stop for visit in stored} == {"converged", "skipped"}
         assert profile.machine == machine(gpus=1)
-        commission = msgspec.json.decode(profile.plan_json, type=Commission)
-        assert commission.request == QUICK
-        assert commission.estimate.visits == watching.plan.visits
+        kept = msgspec.json.decode(profile.plan_json, type=KeptPlan)
+        assert kept.request == QUICK
+        assert kept.estimate.visits == watching.plan.visits
         assert profile.environment["backend"] == "fake"
         assert profile.runs[0].command == ("waywiser", "survey")
         assert profile.runs[0].ended is not None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.words.visible import (
+from waywiser.words.visible_text import (
     LONGEST_QUOTE,
     escaped_json,
     single_line,

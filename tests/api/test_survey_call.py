@@ -209,7 +209,7 @@ SCRIPT = """
 import json, os, sys
 import waywiser
 import waywiser.cli.call, waywiser.cli.survey, waywiser.cli.topology
-from waywiser.measure.probe.guest import SurveyLock
+from waywiser.measure.probe.sharing import SurveyLock
 run = sys.modules["waywiser.measure.survey_run"]
 run.SurveyLock = lambda: SurveyLock(f"waywiser-test-{os.getpid()}")
 steps = []

@@ -15,7 +15,7 @@ from tests.measure.ranks.watching import is_running, wait_until
 from waywiser.cluster.node_check import NodeCheck
 from waywiser.cluster.node_files import NodeFiles
 from waywiser.cluster.protocol import CheckEnded, ReadPart, RunCheck
-from waywiser.measure.probe.guest import SurveyLock
+from waywiser.measure.probe.sharing import SurveyLock
 from waywiser.measure.supervise.process import descendants
 from waywiser.profile import Profile
 
@@ -26,7 +26,7 @@ PROCESS = """
 import os, sys
 from waywiser.cluster import check_process
 from waywiser.measure import survey_run
-from waywiser.measure.probe.guest import SurveyLock
+from waywiser.measure.probe.sharing import SurveyLock
 survey_run.SurveyLock = lambda: SurveyLock(f"waywiser-test-{os.getppid()}")
 sys.exit(check_process.main())
 """

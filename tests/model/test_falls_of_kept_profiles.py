@@ -13,7 +13,7 @@ from kept import RESULTS, unpacked
 from waywiser import cli
 from waywiser.model.capacity import CapacityModel
 from waywiser.model.curve import CurveModel, fit_curves, times_of
-from waywiser.model.falls import LEAST_FALL
+from waywiser.model.falling_times import LEAST_FALL
 from waywiser.model.machine_model import MachineModel, is_of_copies
 from waywiser.model.prediction import Predictor
 from waywiser.profile import Profile

@@ -22,8 +22,8 @@ from waywiser import cli
 from waywiser.profile import Profile
 from waywiser.profile.compressed import MOST_BYTES
 from waywiser.profile.errors import DamagedProfile, NotAProfile, NotWritable, ProfileError
+from waywiser.profile.file_name import profiles_in
 from waywiser.profile.header import is_profile
-from waywiser.profile.name import profiles_in
 from waywiser.profile.opening import open_writable
 from waywiser.profile.writable import WritableProfile
 

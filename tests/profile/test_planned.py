@@ -6,7 +6,7 @@ from waywiser.profile.planned import Foreseen, Planned, StoredRequest, planned
 
 
 def test_readers_see_what_they_ask_for_of_a_plan() -> None:
-    text = """{"request": {"preset": "full", "only": ["*"], "seed": 1}, "wishes": {},
+    text = """{"request": {"preset": "full", "only": ["*"], "seed": 1}, "selection": {},
                "estimate": {"points": 2, "visits": 6}, "waywiser": "1"}"""
     assert planned(text) == Planned(StoredRequest("full", only=("*",)), Foreseen(6))
 

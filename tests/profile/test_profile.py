@@ -34,7 +34,7 @@ from waywiser.words.records import (
     ObservedCopy,
     Samples,
 )
-from waywiser.words.visible import single_line
+from waywiser.words.visible_text import single_line
 
 
 def test_everything_comes_back_as_it_went_in(tmp_path: Path) -> None:

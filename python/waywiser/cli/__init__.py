@@ -19,7 +19,7 @@ import sys
 from collections.abc import Sequence
 
 DEBUG_VARIABLE = "WAYWISER_DEBUG"
-"""Set to 1 for the whole story of an error that nobody foresaw."""
+"""Set to 1 for the traceback of an unexpected error."""
 
 FAILED = 2
 """Exit code of what could not be done, usage errors included."""
@@ -72,7 +72,7 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
     from waywiser.cli.brief import brief_unless_lasting
     from waywiser.cli.call import call
     from waywiser.words import WaywiserError
-    from waywiser.words.visible import visible, with_short_quotes
+    from waywiser.words.visible_text import visible, with_short_quotes
 
     try:
         if exits:
@@ -152,10 +152,10 @@ def _not_written(error: OSError) -> int:
 
 
 def _unforeseen(error: Exception) -> str:
-    from waywiser.words.visible import visible
+    from waywiser.words.visible_text import visible
 
     said = visible(" ".join(f"{type(error).__name__}: {error}".split()))
     return (
         f"waywiser: error: this is a mistake in waywiser, please report it: {said} "
-        f"(set {DEBUG_VARIABLE}=1 for the whole story)"
+        f"(set {DEBUG_VARIABLE}=1 for the traceback)"
     )

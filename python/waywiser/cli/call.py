@@ -1,4 +1,4 @@
-"""Calls the command with its verbs; what is no command line is said as such."""
+"""Runs a command line with its verbs; one that cannot be parsed is an error with a remedy."""
 
 from __future__ import annotations
 

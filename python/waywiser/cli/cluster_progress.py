@@ -14,7 +14,7 @@ from waywiser.words.cluster import ClusterNode, FinishedTest
 from waywiser.words.host_list import compress_hosts
 from waywiser.words.number_format import count, format_seconds
 from waywiser.words.sizes import format_bytes
-from waywiser.words.visible import visible
+from waywiser.words.visible_text import visible
 
 _MOST_JOINED = 64
 """Nodes that are named as they join; of more, every so many are counted."""

@@ -41,7 +41,7 @@ from waywiser.profile.cluster_folder import (
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import ClusterNode, Rail
 from waywiser.words.number_format import count, format_seconds
-from waywiser.words.visible import visible
+from waywiser.words.visible_text import visible
 
 OK, FINDING = 0, 1
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from waywiser.cli.streams import say
 from waywiser.words.number_format import count
-from waywiser.words.visible import visible
+from waywiser.words.visible_text import visible
 
 _MOST_SHOWN = 5
 

@@ -55,7 +55,7 @@ def export(
     """
     from waywiser.exchange.exports.samples import SUMMARY_WRITERS, WRITERS
     from waywiser.profile import Profile
-    from waywiser.profile.name import SUFFIX
+    from waywiser.profile.file_name import SUFFIX
 
     if PurePath(output).suffix == SUFFIX:
         raise ExportError(f"{output}: an export is no profile", remedy="name it .csv or .json")

@@ -92,7 +92,7 @@ def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -
     from waywiser.analysis.comparison.read_subject import read_subject
     from waywiser.analysis.history.last_change import with_last_changes
     from waywiser.profile import ProfileError
-    from waywiser.profile.name import why_no_profile
+    from waywiser.profile.file_name import why_no_profile
 
     nodes = []
     unreadable: dict[str, str] = {}
@@ -109,7 +109,7 @@ def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -
 
 def _profiles_of(name: str) -> list[str]:
     """The profiles of a folder; the folder itself if it has none; a file is its own profile."""
-    from waywiser.profile.name import profiles_in
+    from waywiser.profile.file_name import profiles_in
 
     if not os.path.isdir(name):  # no error for a name that is too long
         return [name]

@@ -154,7 +154,7 @@ def first_day(text: str) -> str:
 def read_labels(file: str) -> dict[str, dict[str, str]]:
     """The labels of each host or GPU. Raises `LabelsError` with the line."""
     from waywiser.words.regular_file import read_regular, why_not_read
-    from waywiser.words.visible import single_line
+    from waywiser.words.visible_text import single_line
 
     try:
         text = read_regular(file, LARGEST_LABELS).decode()

@@ -1,5 +1,5 @@
-"""``waywiser list``: what can move bytes, between what, with which settings, after whom; and what
-this machine does not support."""
+"""``waywiser list``: what can move bytes, between which memories, with which settings and source;
+and what this machine does not support."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def _export(file: str, format: str, output: str) -> None:
     from waywiser.model.export import EXPORTS
     from waywiser.model.machine_model import obtained_model
     from waywiser.profile import Profile
-    from waywiser.profile.name import SUFFIX
+    from waywiser.profile.file_name import SUFFIX
     from waywiser.profile.output_file import STANDARD_OUTPUT, write_output
 
     if format not in EXPORTS:

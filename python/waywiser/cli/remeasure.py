@@ -46,23 +46,23 @@ def measure_again(
     """
     from waywiser.analysis.comparison.read_subject import read_subject
     from waywiser.measure.scope import live_machine
-    from waywiser.measure.survey_run import Interrupted, SurveyError, commission_of, require_same
+    from waywiser.measure.survey_run import Interrupted, SurveyError, kept_plan_of, require_same
     from waywiser.profile import Profile
 
     if node.tools:
         return None, ""
     try:
         with Profile.open(file) as profile:
-            commission = commission_of(profile)
+            kept = kept_plan_of(profile)
         live = live_machine()
         require_same(node.machine, live, Path(file))
     except SurveyError:
         return None, ""
     try:
-        request = commission.request.of_paths(curves)
+        request = kept.request.of_paths(curves)
         target = _target(Path(file), repeats)
         if not target.exists():
-            _start(request, commission.selection, target)
+            _start(request, kept.selection, target)
         else:
             _continue(target, is_unfinished=_require_fitting(target, request, node, live))
         return read_subject(target), ""
@@ -99,12 +99,12 @@ def _require_fitting(target: Path, request: Request, node: Subject, live: Machin
     """Returns whether the profile is unfinished. Raises `NotContinued` if it is none that a former
     check of ``node`` made for all paths of ``request``."""
     from waywiser.analysis.comparison.read_subject import read_subject
-    from waywiser.measure.survey_run import SurveyError, commission_of, require_same
+    from waywiser.measure.survey_run import SurveyError, kept_plan_of, require_same
     from waywiser.profile import Profile, ProfileError
 
     try:
         with Profile.open(target) as profile:
-            stored = commission_of(profile).request
+            stored = kept_plan_of(profile).request
         found = read_subject(target)
         require_same(found.machine, live, target)
     except (ProfileError, SurveyError) as error:
@@ -181,7 +181,7 @@ def commands(
 
 
 def _unused(name: str) -> str:
-    from waywiser.profile.name import SUFFIX, unused_file
+    from waywiser.profile.file_name import SUFFIX, unused_file
 
     return str(unused_file(Path(f"{name}{SUFFIX}")))
 
@@ -246,7 +246,7 @@ def _options(node: Subject, names: Sequence[str]) -> list[str]:
 
 def _target(file: Path, repeats: Sequence[str]) -> Path:
     """``NAME-again.wwp`` beside the file; with a number if that is one of ``repeats``."""
-    from waywiser.profile.name import SUFFIX, unused_file
+    from waywiser.profile.file_name import SUFFIX, unused_file
 
     used = {Path(each).resolve() for each in repeats}
     again = file.with_name(f"{file.name.removesuffix(SUFFIX)}-again{SUFFIX}")

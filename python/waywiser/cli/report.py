@@ -116,7 +116,7 @@ def _list(made: Document) -> None:
 def _require_sense(output: str, format: str, figure: str, whole: bool) -> str:
     """Returns the format: that which is named, or that of the name of ``output``. Raises
     `ReportError` for options that exclude each other."""
-    from waywiser.profile.name import SUFFIX
+    from waywiser.profile.file_name import SUFFIX
 
     suffix = PurePath(output).suffix.removeprefix(".").lower()
     named = suffix if suffix in FORMATS else ""

@@ -79,7 +79,7 @@ def simulate_nights(
     from waywiser.measure.simulated_nights import moments, simulate_night
     from waywiser.measure.simulated_survey import prepare_simulation
     from waywiser.model.whatif import MachineChanges
-    from waywiser.profile.name import SUFFIX
+    from waywiser.profile.file_name import SUFFIX
     from waywiser.profile.output_file import make_folder, require_output
     from waywiser.words.number_format import count
 

@@ -86,14 +86,14 @@ def say(text: str, stream: TextIO | None = None) -> None:
 def put_line(text: object) -> None:
     """Writes to standard output; commands in it can be typed as they stand. What of it may come
     from a file that anyone made steers no terminal."""
-    from waywiser.words.visible import visible
+    from waywiser.words.visible_text import visible
 
     sys.stdout.write(as_called(visible(str(text))) + "\n")
 
 
 def print_json(document: object) -> None:
     """Writes a document to standard output."""
-    from waywiser.words.visible import escaped_json
+    from waywiser.words.visible_text import escaped_json
 
     text = msgspec.json.format(msgspec.json.encode(document), indent=2)
     sys.stdout.write(escaped_json(text.decode()) + "\n")

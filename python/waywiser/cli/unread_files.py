@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from waywiser.words import WaywiserError
 from waywiser.words.number_format import count
-from waywiser.words.visible import single_line
+from waywiser.words.visible_text import single_line
 
 
 def none_read(unreadable: Mapping[str, str], what: str) -> WaywiserError:

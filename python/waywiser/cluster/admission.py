@@ -37,7 +37,7 @@ from waywiser.profile.validation import InvalidRecord
 from waywiser.words import Value
 from waywiser.words.cluster import ClusterNode
 from waywiser.words.host_list import is_host_name
-from waywiser.words.visible import single_line
+from waywiser.words.visible_text import single_line
 
 
 class AdmissionDecision(Value, frozen=True):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.preset import CHECK, Request
-from waywiser.measure.probe.guest import GuestError
+from waywiser.measure.probe.sharing import SharingError
 from waywiser.measure.probe.supervisor import Progress
 from waywiser.measure.scope import ALL, MachineSelection
 from waywiser.measure.supervise.deadline import Deadline
@@ -51,7 +51,7 @@ def survey_node(file: Path, request: Request, gpus: str, seconds: float) -> None
             survey = prepare(request, MachineSelection(gpus))
             start(survey, file, _Nobody(), command=("waywiser", "cluster", "join"))
             return
-        except GuestError:
+        except SharingError:
             if deadline.is_over:
                 raise
         time.sleep(_LOOK_SECONDS)

@@ -28,7 +28,7 @@ from waywiser.cluster.protocol import (
     encode,
 )
 from waywiser.cluster.secure_channel import ChannelError
-from waywiser.cluster.strangers import Strangers
+from waywiser.cluster.unidentified import UnidentifiedConnections
 from waywiser.measure.supervise.channel import ChannelClosed, ProtocolError
 from waywiser.measure.supervise.deadline import Deadline
 from waywiser.measure.supervise.listener import Listen
@@ -80,7 +80,9 @@ class Hub:
         self._ends = False
         self._next_sign = Deadline(_SIGN_SECONDS)
         self._selector = selectors.DefaultSelector()
-        self._strangers = Strangers(self._selector, listen, port, self._log, greeting_seconds, tls)
+        self._strangers = UnidentifiedConnections(
+            self._selector, listen, port, self._log, greeting_seconds, tls
+        )
         self.port = self._strangers.port
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)

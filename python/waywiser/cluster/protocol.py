@@ -29,7 +29,7 @@ from waywiser.measure.supervise.channel import LineProtocol, decode_any
 from waywiser.measure.supervise.process import RunningProcess
 from waywiser.words import Value
 from waywiser.words.cluster import ClusterNode
-from waywiser.words.visible import single_line_json
+from waywiser.words.visible_text import single_line_json
 
 VERSION = 2
 

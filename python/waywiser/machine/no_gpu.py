@@ -8,7 +8,7 @@ from waywiser.machine.facts import NvmlFacts, SystemFacts
 from waywiser.machine.hwloc import HwlocObject
 from waywiser.machine.nvml import MISMATCH, NO_LIBRARY, is_mismatch
 from waywiser.machine.unusable_gpus import find_unusable
-from waywiser.machine.visible import NO_DEVICE_FILES
+from waywiser.machine.visible_devices import NO_DEVICE_FILES
 from waywiser.words.number_format import count
 
 _BATCH = "ask the batch system for GPUs, in Slurm with --gpus or --gres=gpu:N"

@@ -25,7 +25,7 @@ from waywiser.machine.nccl_library import use_nccl
 from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
 from waywiser.measure.probe.aside import leave_one_cpu_aside
 from waywiser.measure.probe.environment import worker_environment
-from waywiser.measure.probe.guest import memory_bound, usable_gpus
+from waywiser.measure.probe.sharing import memory_bound, usable_gpus
 from waywiser.words import Value, WaywiserError
 from waywiser.words.numbers import MOST_INDEX, whole_number
 from waywiser.words.records import Unsupported
@@ -89,7 +89,7 @@ class Scope:
 def read_scope(selection: MachineSelection) -> Scope:
     """Looks at this machine now, without a GPU context in this process.
 
-    Raises `ScopeError` for GPUs that are not there or do not answer, `GuestError` if a control
+    Raises `ScopeError` for GPUs that are not there or do not answer, `SharingError` if a control
     group leaves no memory, `waywiser.machine.file_places.FileError` for files and folders that
     cannot be used.
     """

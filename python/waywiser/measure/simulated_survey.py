@@ -27,8 +27,8 @@ from waywiser.measure.probe.simulate import command as worker_command
 from waywiser.measure.probe.supervisor import Supervisor
 from waywiser.measure.scope import MachineSelection
 from waywiser.measure.survey_run import (
-    Commission,
     Interrupted,
+    KeptPlan,
     SurveyError,
     SurveyEstimate,
     Watcher,
@@ -175,8 +175,8 @@ def commission_json(survey: SimulatedSurvey) -> bytes:
     plan = survey.plan
     estimate = SurveyEstimate.of(plan, outlook(plan))
     selection = MachineSelection(memory_bytes=plan.request.memory_bytes)
-    commission = Commission(plan.request, selection, estimate, validation=plan.validation)
-    return msgspec.json.encode(commission)
+    kept = KeptPlan(plan.request, selection, estimate, validation=plan.validation)
+    return msgspec.json.encode(kept)
 
 
 def _known(plan: Plan, machine: SimulatedMachine) -> Plan:

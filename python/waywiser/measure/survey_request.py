@@ -10,7 +10,7 @@ from waywiser.measure.option import Option, given, options_of, stored
 from waywiser.measure.plan.preset import Request
 from waywiser.measure.scope import MachineSelection
 from waywiser.measure.survey_options import SurveyOptions
-from waywiser.measure.survey_run import Commission, SurveyError, commission_of
+from waywiser.measure.survey_run import KeptPlan, SurveyError, kept_plan_of
 from waywiser.measure.tune_options import TuneOptions
 from waywiser.profile import Profile
 from waywiser.profile.output_file import require_profile_name
@@ -69,12 +69,12 @@ def require_agreement(options: SurveyOptions, file: Path) -> None:
     """Raises `SurveyError` for an option that differs from the plan in the profile: `--resume` goes
     on with that plan. Options that were not given agree."""
     with Profile.open(file) as profile:
-        commission, gpus = commission_of(profile), len(profile.machine.gpus)
+        kept, gpus = kept_plan_of(profile), len(profile.machine.gpus)
     declared = options_of(options)
     differing = [
         declared[name].name
         for name, value in given(options).items()
-        if not _agrees(declared[name], value, commission)
+        if not _agrees(declared[name], value, kept)
     ]
     if options.expect_gpus > gpus:
         differing.append(declared["expect_gpus"].name)
@@ -86,6 +86,6 @@ def require_agreement(options: SurveyOptions, file: Path) -> None:
         )
 
 
-def _agrees(option: Option, value: object, commission: Commission) -> bool:
+def _agrees(option: Option, value: object, kept: KeptPlan) -> bool:
     to = option.stored
-    return to is None or getattr(getattr(commission, to.part), to.field) == to.convert(value)
+    return to is None or getattr(getattr(kept, to.part), to.field) == to.convert(value)

@@ -34,8 +34,8 @@ from waywiser.measure.plan.plan import Plan, make_plan
 from waywiser.measure.plan.preset import Request
 from waywiser.measure.plan.schedule import Schedule
 from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT
-from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import ProbeOptions
+from waywiser.measure.probe.sharing import SurveyLock
 from waywiser.measure.probe.supervisor import Progress, run_orders
 from waywiser.measure.probe.worker_process import LimitReached
 from waywiser.measure.ranks.world import RankTeams
@@ -79,11 +79,15 @@ class SurveyEstimate(Value, frozen=True):
         return cls(len(plan.points), plan.visits, plan.buffer_bytes, expected.seconds)
 
 
-class Commission(Value, frozen=True):
+FORMER_SELECTION = "wishes"
+"""What profiles of earlier versions call `KeptPlan.selection`."""
+
+
+class KeptPlan(Value, frozen=True):
     """What a profile keeps of its plan: with the machine beside it, the same plan again."""
 
     request: Request
-    selection: MachineSelection = msgspec.field(name="wishes")
+    selection: MachineSelection
     estimate: SurveyEstimate
     waywiser: str = __version__
     validation: tuple[str, ...] = ()
@@ -175,7 +179,7 @@ def _why_no_node(machine: Machine) -> str:
 
 
 def require_free_host() -> None:
-    """Raises `waywiser.measure.probe.guest.GuestError` if another survey runs here now."""
+    """Raises `waywiser.measure.probe.sharing.SharingError` if another survey runs here now."""
     with SurveyLock():
         pass
 
@@ -186,13 +190,13 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
     Raises `WaywiserError`: the file exists, another survey runs here; `Interrupted`.
     """
     plan, selection = survey.plan, survey.selection
-    commission = Commission(plan.request, selection, survey.estimate, validation=plan.validation)
+    kept = KeptPlan(plan.request, selection, survey.estimate, validation=plan.validation)
     with SurveyLock():
         profile = WritableProfile.create(
             file,
             survey.machine,
             run_environment(survey.scope),
-            plan_json=msgspec.json.encode(commission),
+            plan_json=msgspec.json.encode(kept),
             unsupported_paths=(*survey.scope.unsupported_paths, *plan.unsupported_paths),
             command=command,
         )
@@ -236,14 +240,14 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
     with Profile.open(file) as before:
         machine = before.machine
         require_real(machine, str(file), allowed="emulated")
-        commission = commission_of(before)
+        kept = kept_plan_of(before)
     with SurveyLock():
         live = live_machine()
-        require_answers(live, commission.selection)
+        require_answers(live, kept.selection)
         require_same(machine, live, file)
-        scope = read_scope(commission.selection)
+        scope = read_scope(kept.selection)
         require_usable(machine, scope, file)
-        plan = make_plan(machine, commission.request)
+        plan = make_plan(machine, kept.request)
         scope = with_nccl(scope, plan)
         require_same_libraries(machine, scope.machine, file)
         profile = WritableProfile.resume(file, run_environment(scope), command=command)
@@ -424,10 +428,13 @@ def _of_libraries(scope: Scope) -> dict[str, Any]:
     return found
 
 
-def commission_of(profile: Profile) -> Commission:
+def kept_plan_of(profile: Profile) -> KeptPlan:
     """Raises `SurveyError` for a profile that no survey of this version made."""
     try:
-        return msgspec.json.decode(profile.plan_json, type=Commission)
+        stored = msgspec.json.decode(profile.plan_json)
+        if isinstance(stored, dict) and FORMER_SELECTION in stored:
+            stored["selection"] = stored.pop(FORMER_SELECTION)
+        return msgspec.convert(stored, KeptPlan)
     except (msgspec.MsgspecError, RecursionError) as error:
         if tools := imported_from(profile.environment):
             raise SurveyError(

@@ -27,7 +27,7 @@ from waywiser.machine.machine import Machine
 from waywiser.model import job_scatter
 from waywiser.model.alone import longest
 from waywiser.model.curve_form import CurveForm, Form, forms_of
-from waywiser.model.falls import drop_text
+from waywiser.model.falling_times import drop_text
 from waywiser.model.neighbours import InterpolatedTimes, between
 from waywiser.model.prediction_interval import PathKind, interval, path_kind, spread
 from waywiser.model.timed_sets import usual_blocks

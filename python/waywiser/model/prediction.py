@@ -30,7 +30,7 @@ from waywiser.model.capacity import (
 from waywiser.model.count_table import CountKey
 from waywiser.model.curve import MOST_BEYOND, CurveModel, CurvePrediction
 from waywiser.model.errors import ModelError
-from waywiser.model.falls import longer_before
+from waywiser.model.falling_times import longer_before
 from waywiser.model.machine_model import CurveFinder, MachineModel
 from waywiser.model.messages import (
     OF_ONE,

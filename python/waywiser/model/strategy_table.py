@@ -14,7 +14,7 @@ from waywiser.model.crossover import (
     disagreements,
     fastest_ranges,
 )
-from waywiser.model.falls import LEAST_FALL
+from waywiser.model.falling_times import LEAST_FALL
 from waywiser.model.message_strategies import MessageStrategies
 from waywiser.model.strategies import StrategyTime, StrategyTimes
 from waywiser.words import Value

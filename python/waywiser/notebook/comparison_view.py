@@ -25,7 +25,7 @@ from waywiser.profile.estimate import rate
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import WaywiserError
 from waywiser.words.sizes_in_text import size_of
-from waywiser.words.visible import visible
+from waywiser.words.visible_text import visible
 
 MOST_CHANGES = 8
 """Changed paths that a comparison shows of itself."""

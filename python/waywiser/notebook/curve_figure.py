@@ -13,7 +13,7 @@ from waywiser.curves.curve import Curve
 from waywiser.report.figures.theme import INK, LINE, SERIES, SOFT
 from waywiser.stats.order import Interval
 from waywiser.words import WaywiserError, format_bytes
-from waywiser.words.visible import visible
+from waywiser.words.visible_text import visible
 
 CurveQuantity = Literal["bandwidth", "latency"]
 

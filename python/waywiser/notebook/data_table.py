@@ -13,7 +13,7 @@ from typing import Any, overload
 from waywiser.notebook.optional_package import optional
 from waywiser.profile.arrow_batches import arrow_batches, arrow_schema
 from waywiser.words import WaywiserError
-from waywiser.words.visible import visible
+from waywiser.words.visible_text import visible
 
 SHOWN_ROWS = 20
 """Rows that a table shows of itself."""

@@ -17,7 +17,7 @@ from waywiser.notebook.profile_view import ProfileView
 from waywiser.profile import Profile
 from waywiser.profile.header import is_profile
 from waywiser.words.same_wording import by_wording
-from waywiser.words.visible import visible
+from waywiser.words.visible_text import visible
 
 NUMA_TYPES: dict[str, type] = {
     "numa": int,

@@ -35,7 +35,7 @@ from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words import WaywiserError
 from waywiser.words.number_format import count, format_rate, format_relative, format_time
 from waywiser.words.records import Series
-from waywiser.words.visible import visible
+from waywiser.words.visible_text import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

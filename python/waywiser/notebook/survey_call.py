@@ -27,7 +27,7 @@ from waywiser.measure.survey_request import (
 from waywiser.measure.survey_run import Interrupted, SurveyError, prepare, resume, start
 from waywiser.notebook.profile_view import ProfileView, read_profile
 from waywiser.notebook.python_arguments import python_arguments
-from waywiser.profile.name import default_name, unused_file
+from waywiser.profile.file_name import default_name, unused_file
 from waywiser.profile.output_file import require_output
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_seconds

@@ -34,7 +34,7 @@ from waywiser.profile.errors import (
     OlderProfile,
     ProfileError,
 )
-from waywiser.profile.name import default_name
+from waywiser.profile.file_name import default_name
 from waywiser.profile.profile import Profile
 from waywiser.profile.rows import VisitRow
 from waywiser.profile.runs import Run, RunHealth

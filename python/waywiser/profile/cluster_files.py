@@ -21,7 +21,7 @@ from waywiser.profile.write_probe import OBSTACLES, obstacle_of
 from waywiser.words.atomic_write import replaced_file
 from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest
 from waywiser.words.regular_file import open_regular, read_regular, why_not_read
-from waywiser.words.visible import single_line_json, with_short_quotes
+from waywiser.words.visible_text import single_line_json, with_short_quotes
 
 _MOST_PLAN_BYTES = 64 << 20
 _MOST_LINE_BYTES = 16 << 20

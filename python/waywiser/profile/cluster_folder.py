@@ -30,8 +30,8 @@ from waywiser.profile.cluster_files import (
 )
 from waywiser.profile.cluster_validation import require_valid_test, short_text, storable_node
 from waywiser.profile.errors import ExistingFile, LockedProfile
+from waywiser.profile.file_name import SUFFIX
 from waywiser.profile.lock import lock
-from waywiser.profile.name import SUFFIX
 from waywiser.profile.validation import InvalidRecord
 from waywiser.words import Value
 from waywiser.words.atomic_write import is_part_of, replaced_file

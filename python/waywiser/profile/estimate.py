@@ -46,8 +46,8 @@ V = TypeVar("V", bound=Visit | VisitRow)
 
 Kind = Literal["within process", "between processes"]
 
-GRAVITY: tuple[Stop, ...] = ("converged", "limit", "budget", "failed")
-"""Reasons to stop, the best first; a series shows the worst of its blocks."""
+STOPS: tuple[Stop, ...] = ("converged", "limit", "budget", "failed")
+"""Reasons to stop, in the order of how much they say; a series shows the last of its blocks."""
 
 
 class Rate(Value, frozen=True):
@@ -257,7 +257,7 @@ def _no_shorter(
 def worst_stop(visits: Sequence[Visit | VisitRow]) -> Stop:
     """Why sampling of a series stopped: the worst of its visits, skipped ones left out."""
     stops = [visit.stop for visit in _not_skipped(visits)]
-    return max(stops, key=GRAVITY.index, default="skipped")
+    return max(stops, key=STOPS.index, default="skipped")
 
 
 def _not_skipped(visits: Sequence[V]) -> list[V]:

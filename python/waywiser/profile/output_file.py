@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO, cast
 
 from waywiser.profile.errors import ExistingFile, NotWritable
-from waywiser.profile.name import SUFFIX
+from waywiser.profile.file_name import SUFFIX
 from waywiser.profile.write_probe import OBSTACLES, obstacle_of
 from waywiser.words.atomic_write import new_file, replaced_file, try_to_replace
 from waywiser.words.regular_file import NotRegular, TooLarge, read_regular

@@ -27,7 +27,7 @@ from waywiser.words.records import (
     Visit,
     WhoCopies,
 )
-from waywiser.words.visible import single_line
+from waywiser.words.visible_text import single_line
 
 MOST = 2**62
 """More than any count or number of bytes of a machine, and what 64 bits can still add."""

@@ -21,7 +21,7 @@ from waywiser.report.parts import (
 )
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_sizes
-from waywiser.words.visible import visible
+from waywiser.words.visible_text import visible
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -1,4 +1,4 @@
-"""What the neighbours of some sizes of a curve let expect of them, as slow as it may ordinarily be.
+"""The slowest ordinary time of each size of a curve, as its neighbouring sizes predict it.
 
 An ordinary curve is a line t(n), latency and rate; or a power law; or either with a bend, where it
 switches to a faster protocol or a pipeline fills. No single interpolation serves them all, and one

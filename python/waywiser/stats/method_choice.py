@@ -73,7 +73,7 @@ def winner(first: Timed, second: Timed) -> Winner:
     return "first" if ratio > 1 else "second"
 
 
-def duel(
+def fastest_ranges(
     sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]
 ) -> list[WinnerRange]:
     """Ranges of ``sizes``, ascending, with one winner each, from the times of both at each size."""

@@ -4,8 +4,8 @@ The deviation of a series is one of a grid, each with a weight. Before anything 
 equally probable: of normal values this gives Student's t. Equivalent series show how probable each
 deviation is (nonparametric maximum likelihood: Kiefer & Wolfowitz, Annals of Mathematical
 Statistics 27, 1956; for variances: Lu & Stephens, Bioinformatics 32, 2016), and together count
-against ignorance as their number against `IGNORANCE`. So a series of few nights borrows from the
-others, and if a few of these have much more noise, it may be one of those.
+against equal probabilities as their number against `PRIOR_WEIGHT`. So a series of few nights
+borrows from the others, and if a few of these have much more noise, it may be one of those.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEAST_DEVIATION = 1e-4
 DEVIATIONS: Array = np.geomspace(LEAST_DEVIATION, 1.0, 97)
 """The grid: each is a tenth larger than the one before it."""
 
-IGNORANCE = 1.0
+PRIOR_WEIGHT = 1.0
 """Weight of equal probabilities of all deviations, in series."""
 
 ROUNDS = 40
@@ -78,7 +78,7 @@ def usual_noise(squares: Sequence[float], freedom: Sequence[float]) -> NightNois
     for _ in range(ROUNDS if len(likely) > 1 else 0):
         mixed = likely @ weights
         held = weights * (likely / mixed[:, None]).sum(axis=0)
-        weights = (held + IGNORANCE * UNKNOWN_NOISE.weights) / (len(likely) + IGNORANCE)
+        weights = (held + PRIOR_WEIGHT * UNKNOWN_NOISE.weights) / (len(likely) + PRIOR_WEIGHT)
     return NightNoise(weights)
 
 

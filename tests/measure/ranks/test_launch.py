@@ -205,7 +205,7 @@ time.sleep(600)
         assert first.stdout is not None
         if connects:
             assert first.stdout.readline() == b"\n"
-        assert wait_until(lambda: len(descendants(first.pid)) == 2), "keeper and rank"
+        assert wait_until(lambda: len(descendants(first.pid)) == 2), "guard and rank"
         pids = descendants(first.pid)
         assert files.left()
         first.kill()
@@ -231,12 +231,12 @@ with folders("secret") as temporary:
     time.sleep(600)
 """
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as first:
-        assert wait_until(lambda: len(descendants(first.pid)) == 2), "keeper and launcher"
+        assert wait_until(lambda: len(descendants(first.pid)) == 2), "guard and launcher"
         pids = descendants(first.pid)
         assert files.left()
         assert first.stdin is not None
         first.stdin.write(b"\n")
         first.stdin.flush()
-        assert wait_until(lambda: sum(map(is_running, pids)) <= 1), "the keeper at most"
+        assert wait_until(lambda: sum(map(is_running, pids)) <= 1), "the guard at most"
         first.kill()
     assert wait_until(lambda: not any(map(is_running, pids)))

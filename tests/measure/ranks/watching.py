@@ -87,9 +87,9 @@ def own_files_here() -> Iterator[OwnFiles]:
 
 
 def launcher_of(launch: Launch) -> int:
-    """The launcher itself, which is the child of its keeper."""
-    keeper = launch.launcher.pid
-    return int(Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0])
+    """The launcher itself, which is the child of its guard."""
+    guard = launch.launcher.pid
+    return int(Path(f"/proc/{guard}/task/{guard}/children").read_text().split()[0])
 
 
 def is_running(pid: int) -> bool:

@@ -15,7 +15,7 @@ from waywiser.analysis.cluster.verdict_values import (
 )
 from waywiser.words.grouping import grouped
 from waywiser.words.host_list import compress_hosts, is_host_name, natural_key
-from waywiser.words.visible import single_line
+from waywiser.words.visible_text import single_line
 
 _DRAINED: tuple[NodeStanding, ...] = ("failed", "stuck", "slow")
 _LONGEST_REASON = 400

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from operator import is_
 
-from waywiser.analysis.cluster.alone import alone_pairs, among_pairs, pair_pairs
 from waywiser.analysis.cluster.collectives import next_collectives
 from waywiser.analysis.cluster.cover_rounds import cover_pairs
+from waywiser.analysis.cluster.retests import alone_pairs, among_pairs, pair_pairs
 from waywiser.analysis.cluster.rounds_of_pairs import hang_pairs, next_pairs
 from waywiser.analysis.cluster.schedule import Pair
 from waywiser.analysis.cluster.state import ClusterState

@@ -21,7 +21,7 @@ import msgspec
 
 from waywiser.analysis.history.night import Night, NightGpu, PathNight, read_night
 from waywiser.profile.errors import ProfileError
-from waywiser.profile.name import profiles_in, why_no_profile
+from waywiser.profile.file_name import profiles_in, why_no_profile
 from waywiser.version import __version__
 from waywiser.words import Value
 from waywiser.words.atomic_write import replaced_file

@@ -8,7 +8,7 @@ from waywiser.curves.answer import CRASHED, Finding
 from waywiser.curves.name import label_of
 from waywiser.curves.subject import Subject
 from waywiser.words import grouped
-from waywiser.words.members import series_of
+from waywiser.words.member_lines import series_of
 from waywiser.words.number_format import count
 
 

@@ -1,9 +1,9 @@
 """Which method is best where: by memory and executor over size, and over the size of rows.
 
-*Duels* are pairs of methods that differ in one thing, pageable or pinned memory say, with the sizes
-at which each wins and by how much (`waywiser.analysis.questions.duels`). Boxes are compared over
-the size of their rows (`waywiser.profile.layout_crossover`). Which method to use for a copy or a
-list is the answer of a policy (`waywiser.analysis.policy`)."""
+Pairs of methods differ in one thing, pageable or pinned memory say; each states the sizes at which
+one wins and by how much (`waywiser.analysis.questions.method_pairs`). Boxes are compared over the
+size of their rows (`waywiser.profile.layout_crossover`). Which method to use for a copy or a list
+is the answer of a policy (`waywiser.analysis.policy`)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 
-from waywiser.analysis.questions.duels import (
-    Duel,
-    duel_table,
-    duels,
+from waywiser.analysis.questions.exchanges import of_exchanges
+from waywiser.analysis.questions.method_pairs import (
+    MethodPair,
     is_explicit,
     margins_text,
+    method_pair_table,
+    method_pairs,
     sizes_text,
     timed,
 )
-from waywiser.analysis.questions.exchanges import of_exchanges
 from waywiser.curves.answer import (
     MATTERS,
     MOST_FINDINGS,
@@ -56,7 +56,7 @@ _NUMBER = re.compile(r"\d+")
 def answer(subject: Subject) -> Answer:
     found = place_groups(subject)
     traits = subject.machine.traits
-    fought = [each for group in found for each in duels(group, traits)]
+    fought = [each for group in found for each in method_pairs(group, traits)]
     fought.sort(key=lambda each: (_importance(each, traits), not each.crosses, -each.most))
     boxes = [each for each in subject.overview.layout_crossovers if each.kind == "box"]
     of_strategies, strategies = of_exchanges(subject)
@@ -70,7 +70,7 @@ def answer(subject: Subject) -> Answer:
             *(_finding(subject, each) for each in _together(fought)[:MOST_FINDINGS]),
             *(_of_box(subject, each) for each in _worth(boxes)),
         ),
-        tables=(*strategies, *duel_table(fought), *box_table(boxes)),
+        tables=(*strategies, *method_pair_table(fought), *box_table(boxes)),
         unanswered=()
         if is_any
         else ("which method is fastest: there are no two methods to compare",),
@@ -78,7 +78,7 @@ def answer(subject: Subject) -> Answer:
     )
 
 
-def _importance(found: Duel, traits: Traits) -> int:
+def _importance(found: MethodPair, traits: Traits) -> int:
     """Duels that people ask for come first: memory of the host against memory that feeds GPUs,
     executors against the alternative that they declare (of managed memory first), managed memory
     against explicit copies, peer access on against off. All others come after them, those that
@@ -104,11 +104,11 @@ def _importance(found: Duel, traits: Traits) -> int:
     return LEAST_IMPORTANT
 
 
-def _together(fought: Sequence[Duel]) -> list[list[Duel]]:
+def _together(fought: Sequence[MethodPair]) -> list[list[MethodPair]]:
     """Duels of the same two with the same winners where a program gains by the choice: one for
     each two places, by the memory that comes first."""
-    found: dict[tuple[frozenset[str], tuple[str, ...]], dict[str, Duel]] = {}
-    for each in (duel.practical for duel in fought):
+    found: dict[tuple[frozenset[str], tuple[str, ...]], dict[str, MethodPair]] = {}
+    for each in (pair.practical for pair in fought):
         won = sum(len(each.within(stretch)) for stretch in each.decided)
         if won >= LEAST_DECIDED:
             places = found.setdefault((frozenset(each.names), each.winners), {})
@@ -118,9 +118,9 @@ def _together(fought: Sequence[Duel]) -> list[list[Duel]]:
     return list(_news(list(by_place.values()) for by_place in found.values()))
 
 
-def _news(found: Iterable[list[Duel]]) -> Iterator[list[Duel]]:
-    """Drops duels that say nothing new: who else beats the same one at the same places, and other
-    numbers of the same setting."""
+def _news(found: Iterable[list[MethodPair]]) -> Iterator[list[MethodPair]]:
+    """Drops pairs that say nothing new: others that beat the same method at the same places, and
+    other numbers of the same setting."""
     known: set[tuple[str, ...]] = set()
     for alike in found:
         first = alike[0]
@@ -133,7 +133,7 @@ def _news(found: Iterable[list[Duel]]) -> Iterator[list[Duel]]:
         known |= keys
 
 
-def _finding(subject: Subject, alike: Sequence[Duel]) -> Finding:
+def _finding(subject: Subject, alike: Sequence[MethodPair]) -> Finding:
     first = alike[0]
     shown = alike[:MOST_PLACES]
     head = f"which of {first.names[0]} and {first.names[1]} is faster depends on the size"
@@ -153,7 +153,7 @@ def _finding(subject: Subject, alike: Sequence[Duel]) -> Finding:
     )
 
 
-def _where(found: Duel) -> str:
+def _where(found: MethodPair) -> str:
     place = f"{found.pair.text} ({found.common})" if found.common else found.pair.text
     won = [
         f"{found.winner(s)} {sizes_text(s.low, s.high)} ({_times(s)})"
@@ -183,7 +183,7 @@ def _ratio(value: float) -> str:
     return f"{value:.2f}" if value < 1.1 else f"{value:.2g}" if value < 99.5 else f"{value:.0f}"
 
 
-def _remedy(found: Duel) -> str:
+def _remedy(found: MethodPair) -> str:
     """What to use, of all that was measured between the two places at these sizes."""
     better = [_better(found, each) for each in found.decided]
     if all(better):
@@ -201,7 +201,7 @@ def _remedy(found: Duel) -> str:
     return f"choose by size: {', '.join(choices)}"
 
 
-def _better(found: Duel, stretch: WinnerRange) -> str:
+def _better(found: MethodPair, stretch: WinnerRange) -> str:
     """The method that is faster than the winner at most sizes of a stretch, the most frequent one;
     empty if there is none."""
     ahead = [name for name, _ in _ahead(found, stretch)]
@@ -212,7 +212,7 @@ def _better(found: Duel, stretch: WinnerRange) -> str:
     return max(dict.fromkeys(ahead), key=ahead.count)
 
 
-def _ahead(found: Duel, stretch: WinnerRange) -> Iterator[tuple[str, int]]:
+def _ahead(found: MethodPair, stretch: WinnerRange) -> Iterator[tuple[str, int]]:
     """The fastest method at each size of a stretch where the winner is not the fastest, with the
     size. Only what moves bytes between the same places can replace it. A method that was not
     measured at a size takes no longer than at its next larger one."""
@@ -235,7 +235,7 @@ def _at_most(curve: Curve, size: int) -> Point | None:
     return next((point for point in curve.measured if point.bytes >= size), None)
 
 
-def _exhibits(found: Duel) -> Iterator[Exhibit]:
+def _exhibits(found: MethodPair) -> Iterator[Exhibit]:
     """Both methods where the margin is largest."""
     widest = max(found.decided, key=lambda stretch: stretch.most)
 
@@ -308,7 +308,7 @@ def _cells_of_box(found: LayoutCrossover, runs: Sequence[int]) -> Iterator[Cell]
 
 
 def _summary(
-    curves: int, fought: Sequence[Duel], boxes: Sequence[LayoutCrossover], exchanges: int
+    curves: int, fought: Sequence[MethodPair], boxes: Sequence[LayoutCrossover], exchanges: int
 ) -> str:
     if not fought and not boxes and not exchanges:
         return (

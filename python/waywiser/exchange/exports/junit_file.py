@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
 from waywiser.profile.output_file import OutputKind
-from waywiser.words.visible import visible
+from waywiser.words.visible_text import visible
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no way to write."""

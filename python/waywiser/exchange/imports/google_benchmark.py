@@ -34,7 +34,7 @@ from waywiser.exchange.imports.reading import (
     plain,
     text_of,
 )
-from waywiser.exchange.imports.walk import walk_of
+from waywiser.exchange.imports.walk_slope import walk_of
 from waywiser.words import Operation, TimingMode, WordError, Workload
 from waywiser.words.records import SUMMARY, Failure, Samples, Unsupported
 

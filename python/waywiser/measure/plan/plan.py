@@ -49,7 +49,7 @@ from waywiser.measure.plan.sets import (
     set_curves,
 )
 from waywiser.words import format_bytes, grouped
-from waywiser.words.members import MOST_REASONS
+from waywiser.words.member_lines import MOST_REASONS
 from waywiser.words.records import Unsupported
 from waywiser.words.sizes_in_text import with_units
 

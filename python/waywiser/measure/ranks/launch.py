@@ -218,14 +218,14 @@ class Launch(Closeable):
             kind = DistantRank if self._hosts else RankEnd
             self.ranks += (kind(*each) for each in greeted)
             have = f"{len(self.ranks)} of {self._size} ranks"
-            strangers = _rejected(listener.rejected)
+            rejected = _rejected(listener.rejected)
             if self._has_ended():
                 last = last.within(_LAST_RANK_SECONDS)
                 if not any_came or (last.is_over and not greeted):
                     ended = self.launcher.how_it_ended()
-                    raise self._missing(f"{ended} when {have} had connected{strangers}")
+                    raise self._missing(f"{ended} when {have} had connected{rejected}")
             if len(self.ranks) < self._size and deadline.is_over:
-                what = f"{have} have connected in {seconds:.3g} s{strangers}"
+                what = f"{have} have connected in {seconds:.3g} s{rejected}"
                 raise self._missing(what, late=True)
         listener.close()
 

@@ -15,7 +15,7 @@ from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.supervise import process
 from waywiser.measure.supervise.process import ChildProcess
 
-_KEEPER = Path(process.__file__).with_name("keeper.py")
+_GUARD = Path(process.__file__).with_name("launch_guard.py")
 """The program that starts the launcher and outlives this process."""
 
 
@@ -41,10 +41,10 @@ class Launcher(ChildProcess):
                 remedy="name another: --launcher 'mpiexec -n {ranks} {command}'",
             )
         folders = (temporary, shared_folder(temporary))
-        keeper = [sys.executable, "-I", "-S", str(_KEEPER), str(os.getpid()), *folders]
+        guard = [sys.executable, "-I", "-S", str(_GUARD), str(os.getpid()), *folders]
         self._has_started = False
         try:
-            super().__init__([*keeper, program, *words[1:]], environment, takes_input=True)
+            super().__init__([*guard, program, *words[1:]], environment, takes_input=True)
         except OSError as error:
             raise MpiError(
                 f"the launcher cannot be started: {error.strerror}",

@@ -12,14 +12,14 @@ from typing import NamedTuple
 import msgspec
 
 from waywiser.machine.machine import Machine, require_real
-from waywiser.measure.probe.guest import SurveyLock
 from waywiser.measure.probe.options import MEASURE, ProbeOptions
+from waywiser.measure.probe.sharing import SurveyLock
 from waywiser.measure.scope import MachineSelection, Scope, live_machine, read_scope
 from waywiser.measure.survey_run import (
     SurveyError,
     VisitWatcher,
-    commission_of,
     interrupts_stored,
+    kept_plan_of,
     measure_orders,
     next_worker,
     require_same,
@@ -197,7 +197,7 @@ class _Before(NamedTuple):
             notes = _notes(profile)
             same = next((n for n in reversed(notes) if _is_alike(n.request, request)), None)
             stored = same or next(reversed(notes), None)
-            own = stored.selection if stored else commission_of(profile).selection
+            own = stored.selection if stored else kept_plan_of(profile).selection
             _require_agreement(selection, own, file)
             if same is not None:
                 return cls(machine, own, same.first_block)

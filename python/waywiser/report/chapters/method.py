@@ -11,7 +11,7 @@ from waywiser.report.origin import imported_files, when
 from waywiser.report.parts import Block, Code, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.version import __version__
 from waywiser.words import format_bytes, json_text
-from waywiser.words.members import counted
+from waywiser.words.member_lines import counted
 from waywiser.words.number_format import count, format_time
 from waywiser.words.same_wording import by_wording
 

@@ -10,7 +10,7 @@ from waywiser.curves.who_copies import who_copies_sentences
 from waywiser.report.chapters.each import each
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Block, Fold, Listing, Section, Words
-from waywiser.words.members import counted, member_lines, merged
+from waywiser.words.member_lines import counted, member_lines, merged
 from waywiser.words.number_format import count
 from waywiser.words.same_wording import by_wording
 from waywiser.words.sizes_in_text import with_sizes

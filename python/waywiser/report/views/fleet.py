@@ -22,7 +22,7 @@ from waywiser.report.parts import Block, Tone, Words
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.same_wording import by_wording
-from waywiser.words.visible import single_line
+from waywiser.words.visible_text import single_line
 
 LESS = 0.005
 """How much smaller a loss must be to be named as well as another."""

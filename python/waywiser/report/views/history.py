@@ -18,7 +18,7 @@ from waywiser.analysis.history.history_texts import change_text, node_change_tex
 from waywiser.report.parts import Block, Sheet, SheetCell, SheetColumn, Tone, Words
 from waywiser.words.number_format import count, format_rate
 from waywiser.words.same_wording import by_wording
-from waywiser.words.visible import single_line
+from waywiser.words.visible_text import single_line
 
 BARS = "▁▂▃▄▅▆▇█"
 

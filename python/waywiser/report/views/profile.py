@@ -47,7 +47,7 @@ from waywiser.report.views.gpu_links import gpu_link_sections
 from waywiser.report.views.headline import headline_sheet
 from waywiser.report.views.pairs import pair_sections
 from waywiser.report.views.unsupported import all_unsupported_words, unsupported_words
-from waywiser.words.members import counted, member_lines
+from waywiser.words.member_lines import counted, member_lines
 from waywiser.words.number_format import count, format_time
 from waywiser.words.same_wording import by_wording
 from waywiser.words.sizes_in_text import with_sizes
@@ -283,8 +283,8 @@ def _legend(points: Sequence[Point], everything: bool) -> str:
         )
     return (
         "GB/s: at the largest size of several processes; latency: at the smallest size; ±: half of "
-        f"the 95 % interval of GB/s, or of the latency or time if GB/s is empty, {kind}; letters, or {ANY_FLAG} in a "
-        f"narrow terminal: quality flags of these two sizes{bus}"
+        f"the 95 % interval of GB/s, or of the latency or time if GB/s is empty, {kind}; letters, "
+        f"or {ANY_FLAG} in a narrow terminal: quality flags of these two sizes{bus}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What can move bytes, between what, with which settings, after whom."""
+"""What can move bytes, between which memories, with which settings, and the literature source."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby, product
 
 from waywiser.model.crossover import Axis, FastestRange
-from waywiser.model.falls import LongerTime
+from waywiser.model.falling_times import LongerTime
 from waywiser.model.message_strategies import (
     ALL_CORES,
     DIRECT,

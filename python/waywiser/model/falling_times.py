@@ -1,6 +1,6 @@
-"""Times that fall with the size: of a library that changes its protocol, or of noise.
+"""Finds times that fall as the size grows: a library changes its protocol, or noise.
 
-No model forbids them, since measurements have them. So whoever shows such a time says it.
+Models keep them, since measurements have them. A view that shows such a time states it.
 """
 
 from __future__ import annotations

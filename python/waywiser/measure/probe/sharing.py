@@ -1,4 +1,4 @@
-"""A good guest on a shared machine: one survey per host, and other people's GPUs left alone."""
+"""Shares the machine with other programs: one survey per host, and no GPU that others use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ a GPU driver's bookkeeping in host memory."""
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: pid, uid, gid
 
 
-class GuestError(WaywiserError):
+class SharingError(WaywiserError):
     """This host is not free to be measured now."""
 
 
@@ -38,7 +38,7 @@ class SurveyLock(Closeable):
         self._socket: socket.socket | None = None
 
     def __enter__(self) -> Self:
-        """Raises `GuestError` naming the holder where another survey runs."""
+        """Raises `SharingError` naming the holder where another survey runs."""
         held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             held.bind(self._address)
@@ -47,7 +47,7 @@ class SurveyLock(Closeable):
             held.close()
             if error.errno == errno.EADDRINUSE:
                 raise self._taken() from error
-            raise GuestError(f"the lock of this host cannot be had: {error}") from error
+            raise SharingError(f"the lock of this host cannot be had: {error}") from error
         self._socket = held
         return self
 
@@ -56,10 +56,10 @@ class SurveyLock(Closeable):
             self._socket.close()
             self._socket = None
 
-    def _taken(self) -> GuestError:
+    def _taken(self) -> SharingError:
         pid = self._holder()
         who = f"by process {pid}" if pid else "by a process that cannot be seen from here"
-        return GuestError(
+        return SharingError(
             f"this host is being surveyed already, {who}",
             remedy="wait until it is done: two concurrent surveys would disturb each other",
         )
@@ -109,7 +109,7 @@ def memory_bound(requested_bytes: int) -> tuple[int, str]:
     """How much memory workloads may take, and a note where that is less than was asked for.
 
     Bounded by the control group's limit, never by the size of the machine: MemTotal can be wrong
-    in both directions. Raises `GuestError` if the limit leaves nothing to measure with.
+    in both directions. Raises `SharingError` if the limit leaves nothing to measure with.
     """
     available = limits.available_bytes()
     if available is None or requested_bytes <= available - PROCESS_BYTES:
@@ -117,7 +117,7 @@ def memory_bound(requested_bytes: int) -> tuple[int, str]:
     bound = available - PROCESS_BYTES
     free = format_bytes(available >> 20 << 20)
     if bound <= 0:
-        raise GuestError(
+        raise SharingError(
             f"only {free} of memory are left under the control group's limit",
             remedy=f"raise the limit; at least {format_bytes(PROCESS_BYTES)} are needed",
         )

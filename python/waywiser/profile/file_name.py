@@ -1,4 +1,4 @@
-"""The name of a profile nobody named."""
+"""Names of profile files: the default, an unused one, and those in a folder."""
 
 from __future__ import annotations
 

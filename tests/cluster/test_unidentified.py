@@ -1,4 +1,4 @@
-"""Who may not join: strangers, replays, and connections that say too much or too little."""
+"""Who may not join: unknown programs, replays, and connections that say too much or too little."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tree import ROOT
 from waywiser.cluster.coordinator import Coordinator
 from waywiser.cluster.protocol import Rejection, Welcome, decode_to_agent
 from waywiser.cluster.secure_channel import SecureChannel
-from waywiser.cluster.strangers import Strangers
+from waywiser.cluster.unidentified import UnidentifiedConnections
 
 OTHER_TOKEN = "fedcba9876543210"
 
@@ -161,7 +161,7 @@ def test_many_silent_connections_do_not_keep_the_node_out() -> None:
 def test_beyond_a_number_the_oldest_is_closed_and_may_try_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Strangers, "most", 3)
+    monkeypatch.setattr(UnidentifiedConnections, "most", 3)
     with watched() as own:
         opened = [Bare(own.coordinator.address) for _ in range(5)]
         for oldest in opened[:2]:

@@ -1,6 +1,6 @@
 """Starts a launcher, and cleans up after it if the process that launched it is gone.
 
-    python -I -S keeper.py PARENT TEMPORARY SHARED COMMAND...
+    python -I -S launch_guard.py PARENT TEMPORARY SHARED COMMAND...
 
 It starts before the folders of the launch are made, and starts the launcher when a byte comes by
 its standard input. It ends as the launcher ends. SIGTERM ends the launcher, and so does the end of

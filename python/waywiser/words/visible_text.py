@@ -1,4 +1,4 @@
-"""Text from files that anyone may have made, fit to be shown."""
+"""Escapes text from untrusted files, so that a terminal or a page can show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many things with one reason in few lines of text: ``--json`` names all."""
+"""Sums up many things with one reason in few lines of text: ``--json`` names all."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from waywiser.model.count_table import CountKey
 from waywiser.model.curve import CurveTimes, fit_curves
-from waywiser.model.falls import LEAST_FALL, drop_text, longer_before
+from waywiser.model.falling_times import LEAST_FALL, drop_text, longer_before
 from waywiser.model.messages import MessageTimes
 from waywiser.model.rate import fit_all_counts, fit_counts, held_out_deviations
 from waywiser.stats.scatter import CurveBlocks

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waywiser.machine.facts import GpuFacts, MigInstance
-from waywiser.machine.visible import visible_devices
+from waywiser.machine.visible_devices import visible_devices
 
 GPUS = tuple(
     GpuFacts(uuid=f"GPU-{letter}{index}", name="X", pci=f"0000:0{index}:00.0")

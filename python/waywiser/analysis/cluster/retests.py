@@ -1,4 +1,4 @@
-"""Suspects again: alone, among themselves; and pairs that stand out."""
+"""Repeats tests of suspects: alone, among themselves, and of pairs that stand out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The port of the coordinator, and the connections that have not said yet who they are."""
+"""Listens at the port of the coordinator, and holds connections that are not identified yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_LOGGED = 1000
 _SILENT = " (it sent nothing, as an agent of an older Waywiser does)"
 
 
-class Strangers(Listener[AgentConnection]):
+class UnidentifiedConnections(Listener[AgentConnection]):
     """The thread of the connections uses it. The port is open from the start on."""
 
     most = 2048

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from waywiser.words.members import MOST, counted, member_lines, merged
+from waywiser.words.member_lines import MOST, counted, member_lines, merged
 
 
 def test_few_are_each_reported() -> None:

@@ -13,9 +13,9 @@ from scripted_orders import a_machine
 
 from waywiser.machine import limits
 from waywiser.machine.machine import Machine
-from waywiser.measure.probe.guest import (
+from waywiser.measure.probe.sharing import (
     PROCESS_BYTES,
-    GuestError,
+    SharingError,
     SurveyLock,
     memory_bound,
     usable_gpus,
@@ -32,10 +32,10 @@ def test_a_second_survey_is_reported_who_runs_the_first() -> None:
     name = f"waywiser-test-{uuid4()}"
     code = f"""
 import sys
-from waywiser.measure.probe.guest import GuestError, SurveyLock
+from waywiser.measure.probe.sharing import SharingError, SurveyLock
 try:
     with SurveyLock({name!r}): print("held")
-except GuestError as error:
+except SharingError as error:
     print(error)
 """
 
@@ -112,5 +112,5 @@ def test_without_a_limit_memory_is_what_was_asked_for(monkeypatch: pytest.Monkey
 
 def test_a_limit_that_leaves_nothing_is_said_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "available_bytes", lambda: PROCESS_BYTES)
-    with pytest.raises(GuestError, match="only 512 MiB of memory are left"):
+    with pytest.raises(SharingError, match="only 512 MiB of memory are left"):
         memory_bound(GIB)

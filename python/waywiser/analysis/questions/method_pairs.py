@@ -26,7 +26,7 @@ from waywiser.machine.ranks import task_settings
 from waywiser.machine.traits import Traits
 from waywiser.profile.estimate import Estimate
 from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.method_choice import UNKNOWN, Timed, WinnerRange, duel
+from waywiser.stats.method_choice import UNKNOWN, Timed, WinnerRange, fastest_ranges
 from waywiser.words import Place, Transfer, Value, grouped
 
 LEAST_SIZES = 3
@@ -42,7 +42,7 @@ NARROW = 16
 reason either: no program chooses by it, and noise makes such ranges."""
 
 
-class Duel(Value, frozen=True):
+class MethodPair(Value, frozen=True):
     """Two curves between the same two places."""
 
     pair: PlacePair
@@ -69,8 +69,8 @@ class Duel(Value, frozen=True):
         )
 
     @property
-    def practical(self) -> Duel:
-        """The duel with those ranges alone in which a program gains by the choice: `MATTERS` of the
+    def practical(self) -> MethodPair:
+        """The pair with those ranges alone in which a program gains by the choice: `MATTERS` of the
         time, and `LEAST_SAVED`, at sizes that are used."""
         kept = (
             s
@@ -120,23 +120,23 @@ class Duel(Value, frozen=True):
         return self.names[1 if stretch.winner == "first" else 0]
 
 
-def duels(group: PlaceGroup, traits: Traits) -> Iterator[Duel]:
-    """The duels of the pair of places that was measured most; how many equivalent pairs agree is
-    counted."""
+def method_pairs(group: PlaceGroup, traits: Traits) -> Iterator[MethodPair]:
+    """Pairs of methods between the places that were measured most; how many equivalent places
+    agree is counted."""
     first = group.first
     elsewhere = grouped(
         ((other.names, other.common), other)
         for pair in group.pairs
         if pair is not first
-        for other in _duels_of(pair, traits)
+        for other in _method_pairs_of(pair, traits)
     )
-    for found in _duels_of(first, traits):
+    for found in _method_pairs_of(first, traits):
         others = elsewhere.get((found.names, found.common), [])
         agree = sum(other.practical.winners == found.practical.winners for other in others)
         yield msgspec.structs.replace(found, like=agree, of=len(others))
 
 
-def _duels_of(pair: PlacePair, traits: Traits) -> Iterator[Duel]:
+def _method_pairs_of(pair: PlacePair, traits: Traits) -> Iterator[MethodPair]:
     principal = {curve.text for curve in pair.principal}
     for first, second in combinations(pair.curves, 2):
         difference = _difference(first, second, principal, traits)
@@ -145,8 +145,8 @@ def _duels_of(pair: PlacePair, traits: Traits) -> Iterator[Duel]:
         points = first.beside(second)
         if len(points) >= LEAST_SIZES:
             seen = [timed(a, b) for a, b in points]
-            stretches = duel([p.bytes for p, _ in points], *zip(*seen, strict=True))
-            yield Duel(pair, first, second, *difference, tuple(stretches))
+            stretches = fastest_ranges([p.bytes for p, _ in points], *zip(*seen, strict=True))
+            yield MethodPair(pair, first, second, *difference, tuple(stretches))
 
 
 def timed(first: Point, second: Point) -> tuple[Timed, Timed]:
@@ -219,7 +219,7 @@ def margins_text(least: float, most: float) -> str:
     return span(*(amount(max(value, 0)) for value in (least, most)))
 
 
-def duel_table(found: Sequence[Duel]) -> tuple[Table, ...]:
+def method_pair_table(found: Sequence[MethodPair]) -> tuple[Table, ...]:
     """Who wins where, of methods that differ in one parameter."""
     matter = [each for each in found if each.most >= MATTERS]
     caption = (
@@ -247,7 +247,7 @@ def duel_table(found: Sequence[Duel]) -> tuple[Table, ...]:
     )
 
 
-def _won(found: Duel, who: str) -> Cell:
+def _won(found: MethodPair, who: str) -> Cell:
     mine = [stretch for stretch in found.stretches if stretch.winner == who]
     won = (f"{sizes_text(s.low, s.high)}: {margins_text(s.least, s.most)}" for s in mine)
     mark: Mark = "yes" if mine and len(mine) == len(found.stretches) else ""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.stats.method_choice import Timed, duel, winner
+from waywiser.stats.method_choice import Timed, fastest_ranges, winner
 from waywiser.stats.order import Interval
 
 SIZES = (8, 64, 512, 4096)
@@ -19,7 +19,7 @@ def timed(seconds: float, half: float = 0.01) -> Timed:
 def test_two_methods_cross_over() -> None:
     first = [timed(each) for each in (1.0, 1.0, 4.0, 32.0)]
     second = [timed(each) for each in (3.0, 2.0, 4.0, 8.0)]
-    found = duel(SIZES, first, second)
+    found = fastest_ranges(SIZES, first, second)
     assert [(each.winner, each.low, each.high) for each in found] == [
         ("first", 8, 64),
         ("neither", 512, 512),
@@ -32,7 +32,7 @@ def test_two_methods_cross_over() -> None:
 def test_an_even_size_between_two_that_one_wins_belongs_to_them() -> None:
     first = [timed(each) for each in (1.0, 1.0, 1.0, 1.0)]
     second = [timed(2.0), timed(1.05, 0.2), timed(2.0), timed(1.01)]
-    found = duel(SIZES, first, second)
+    found = fastest_ranges(SIZES, first, second)
     assert [(each.winner, each.high) for each in found] == [("first", 512), ("neither", 4096)]
 
 
@@ -41,7 +41,7 @@ def winners(*second: float) -> list[str]:
     sizes = [2**n for n in range(len(second))]
     one = Timed(1.0, Interval(1.0, 1.0))
     others = [Timed(each, Interval(each, each)) for each in second]
-    return [each.winner for each in duel(sizes, [one] * len(sizes), others)]
+    return [each.winner for each in fastest_ranges(sizes, [one] * len(sizes), others)]
 
 
 def test_who_wins_one_size_by_little_and_alone_wins_none() -> None:
@@ -68,7 +68,7 @@ def test_exchanging_the_two_exchanges_the_winners(times: list[tuple[float, float
     sizes = [2**n for n in range(len(times))]
     one, other = [timed(a) for a, _ in times], [timed(b) for _, b in times]
     swapped = {"first": "second", "second": "first", "neither": "neither"}
-    there, back = duel(sizes, one, other), duel(sizes, other, one)
+    there, back = fastest_ranges(sizes, one, other), fastest_ranges(sizes, other, one)
     assert [swapped[each.winner] for each in there] == [each.winner for each in back]
     assert [each.most for each in there] == pytest.approx([each.most for each in back])
     assert sum(sizes.index(e.high) - sizes.index(e.low) + 1 for e in there) == len(sizes)
