@@ -97,11 +97,8 @@ PROSE = {"reason", "text", "message"}
 
 READERS_OF_PROSE = {
     "analysis/policy/code_lines.py": 1,
-    "cluster/mpi_transport.py": 1,
     "measure/ranks/launcher.py": 1,
     "measure/ranks/mpi_library.py": 1,
-    "model/texts.py": 1,
-    "report/figures/drawn_point.py": 2,
     "report/views/cluster.py": 1,
 }
 """How often files decide by the words of a sentence. This may only shrink."""

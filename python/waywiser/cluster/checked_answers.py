@@ -56,7 +56,7 @@ from waywiser.profile.cluster_validation import (
     short_text,
 )
 from waywiser.profile.validation import MOST_INDEX, InvalidRecord, require_valid
-from waywiser.words.records import KILLED
+from waywiser.words.records import KILLED, MESSAGES
 
 _LONGEST_PATH = 4096
 """Characters (PATH_MAX of Linux)."""
@@ -68,7 +68,7 @@ _MOST_SURVIVORS = 10_000
 
 _KINDS_OF_LOSS = frozenset(
     {"not-supported", "out-of-memory", KILLED, "sticky", "gpu", "wrong-bytes", "crash", "timeout"}
-    | {"protocol", "interrupted", "other-member"}
+    | {MESSAGES, "protocol", "interrupted", "other-member"}
 )
 """The kinds of a `waywiser.words.records.Failure` that a rank can have."""
 

@@ -31,7 +31,6 @@ from waywiser.cluster.transport import OnFinished
 from waywiser.cluster.watched_interfaces import WATCHED
 from waywiser.cluster.watched_sender import WatchedSender
 from waywiser.machine.traits import DECLARED
-from waywiser.measure.probe.worker import MESSAGES_FAILED
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import (
@@ -41,7 +40,7 @@ from waywiser.words.cluster import (
     MessageMemory,
     PlannedTest,
 )
-from waywiser.words.records import Failure
+from waywiser.words.records import MESSAGES, Failure
 
 _TRIAL_SECONDS = 20.0
 """Seconds for a test that tries a kind of memory."""
@@ -369,7 +368,6 @@ def _ended_first(world: MpiWorld, failed: FailedTest, node: str, rank: int) -> F
     """The failure of a test whose rank ended first. If that rank said that messages do not arrive,
     either end may be to blame."""
     if failed.rank == rank:
-        says_messages = failed.failure.reason.startswith(MESSAGES_FAILED)
-        return replace(failed, node="") if says_messages else failed
+        return replace(failed, node="") if failed.failure.kind == MESSAGES else failed
     reason = f"rank {rank} on {node} ended first; then {failed.failure.reason}"
     return FailedTest(Failure("crash", reason), node, rank, failed.doing)

@@ -24,7 +24,7 @@ from waywiser.measure.ranks.world import PartOfRanks, RankTeams
 from waywiser.words.closeable import Closeable
 from waywiser.words.cluster import ClusterNode, FailedTest
 from waywiser.words.number_format import count
-from waywiser.words.records import Failure, Process
+from waywiser.words.records import MESSAGES, Failure, Process
 
 _LEAVE_SECONDS = 10.0
 """Seconds for ranks that are well to leave MPI, and for the launcher to follow them."""
@@ -210,7 +210,7 @@ class MpiWorld(Closeable):
                 stopped = FailedTest(Failure("interrupted", "the launch was stopped"))
                 raise WorldNotStarted(stopped, [], self.launch.secret) from lost
             blamed = lost.member.rank if lost.member else None
-            if lost.failure.kind == "crash":
+            if lost.failure.kind in ("crash", MESSAGES):
                 first = self.first_lost()
                 blamed = blamed if first is None and not self.launch.was_killed() else first
             node = "" if blamed is None else self.node_of(blamed)

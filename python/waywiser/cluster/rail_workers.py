@@ -35,7 +35,7 @@ from waywiser.measure.probe.protocol import OTHER_MEMBER
 from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words.closeable import Closeable
 from waywiser.words.cluster import Rail, RailTime
-from waywiser.words.records import Failure, Visit
+from waywiser.words.records import MESSAGES, Failure, Visit
 
 KEY_SECONDS = 15.0
 """Seconds for NCCL to load and to make a key."""
@@ -48,7 +48,7 @@ _ABORT_AGAIN_SECONDS = 0.25
 END_SECONDS = 3.0
 """Seconds for workers that were asked to end, before they are killed."""
 
-_OF_OTHERS = frozenset({"crash", "timeout", "interrupted", "wrong-bytes", OTHER_MEMBER})
+_OF_OTHERS = frozenset({"crash", MESSAGES, "timeout", "interrupted", "wrong-bytes", OTHER_MEMBER})
 """Kinds of failures that a worker survives and another node may have caused: messages failed, did
 not come, or came with other bytes."""
 
@@ -209,7 +209,7 @@ class RailWorkers(Closeable):
         """Whether a worker has ended, and not only been slow to notice that others failed."""
         if failure.kind == "timeout":
             return self._killed or not group.runs
-        return failure.kind == "crash"
+        return failure.kind in ("crash", MESSAGES)
 
     @contextmanager
     def _under_limit(self, request: MeasureRails) -> Iterator[None]:

@@ -72,6 +72,8 @@ class FittedParameter(Value, frozen=True):
     """95 %, if the parameter is one of a line over all sizes."""
     reason: str = ""
     """Why it is not identified; empty if it is."""
+    falls: bool = False
+    """Whether the time falls as the size grows; then ``reason`` says from which size on."""
 
 
 class CurvePrediction(Value, frozen=True):
@@ -313,23 +315,24 @@ def _parameters(
     if is_line:
         return (
             _identified(postal.latency, postal.latency_interval, "the line may begin at 0"),
-            _identified(postal.inverse_rate, postal.inverse_rate_interval, flat),
+            _identified(postal.inverse_rate, postal.inverse_rate_interval, flat, falls=bool(falls)),
         )
     if not lines:
         none = FittedParameter(None, reason="one to three lines do not describe the curve")
-        return none, FittedParameter(None, reason=falls) if falls else none
+        return none, FittedParameter(None, reason=falls, falls=True) if falls else none
+    why = falls or f"{flat} from {format_bytes(lines[-1].low)} on"
     return (
         _identified(lines[0].latency, None, "the first line begins below 0"),
-        _identified(
-            lines[-1].inverse_rate, None, falls or f"{flat} from {format_bytes(lines[-1].low)} on"
-        ),
+        _identified(lines[-1].inverse_rate, None, why, falls=bool(falls)),
     )
 
 
-def _identified(value: float, around: Interval | None, reason: str) -> FittedParameter:
+def _identified(
+    value: float, around: Interval | None, reason: str, *, falls: bool = False
+) -> FittedParameter:
     """A parameter that is above 0, or else the ``reason`` why it is not identified."""
     if (around.low if around else value) <= 0:
-        return FittedParameter(None, reason=reason)
+        return FittedParameter(None, reason=reason, falls=falls)
     return FittedParameter(value, around)
 
 

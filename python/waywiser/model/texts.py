@@ -58,7 +58,7 @@ def latency_text(parameter: FittedParameter) -> str:
 def bandwidth_text(parameter: FittedParameter) -> str:
     """The same of seconds per byte, as GB/s; in words if the time falls with the size."""
     if parameter.value is None:
-        return parameter.reason if parameter.reason.startswith("faster from") else "—"
+        return parameter.reason if parameter.falls else "—"
 
     def rate(seconds_per_byte: float, sure: float | None) -> str:
         return format_rate(1 / seconds_per_byte, sure)

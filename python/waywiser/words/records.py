@@ -131,11 +131,16 @@ KILLED = "out-of-memory-kill"
 nor are larger sizes."""
 
 
+MESSAGES = "messages"
+"""The kind of a failure whose worker could not exchange messages with other ranks: either end may
+be the cause."""
+
+
 class Failure(Value, frozen=True):
     """Why a visit has no samples. Kinds: ``not-supported``, ``out-of-memory``, `KILLED`,
-    ``sticky``, ``gpu``, ``wrong-bytes``, ``crash``, ``timeout``, ``interrupted``, ``skipped``,
-    ``protocol``, `LIMIT` (of the system: no thread or file more), ``foreign`` (another tool's, in
-    its words)."""
+    ``sticky``, ``gpu``, ``wrong-bytes``, ``crash``, `MESSAGES`, ``timeout``, ``interrupted``,
+    ``skipped``, ``protocol``, `LIMIT` (of the system: no thread or file more), ``foreign`` (another
+    tool's, in its words)."""
 
     kind: str
     reason: str

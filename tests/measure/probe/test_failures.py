@@ -9,6 +9,7 @@ import pytest
 from waywiser.measure.probe.protocol import OTHER_MEMBER
 from waywiser.measure.probe.serve import OrderFailed
 from waywiser.measure.probe.worker import order_failed
+from waywiser.words.records import MESSAGES
 
 
 class GpuError(RuntimeError):
@@ -65,7 +66,7 @@ def gpu_error(kind: str) -> GpuError:
         (NotSupported("no such path"), "not-supported", "no such path", False),
         (WrongBytes("1 of 8"), "wrong-bytes", "1 of 8", False),
         (OtherRankFailed("rank:1"), OTHER_MEMBER, "rank:1 failed", False),
-        (MessengerError("lost"), "crash", "messages between ranks: lost", True),
+        (MessengerError("lost"), MESSAGES, "messages between ranks: lost", True),
         (NcclError("ncclSend: lost"), "gpu", "ncclSend: lost", True),
         (NodeFull("numa:3 is full"), "out-of-memory", "numa:3 is full", False),
         (MemoryError(), "out-of-memory", "host memory: none left", True),

@@ -10,11 +10,12 @@ from waywiser.curves.subject import Subject
 from waywiser.words import grouped
 from waywiser.words.member_lines import series_of
 from waywiser.words.number_format import count
+from waywiser.words.records import MESSAGES
 
 
 def crashed_paths(subject: Subject) -> Iterator[Finding]:
     """The path that crashed at most sizes, with the number of the others."""
-    groups = [each for each in subject.overview.failures if each.kind == "crash"]
+    groups = [each for each in subject.overview.failures if each.kind in ("crash", MESSAGES)]
     reasons = {series_of(name): each.reason for each in groups for name in each.members}
     planned = grouped((point.name, point) for point in subject.overview.series if not point.skipped)
     crashed = {

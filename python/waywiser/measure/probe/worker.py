@@ -40,10 +40,7 @@ from waywiser.measure.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.measure.probe.share import share_of
 from waywiser.measure.probe.watch import Watch, gpus_of
 from waywiser.words import Workload
-from waywiser.words.records import LIMIT, LinkEvidence, Order
-
-MESSAGES_FAILED = "messages between ranks"
-"""What the reason begins with if a rank is well and its messages fail."""
+from waywiser.words.records import LIMIT, MESSAGES, LinkEvidence, Order
 
 _GPU_KINDS = {
     "out_of_memory": "out-of-memory",
@@ -69,7 +66,7 @@ def order_failed(error: Exception, library: ModuleType) -> OrderFailed:
     if isinstance(error, library.OtherRankFailed):
         return OrderFailed(OTHER_MEMBER, f"{error} failed")
     if isinstance(error, library.MessengerError):
-        return OrderFailed("crash", f"{MESSAGES_FAILED}: {error}", fatal=True)
+        return OrderFailed(MESSAGES, f"messages between ranks: {error}", fatal=True)
     if isinstance(error, library.NcclError):
         return OrderFailed("gpu", str(error), fatal=True)
     if isinstance(error, library.GpuError):

@@ -47,6 +47,6 @@ class DrawnPoint(Value, frozen=True):
             relative=found.relative if found else None,
             bound=line.bound.bytes_per_second / 1e9 if line.bound else 0.0,
             of_bound=line.of_bound,
-            is_concurrent="; " in line.text,
-            several=size_of(line.text) if "; " in line.text else "",
+            is_concurrent=len(line.workload.transfers) > 1,
+            several=size_of(line.text) if len(line.workload.transfers) > 1 else "",
         )
