@@ -32,8 +32,8 @@ from cluster.lying_agents import (  # noqa: E402
     tag_of,
 )
 from cluster.surveyed_lies import survey_with  # noqa: E402
-from waywiser.cluster.rail_requests import MeasureRails  # noqa: E402
-from waywiser.cluster.rank_orders import pair_parts  # noqa: E402
+from waywiser.cluster.connection.rail_requests import MeasureRails  # noqa: E402
+from waywiser.cluster.connection.rank_orders import pair_parts  # noqa: E402
 
 SHOWN_EVERY = 50
 

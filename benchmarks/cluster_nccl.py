@@ -33,9 +33,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "python")]
 from tests.cluster.simulated_nodes import simulated_nodes  # noqa: E402
 
 from waywiser.analysis.cluster.verdict import verdict  # noqa: E402
-from waywiser.cluster.coordinator import Coordinator  # noqa: E402
-from waywiser.cluster.nccl_transport import NcclTransport  # noqa: E402
-from waywiser.cluster.token_proof import TOKEN_VARIABLE, new_token  # noqa: E402
+from waywiser.cluster.connection.coordinator import Coordinator  # noqa: E402
+from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE, new_token  # noqa: E402
+from waywiser.cluster.transports.nccl_transport import NcclTransport  # noqa: E402
 from waywiser.measure.probe.environment import worker_environment  # noqa: E402
 from waywiser.measure.supervise.process import descendants  # noqa: E402
 from waywiser.profile.cluster_folder import read_cluster  # noqa: E402

@@ -23,8 +23,8 @@ from waywiser.analysis.cluster.procedure import next_round
 from waywiser.analysis.cluster.verdict import verdict
 from waywiser.cli import cluster_survey
 from waywiser.cli.cluster_survey import resume_command
+from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE
 from waywiser.cluster.survey_options import ClusterSurveyOptions
-from waywiser.cluster.token_proof import TOKEN_VARIABLE
 from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
 from waywiser.words.cluster import ClusterPlan
 

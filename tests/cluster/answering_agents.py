@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from waywiser.cluster.coordinator import OnReply, Reply
-from waywiser.cluster.node_files import find_bridge, put_bridge
-from waywiser.cluster.node_processes import kill_launch
-from waywiser.cluster.protocol import (
+from waywiser.cluster.connection.coordinator import OnReply, Reply
+from waywiser.cluster.connection.protocol import (
     AskMachine,
     FindBridge,
     KillLaunch,
@@ -17,6 +15,8 @@ from waywiser.cluster.protocol import (
     Request,
     RequestFailed,
 )
+from waywiser.cluster.node.node_files import find_bridge, put_bridge
+from waywiser.cluster.node.node_processes import kill_launch
 from waywiser.machine.machine import Machine, NumaNode
 from waywiser.words.cluster import ClusterNode, NodeState
 
@@ -30,7 +30,7 @@ def machine_of(name: str) -> Machine:
 
 
 class AnsweringAgents:
-    """A `waywiser.cluster.requested_agents.RequestedAgents` whose nodes are all well."""
+    """A `waywiser.cluster.connection.requested_agents.RequestedAgents` whose nodes are all well."""
 
     def __init__(
         self,

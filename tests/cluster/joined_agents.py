@@ -7,9 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from waywiser.cluster.agent import Agent, Handlers
-from waywiser.cluster.joining import AgentError, Joining
-from waywiser.cluster.protocol import (
+from waywiser.cluster.connection.joining import AgentError, Joining
+from waywiser.cluster.connection.protocol import (
     AskNode,
     Challenge,
     JoinRequest,
@@ -17,8 +16,9 @@ from waywiser.cluster.protocol import (
     decode_to_agent,
     encode,
 )
-from waywiser.cluster.secure_channel import client_context, fingerprint_of
-from waywiser.cluster.token_proof import JoinExchange, agent_proof
+from waywiser.cluster.connection.secure_channel import client_context, fingerprint_of
+from waywiser.cluster.connection.token_proof import JoinExchange, agent_proof
+from waywiser.cluster.node.agent import Agent, Handlers
 from waywiser.words.cluster import ClusterNode
 
 TOKEN = "0123456789abcdef"

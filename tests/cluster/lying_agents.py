@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from waywiser.cluster.agent import Agent, Handler
-from waywiser.cluster.coordinator_link import CoordinatorLink
-from waywiser.cluster.joining import AgentError, Joining
-from waywiser.cluster.protocol import (
+from waywiser.cluster.connection.coordinator_link import CoordinatorLink
+from waywiser.cluster.connection.joining import AgentError, Joining
+from waywiser.cluster.connection.protocol import (
     Answer,
     Answered,
     AskMachine,
@@ -37,7 +36,7 @@ from waywiser.cluster.protocol import (
     RunCheck,
     encode,
 )
-from waywiser.cluster.rail_requests import (
+from waywiser.cluster.connection.rail_requests import (
     AbortTest,
     BytesCounted,
     CloseRails,
@@ -49,7 +48,8 @@ from waywiser.cluster.rail_requests import (
     RankLoss,
     ReadyRails,
 )
-from waywiser.cluster.token_proof import JoinExchange, agent_proof
+from waywiser.cluster.connection.token_proof import JoinExchange, agent_proof
+from waywiser.cluster.node.agent import Agent, Handler
 from waywiser.machine.machine import Gpu, Machine, NumaNode
 from waywiser.measure.supervise.deadline import NEVER
 from waywiser.words.cluster import ClusterNode, Interface, Rail, RailTime

@@ -17,9 +17,9 @@ from tests.cluster.answering_agents import AnsweringAgents
 from tests.cluster.simulated_nodes import SimulatedNodes
 
 from tree import ROOT
-from waywiser.cluster.coordinator import NoAnswer, Reply
-from waywiser.cluster.mpi_transport import MpiTransport
-from waywiser.cluster.protocol import KillLaunch, KillResult
+from waywiser.cluster.connection.coordinator import NoAnswer, Reply
+from waywiser.cluster.connection.protocol import KillLaunch, KillResult
+from waywiser.cluster.transports.mpi_transport import MpiTransport
 from waywiser.machine import native
 from waywiser.measure.ranks.mpi_library import MpiError, find_library
 from waywiser.words import Value
@@ -27,8 +27,8 @@ from waywiser.words.cluster import ClusterNode, FinishedTest, PlannedTest, Rail
 
 KILL = """
 import sys
-from waywiser.cluster.node_processes import kill_launch
-from waywiser.cluster.protocol import KillLaunch
+from waywiser.cluster.node.node_processes import kill_launch
+from waywiser.cluster.connection.protocol import KillLaunch
 print(kill_launch(KillLaunch(sys.argv[1])).killed)
 """
 

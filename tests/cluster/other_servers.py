@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 from joined_agents import LONG, connected
 
-from waywiser.cluster.run_certificate import RunCertificate
+from waywiser.cluster.connection.run_certificate import RunCertificate
 
 Serve = Callable[[socket.socket], None]
 

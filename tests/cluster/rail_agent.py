@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 
-from waywiser.cluster.agent import Agent, run_as_process
-from waywiser.cluster.joining import Joining
-from waywiser.cluster.rail_handlers import rail_handlers
-from waywiser.cluster.rail_workers import RailWorkers
+from waywiser.cluster.connection.joining import Joining
+from waywiser.cluster.node.agent import Agent, run_as_process
+from waywiser.cluster.node.rail_handlers import rail_handlers
+from waywiser.cluster.node.rail_workers import RailWorkers
 from waywiser.measure.ranks.nccl_group import NcclGroup
 from waywiser.measure.scope import working_machine
 from waywiser.words.cluster import ClusterNode, Rail

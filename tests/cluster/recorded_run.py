@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from waywiser.analysis.cluster.procedure import Round
-from waywiser.cluster.time_plan import TimePlan
+from waywiser.cluster.surveys.time_plan import TimePlan
 from waywiser.words.cluster import ClusterNode, FinishedTest
 
 

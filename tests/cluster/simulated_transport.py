@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from waywiser.cluster.transport import OnFinished
+from waywiser.cluster.transports.transport import OnFinished
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import (
     ClusterNode,

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from waywiser.cluster.agent import Agent, Handler
-from waywiser.cluster.joining import AgentError, Joining
-from waywiser.cluster.node_files import NodeFiles
-from waywiser.cluster.protocol import (
+from waywiser.cluster.connection.joining import AgentError, Joining
+from waywiser.cluster.connection.protocol import (
     AskMachine,
     AskNode,
     CheckEnded,
@@ -19,6 +17,8 @@ from waywiser.cluster.protocol import (
     ReadPart,
     RunCheck,
 )
+from waywiser.cluster.node.agent import Agent, Handler
+from waywiser.cluster.node.node_files import NodeFiles
 from waywiser.machine.machine import Machine, NumaNode
 from waywiser.words.cluster import ClusterNode, Rail
 

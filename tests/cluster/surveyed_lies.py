@@ -12,15 +12,15 @@ from unittest import mock
 from cluster.lying_agents import TOKEN, Lie, LyingAgent
 from waywiser.analysis.cluster.procedure import Round
 from waywiser.analysis.cluster.verdict import verdict
-from waywiser.cluster import survey as survey_module
-from waywiser.cluster.coordinator import Coordinator, OnReply, Reply
-from waywiser.cluster.nccl_transport import NcclTransport
-from waywiser.cluster.protocol import Request
-from waywiser.cluster.survey import new_plan, survey_cluster
-from waywiser.cluster.survey_hosts import SurveyHosts
+from waywiser.cluster.connection.coordinator import Coordinator, OnReply, Reply
+from waywiser.cluster.connection.protocol import Request
+from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE
 from waywiser.cluster.survey_options import ClusterSurveyOptions
-from waywiser.cluster.time_plan import TimePlan
-from waywiser.cluster.token_proof import TOKEN_VARIABLE
+from waywiser.cluster.surveys import survey as survey_module
+from waywiser.cluster.surveys.survey import new_plan, survey_cluster
+from waywiser.cluster.surveys.survey_hosts import SurveyHosts
+from waywiser.cluster.surveys.time_plan import TimePlan
+from waywiser.cluster.transports.nccl_transport import NcclTransport
 from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import ClusterNode, FinishedTest

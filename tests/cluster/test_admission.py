@@ -8,9 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joined_agents import OWN_NONCE, TOKEN, greeting
 
-from waywiser.cluster.admission import Admission, AdmissionDecision
-from waywiser.cluster.protocol import JoinRequest, Rejection, Welcome, encode
-from waywiser.cluster.token_proof import JoinExchange, agent_proof, coordinator_proof, is_proof
+from waywiser.cluster.connection.admission import Admission, AdmissionDecision
+from waywiser.cluster.connection.protocol import JoinRequest, Rejection, Welcome, encode
+from waywiser.cluster.connection.token_proof import (
+    JoinExchange,
+    agent_proof,
+    coordinator_proof,
+    is_proof,
+)
 from waywiser.words.cluster import ClusterNode, Rail
 
 CERTIFICATE = "c" * 64

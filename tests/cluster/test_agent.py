@@ -15,10 +15,9 @@ from joined_agents import LONG, TOKEN, AgentThread, bare
 from other_servers import server
 
 from tree import ROOT
-from waywiser.cluster import agent as agent_module
-from waywiser.cluster import hub
-from waywiser.cluster.coordinator import AgentLost, Coordinator
-from waywiser.cluster.protocol import (
+from waywiser.cluster.connection import hub
+from waywiser.cluster.connection.coordinator import AgentLost, Coordinator
+from waywiser.cluster.connection.protocol import (
     LINE_BYTES,
     Alive,
     Answer,
@@ -40,8 +39,9 @@ from waywiser.cluster.protocol import (
     decode_to_agent,
     encode,
 )
-from waywiser.cluster.run_certificate import RunCertificate
-from waywiser.cluster.token_proof import JoinExchange, coordinator_proof, new_nonce
+from waywiser.cluster.connection.run_certificate import RunCertificate
+from waywiser.cluster.connection.token_proof import JoinExchange, coordinator_proof, new_nonce
+from waywiser.cluster.node import agent as agent_module
 from waywiser.measure.supervise.process import birth
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import ClusterNode
@@ -144,9 +144,9 @@ def test_requests_in_turn_are_of_one_thread_that_does_not_end() -> None:
 PROCESS = f"""
 import subprocess, sys
 from waywiser.cli.survey import stopped_by_signals
-from waywiser.cluster.agent import Agent, run_as_process
-from waywiser.cluster.joining import AgentError, Joining
-from waywiser.cluster.protocol import AskNode, NodeNow
+from waywiser.cluster.node.agent import Agent, run_as_process
+from waywiser.cluster.connection.joining import AgentError, Joining
+from waywiser.cluster.connection.protocol import AskNode, NodeNow
 from waywiser.words.cluster import ClusterNode
 
 def start(request):
@@ -212,8 +212,8 @@ def test_a_signal_ends_the_agent_and_what_it_started(tmp_path: Path, number: int
 
 COORDINATOR = f"""
 import sys
-from waywiser.cluster.coordinator import Coordinator
-from waywiser.cluster.protocol import AskNode
+from waywiser.cluster.connection.coordinator import Coordinator
+from waywiser.cluster.connection.protocol import AskNode
 
 with Coordinator("{ANY}", {TOKEN!r}, 1) as coordinator:
     print(coordinator.address, flush=True)

@@ -12,7 +12,12 @@ from pathlib import Path
 import pytest
 from tests.measure.ranks.watching import is_running, wait_until
 
-from waywiser.cluster.agent_launch import AgentLaunch, LauncherError, from_template, join_command
+from waywiser.cluster.surveys.agent_launch import (
+    AgentLaunch,
+    LauncherError,
+    from_template,
+    join_command,
+)
 
 TOKEN = "0123456789abcdef"
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from damaged_lines import damaged
-from waywiser.cluster.protocol import (
+from waywiser.cluster.connection.protocol import (
     VERSION,
     Answer,
     Answered,

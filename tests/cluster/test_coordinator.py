@@ -8,14 +8,14 @@ import threading
 import pytest
 from joined_agents import LONG, TOKEN, AgentThread, bare
 
-from waywiser.cluster.coordinator import (
+from waywiser.cluster.connection.coordinator import (
     AgentLost,
     Coordinator,
     CoordinatorError,
     NoAnswer,
     parse_address,
 )
-from waywiser.cluster.protocol import (
+from waywiser.cluster.connection.protocol import (
     LINE_BYTES,
     Alive,
     Answer,
@@ -29,7 +29,7 @@ from waywiser.cluster.protocol import (
     Welcome,
     decode_to_agent,
 )
-from waywiser.cluster.token_proof import TokenError
+from waywiser.cluster.connection.token_proof import TokenError
 from waywiser.words.cluster import ClusterNode
 
 ANY = "127.0.0.1:0"

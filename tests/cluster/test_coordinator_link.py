@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from waywiser.cluster.coordinator_link import CoordinatorLink
-from waywiser.cluster.run_certificate import RunCertificate
+from waywiser.cluster.connection.coordinator_link import CoordinatorLink
+from waywiser.cluster.connection.run_certificate import RunCertificate
 from waywiser.measure.supervise.channel import ChannelClosed, ProtocolError
 from waywiser.measure.supervise.deadline import NEVER, Deadline
 

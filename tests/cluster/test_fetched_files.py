@@ -16,18 +16,16 @@ import pytest
 from joined_agents import LONG, TOKEN, AgentThread
 from msgspec.structs import replace
 
-from waywiser.cluster import fetched_files
-from waywiser.cluster.coordinator import Coordinator, NoAnswer, Reply
-from waywiser.cluster.fetched_files import (
+from waywiser.cluster.connection import fetched_files
+from waywiser.cluster.connection.coordinator import Coordinator, NoAnswer, Reply
+from waywiser.cluster.connection.fetched_files import (
     MOST_AT_ONCE,
     FetchError,
     NewFile,
     fetch_file,
     fetch_files,
 )
-from waywiser.cluster.node_files import NodeFileError, NodeFiles, find_bridge, put_bridge
-from waywiser.cluster.node_surveys import survey_nodes
-from waywiser.cluster.protocol import (
+from waywiser.cluster.connection.protocol import (
     PART_BYTES,
     Answer,
     BridgePath,
@@ -40,6 +38,8 @@ from waywiser.cluster.protocol import (
     Request,
     RunCheck,
 )
+from waywiser.cluster.node.node_files import NodeFileError, NodeFiles, find_bridge, put_bridge
+from waywiser.cluster.surveys.node_surveys import survey_nodes
 from waywiser.measure.supervise.deadline import NEVER, Deadline
 from waywiser.profile.cluster_folder import ClusterFolder
 from waywiser.words.cluster import ClusterNode, ClusterPlan

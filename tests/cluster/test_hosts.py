@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.cluster.hosts import (
+from waywiser.cluster.surveys.hosts import (
     HostsError,
     groups_among,
     has_address,

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from waywiser.cluster import interruptible
-from waywiser.cluster.interruptible import run_interruptibly
+from waywiser.cluster.connection import interruptible
+from waywiser.cluster.connection.interruptible import run_interruptibly
 
 
 def test_it_returns_when_all_is_done() -> None:

@@ -15,10 +15,10 @@ from joined_agents import TOKEN, AgentThread, Bare
 from other_servers import relay, secure_server, server
 
 from damaged_lines import damaged
-from waywiser.cluster import joining as joining_module
-from waywiser.cluster.coordinator import Coordinator
-from waywiser.cluster.joining import AgentError, Joining, JoinRejected, join
-from waywiser.cluster.protocol import (
+from waywiser.cluster.connection import joining as joining_module
+from waywiser.cluster.connection.coordinator import Coordinator
+from waywiser.cluster.connection.joining import AgentError, Joining, JoinRejected, join
+from waywiser.cluster.connection.protocol import (
     Alive,
     Answer,
     AskNode,
@@ -32,8 +32,8 @@ from waywiser.cluster.protocol import (
     decode_from_agent,
     encode,
 )
-from waywiser.cluster.run_certificate import RunCertificate
-from waywiser.cluster.token_proof import (
+from waywiser.cluster.connection.run_certificate import RunCertificate
+from waywiser.cluster.connection.token_proof import (
     JoinExchange,
     agent_proof,
     coordinator_proof,
@@ -162,7 +162,7 @@ def test_a_challenge_without_its_form_is_not_answered(challenge: str) -> None:
 def test_a_program_that_speaks_a_byte_at_a_time_does_not_hold_an_agent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("waywiser.cluster.joining._TRY_SECONDS", 0.3)
+    monkeypatch.setattr("waywiser.cluster.connection.joining._TRY_SECONDS", 0.3)
 
     def drip(connection: socket.socket) -> None:
         record = b"\x16\x03\x03\x40\x00" + bytes(16384)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.cluster.launcher_output import hosts_named_first, hosts_that_failed
+from waywiser.cluster.transports.launcher_output import hosts_named_first, hosts_that_failed
 
 NODES = ("n1", "n2", "n3", "n4")
 

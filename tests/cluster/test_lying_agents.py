@@ -24,9 +24,9 @@ from cluster.lying_agents import (
     tag_of,
 )
 from cluster.surveyed_lies import survey_with
-from waywiser.cluster.admission import Admission
-from waywiser.cluster.checked_answers import checked
-from waywiser.cluster.protocol import (
+from waywiser.cluster.connection.admission import Admission
+from waywiser.cluster.connection.checked_answers import checked
+from waywiser.cluster.connection.protocol import (
     Answer,
     Answered,
     NodeNow,
@@ -37,9 +37,9 @@ from waywiser.cluster.protocol import (
     decode_from_agent,
     encode,
 )
-from waywiser.cluster.rail_requests import MeasureRails, RailsMeasured
-from waywiser.cluster.rank_orders import pair_parts
-from waywiser.cluster.token_proof import JoinExchange
+from waywiser.cluster.connection.rail_requests import MeasureRails, RailsMeasured
+from waywiser.cluster.connection.rank_orders import pair_parts
+from waywiser.cluster.connection.token_proof import JoinExchange
 from waywiser.measure.supervise.channel import ProtocolError
 from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
 from waywiser.profile.cluster_validation import LONGEST_STORED_TEXT, require_valid_node

@@ -13,7 +13,7 @@ import pytest
 from joined_agents import TOKEN, Bare
 
 from tree import ROOT
-from waywiser.cluster.protocol import Alive, Answered, Requested, decode_to_agent, encode
+from waywiser.cluster.connection.protocol import Alive, Answered, Requested, decode_to_agent, encode
 from waywiser.measure.supervise.channel import Lines
 from waywiser.words.cluster import ClusterNode, Interface, Rail
 
@@ -23,8 +23,8 @@ MOST_BYTES = 100_000
 
 COORDINATOR = f"""
 import sys
-from waywiser.cluster.coordinator import Coordinator
-from waywiser.cluster.protocol import Alive, AskAlive
+from waywiser.cluster.connection.coordinator import Coordinator
+from waywiser.cluster.connection.protocol import Alive, AskAlive
 
 def resident():
     with open("/proc/self/statm") as file:

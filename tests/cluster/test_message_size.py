@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.cluster.message_size import choose_size
+from waywiser.cluster.connection.message_size import choose_size
 from waywiser.words.cluster import FailedTest, FinishedTest, PlannedTest, RailTime
 from waywiser.words.records import Failure
 

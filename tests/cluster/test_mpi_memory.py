@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.cluster.mpi_memory import choose_memory
+from waywiser.cluster.transports.mpi_memory import choose_memory
 from waywiser.words.cluster import ClusterNode, MessageMemory, PlannedTest, Rail
 
 ON_GPUS = (Rail(0, gpu=0), Rail(1, gpu=1))

@@ -8,9 +8,8 @@ import pytest
 from msgspec.structs import replace
 from tests.cluster.answering_agents import AnsweringAgents, machine_of
 
-from waywiser.cluster.coordinator import NoAnswer
-from waywiser.cluster.mpi_nodes import MpiNodes
-from waywiser.cluster.protocol import (
+from waywiser.cluster.connection.coordinator import NoAnswer
+from waywiser.cluster.connection.protocol import (
     AskMachine,
     BridgePath,
     FindBridge,
@@ -20,6 +19,7 @@ from waywiser.cluster.protocol import (
     PutBridge,
     RequestFailed,
 )
+from waywiser.cluster.transports.mpi_nodes import MpiNodes
 from waywiser.machine.machine import NumaNode
 from waywiser.measure.ranks.mpi_library import Mpicc, MpiLibrary
 from waywiser.words.cluster import ClusterNode, PlannedTest, Rail

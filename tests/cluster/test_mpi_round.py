@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 import pytest
 
-from waywiser.cluster.mpi_round import MpiRound
+from waywiser.cluster.transports.mpi_round import MpiRound
 from waywiser.words.cluster import PlannedTest
 
 

@@ -24,11 +24,11 @@ from tests.measure.ranks.watching import (
 )
 
 from mpi_wheels import mpicc_of
-from waywiser.cluster import rank_orders
-from waywiser.cluster.coordinator import AgentLost
-from waywiser.cluster.mpi_transport import MpiTransport
-from waywiser.cluster.mpi_world import MpiWorld
-from waywiser.cluster.protocol import AskMachine, KillLaunch, MachineNow
+from waywiser.cluster.connection import rank_orders
+from waywiser.cluster.connection.coordinator import AgentLost
+from waywiser.cluster.connection.protocol import AskMachine, KillLaunch, MachineNow
+from waywiser.cluster.transports.mpi_transport import MpiTransport
+from waywiser.cluster.transports.mpi_world import MpiWorld
 from waywiser.machine import native
 from waywiser.machine.traits import DECLARED
 from waywiser.measure.ranks.mpi_library import MpiError, find_library

@@ -13,8 +13,8 @@ import pytest
 from tests.measure.ranks.watching import is_running, wait_until
 
 from tree import FAKE_FOLDER
-from waywiser.cluster.coordinator import Coordinator
-from waywiser.cluster.nccl_transport import NcclTransport
+from waywiser.cluster.connection.coordinator import Coordinator
+from waywiser.cluster.transports.nccl_transport import NcclTransport
 from waywiser.measure.supervise.process import descendants
 from waywiser.words.cluster import FinishedTest, PlannedTest
 

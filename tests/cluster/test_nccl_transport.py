@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from waywiser.cluster.coordinator import AgentLost, NoAnswer, OnReply, Reply
-from waywiser.cluster.nccl_transport import NcclTransport, failed_test
-from waywiser.cluster.protocol import Request, RequestFailed
-from waywiser.cluster.rail_requests import (
+from waywiser.cluster.connection.coordinator import AgentLost, NoAnswer, OnReply, Reply
+from waywiser.cluster.connection.protocol import Request, RequestFailed
+from waywiser.cluster.connection.rail_requests import (
     AbortTest,
     CloseRails,
     MeasureRails,
@@ -20,6 +19,7 @@ from waywiser.cluster.rail_requests import (
     RankLoss,
     ReadyRails,
 )
+from waywiser.cluster.transports.nccl_transport import NcclTransport, failed_test
 from waywiser.words.cluster import (
     ClusterNode,
     FinishedTest,

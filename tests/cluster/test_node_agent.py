@@ -12,10 +12,10 @@ from joined_agents import LONG, TOKEN
 
 from tree import ROOT
 from waywiser import __version__
-from waywiser.cluster.coordinator import Coordinator
-from waywiser.cluster.node_facts import node_name
-from waywiser.cluster.protocol import AskMachine, AskNode, MachineNow, NodeNow
-from waywiser.cluster.token_proof import TOKEN_VARIABLE
+from waywiser.cluster.connection.coordinator import Coordinator
+from waywiser.cluster.connection.protocol import AskMachine, AskNode, MachineNow, NodeNow
+from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE
+from waywiser.cluster.node.node_facts import node_name
 
 ANY = "127.0.0.1:0"
 

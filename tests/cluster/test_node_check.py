@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.measure.ranks.watching import is_running, wait_until
 
-from waywiser.cluster.node_check import NodeCheck
-from waywiser.cluster.node_files import NodeFiles
-from waywiser.cluster.protocol import CheckEnded, ReadPart, RunCheck
+from waywiser.cluster.connection.protocol import CheckEnded, ReadPart, RunCheck
+from waywiser.cluster.node.node_check import NodeCheck
+from waywiser.cluster.node.node_files import NodeFiles
 from waywiser.measure.probe.sharing import SurveyLock
 from waywiser.measure.supervise.process import descendants
 from waywiser.profile import Profile
@@ -24,7 +24,7 @@ CHECK = RunCheck("quick", "none", ONLY)
 
 PROCESS = """
 import os, sys
-from waywiser.cluster import check_process
+from waywiser.cluster.node import check_process
 from waywiser.measure import survey_run
 from waywiser.measure.probe.sharing import SurveyLock
 survey_run.SurveyLock = lambda: SurveyLock(f"waywiser-test-{os.getppid()}")
@@ -81,9 +81,9 @@ def test_a_survey_that_takes_too_long_is_killed(files: NodeFiles) -> None:
 
 AGENT = """
 import sys
-from waywiser.cluster.node_check import NodeCheck
-from waywiser.cluster.node_files import NodeFiles
-from waywiser.cluster.protocol import RunCheck
+from waywiser.cluster.node.node_check import NodeCheck
+from waywiser.cluster.node.node_files import NodeFiles
+from waywiser.cluster.connection.protocol import RunCheck
 NodeCheck(NodeFiles(), (sys.executable, "-c", sys.argv[1])).run(RunCheck("check", "none"))
 """
 

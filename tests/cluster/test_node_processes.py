@@ -11,13 +11,18 @@ from contextlib import contextmanager
 
 import pytest
 
-from waywiser.cluster.node_processes import (
+from waywiser.cluster.connection.protocol import (
+    KillLaunch,
+    KillProcesses,
+    KillResult,
+    RunningProcess,
+)
+from waywiser.cluster.node.node_processes import (
     kill_launch,
     kill_processes,
     launched_processes,
     launcher_daemons,
 )
-from waywiser.cluster.protocol import KillLaunch, KillProcesses, KillResult, RunningProcess
 from waywiser.measure.probe.environment import RANKS_VARIABLE
 from waywiser.measure.ranks.launcher import LAUNCH_PARAMETER
 from waywiser.measure.ranks.leftovers import name_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from waywiser.cluster.one_host import nodes_of_ranks
+from waywiser.cluster.node.one_host import nodes_of_ranks
 from waywiser.measure.probe.environment import NODE_VARIABLE
 
 
@@ -21,7 +21,7 @@ def test_ranks_of_a_node_follow_each_other(lines: list[str]) -> None:
 def test_it_becomes_the_command_of_its_node(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("n1:1\nn2:1\n")
     show = f"import os; print(os.getpid(), os.environ[{NODE_VARIABLE!r}])"
-    module = [sys.executable, "-m", "waywiser.cluster.one_host", str(tmp_path / "hosts")]
+    module = [sys.executable, "-m", "waywiser.cluster.node.one_host", str(tmp_path / "hosts")]
     for rank, node in enumerate(("n1", "n2")):
         with subprocess.Popen(
             [*module, sys.executable, "-c", show],

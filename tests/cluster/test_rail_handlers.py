@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profiles import machine
-from waywiser.cluster.rail_group import RailGroup
-from waywiser.cluster.rail_handlers import rail_handlers
-from waywiser.cluster.rail_requests import (
+from waywiser.cluster.connection.rail_requests import (
     AbortTest,
     CloseRails,
     MeasureRails,
@@ -16,7 +14,9 @@ from waywiser.cluster.rail_requests import (
     RankLoss,
     ReadyRails,
 )
-from waywiser.cluster.rail_workers import RailWorkers
+from waywiser.cluster.node.rail_group import RailGroup
+from waywiser.cluster.node.rail_handlers import rail_handlers
+from waywiser.cluster.node.rail_workers import RailWorkers
 from waywiser.measure.probe.worker_process import ProbeError
 from waywiser.words.cluster import Rail
 from waywiser.words.records import Failure

@@ -13,15 +13,15 @@ import pytest
 from msgspec.structs import replace
 
 from profiles import machine
-from waywiser.cluster.rail_requests import (
+from waywiser.cluster.connection.rail_requests import (
     MeasureRails,
     RailsMeasured,
     RailsReady,
     RankLoss,
     ReadyRails,
 )
-from waywiser.cluster.rail_workers import RailWorkers
-from waywiser.cluster.rank_orders import STREAM_OF_NCCL, pair_parts
+from waywiser.cluster.connection.rank_orders import STREAM_OF_NCCL, pair_parts
+from waywiser.cluster.node.rail_workers import RailWorkers
 from waywiser.machine.machine import Machine
 from waywiser.measure.probe.member import Member
 from waywiser.measure.probe.options import ProbeOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from waywiser.cluster.rank_orders import (
+from waywiser.cluster.connection.rank_orders import (
     STREAM_OF_NCCL,
     collective_part,
     least_sent_bytes,

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from cluster.recorded_run import Record
 from cluster.simulated_transport import RATE, SimulatedTransport, nodes
 from waywiser.analysis.cluster.procedure import Round
-from waywiser.cluster import run as run_module
-from waywiser.cluster import time_plan
-from waywiser.cluster.message_size import FIRST_BYTES
-from waywiser.cluster.run import ClusterRun, ClusterRunError, NodesGone, RunStopped
-from waywiser.cluster.run_time import RunTime
-from waywiser.cluster.time_limits import RANK_SECONDS
+from waywiser.cluster.connection.message_size import FIRST_BYTES
+from waywiser.cluster.surveys import run as run_module
+from waywiser.cluster.surveys import time_plan
+from waywiser.cluster.surveys.run import ClusterRun, ClusterRunError, NodesGone, RunStopped
+from waywiser.cluster.surveys.run_time import RunTime
+from waywiser.cluster.transports.time_limits import RANK_SECONDS
 from waywiser.measure.supervise.deadline import Deadline
 from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
 from waywiser.words import WaywiserError

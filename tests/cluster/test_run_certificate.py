@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from waywiser.cluster.run_certificate import CertificateError, RunCertificate
+from waywiser.cluster.connection.run_certificate import CertificateError, RunCertificate
 
 
 def test_each_run_has_its_own() -> None:
@@ -47,8 +47,8 @@ def test_without_the_package_the_error_says_what_to_install(
     ("module", "unused"),
     [
         ("waywiser.cli.cluster", "ssl"),
-        ("waywiser.cluster.node_agent", "cryptography"),
-        ("waywiser.cluster.coordinator", "cryptography"),
+        ("waywiser.cluster.node.node_agent", "cryptography"),
+        ("waywiser.cluster.connection.coordinator", "cryptography"),
     ],
 )
 def test_it_costs_no_time_where_it_is_not_used(module: str, unused: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cluster.recorded_run import Record
 from cluster.simulated_transport import SimulatedTransport, nodes
-from waywiser.cluster.run import ClusterRun
+from waywiser.cluster.surveys.run import ClusterRun
 from waywiser.profile.cluster_folder import ClusterFolder
 from waywiser.words.cluster import ClusterPlan
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from waywiser.cluster.run_certificate import RunCertificate
-from waywiser.cluster.secure_channel import ChannelError, SecureChannel
+from waywiser.cluster.connection.run_certificate import RunCertificate
+from waywiser.cluster.connection.secure_channel import ChannelError, SecureChannel
 
 certificate = cache(RunCertificate)
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from waywiser import cli
-from waywiser.cluster import survey as survey_module
-from waywiser.cluster.survey import survey_cluster
-from waywiser.cluster.survey_hosts import HostsUnknown, SurveyHosts, survey_hosts
-from waywiser.cluster.survey_needs import missing_needs
+from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE
 from waywiser.cluster.survey_options import ClusterSurveyOptions
-from waywiser.cluster.token_proof import TOKEN_VARIABLE
+from waywiser.cluster.surveys import survey as survey_module
+from waywiser.cluster.surveys.survey import survey_cluster
+from waywiser.cluster.surveys.survey_hosts import HostsUnknown, SurveyHosts, survey_hosts
+from waywiser.cluster.surveys.survey_needs import missing_needs
 from waywiser.measure.ranks.mpi_library import MpiError
 from waywiser.profile.cluster_folder import ClusterFolder
 from waywiser.words.cluster import ClusterPlan

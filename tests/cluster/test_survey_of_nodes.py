@@ -16,17 +16,17 @@ from cluster.surveyed_agents import TOKEN, SurveyedAgent
 from waywiser.analysis.cluster.host_lines import drain_lines
 from waywiser.analysis.cluster.procedure import Round
 from waywiser.analysis.cluster.verdict import verdict
-from waywiser.cluster import survey as survey_module
-from waywiser.cluster import time_plan
-from waywiser.cluster.agent import Handler
-from waywiser.cluster.coordinator import Coordinator, Reply
-from waywiser.cluster.node_files import NodeFiles
-from waywiser.cluster.protocol import AskNode, CheckEnded, NodeNow, RunCheck
-from waywiser.cluster.survey import ClusterSurveyError, new_plan, survey_cluster
-from waywiser.cluster.survey_hosts import SurveyHosts
+from waywiser.cluster.connection.coordinator import Coordinator, Reply
+from waywiser.cluster.connection.protocol import AskNode, CheckEnded, NodeNow, RunCheck
+from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE
+from waywiser.cluster.node.agent import Handler
+from waywiser.cluster.node.node_files import NodeFiles
 from waywiser.cluster.survey_options import ClusterSurveyOptions
-from waywiser.cluster.time_plan import TimePlan
-from waywiser.cluster.token_proof import TOKEN_VARIABLE
+from waywiser.cluster.surveys import survey as survey_module
+from waywiser.cluster.surveys import time_plan
+from waywiser.cluster.surveys.survey import ClusterSurveyError, new_plan, survey_cluster
+from waywiser.cluster.surveys.survey_hosts import SurveyHosts
+from waywiser.cluster.surveys.time_plan import TimePlan
 from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
 from waywiser.words.cluster import ClusterNode, FinishedTest, NodeState, PlannedTest, Rail
 

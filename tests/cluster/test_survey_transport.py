@@ -8,7 +8,7 @@ import pytest
 
 from mpi_wheels import mpicc_of
 from waywiser.cluster.survey_options import ClusterSurveyOptions
-from waywiser.cluster.survey_transport import TransportError, choose_transport, unable_nodes
+from waywiser.cluster.surveys.survey_transport import TransportError, choose_transport, unable_nodes
 from waywiser.measure.ranks.mpi_library import find_library
 from waywiser.words.cluster import ClusterNode, ClusterPlan, Rail
 

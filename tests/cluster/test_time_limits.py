@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from waywiser.cluster.time_limits import (
+from waywiser.cluster.transports.time_limits import (
     RANK_SECONDS,
     collective_limit,
     pair_limit,

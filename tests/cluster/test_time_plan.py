@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from cluster.simulated_transport import SimulatedTransport, nodes
 from waywiser.analysis.cluster.procedure import next_round
-from waywiser.cluster.time_plan import (
+from waywiser.cluster.surveys.time_plan import (
     RoundCosts,
     check_seconds,
     encoded,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.cluster.token_proof import (
+from waywiser.cluster.connection.token_proof import (
     SHORTEST_TOKEN,
     TOKEN_VARIABLE,
     JoinExchange,

@@ -15,10 +15,10 @@ import pytest
 from joined_agents import LONG, TOKEN, AgentThread, Bare, bare, connected, greeting
 
 from tree import ROOT
-from waywiser.cluster.coordinator import Coordinator
-from waywiser.cluster.protocol import Rejection, Welcome, decode_to_agent
-from waywiser.cluster.secure_channel import SecureChannel
-from waywiser.cluster.unidentified import UnidentifiedConnections
+from waywiser.cluster.connection.coordinator import Coordinator
+from waywiser.cluster.connection.protocol import Rejection, Welcome, decode_to_agent
+from waywiser.cluster.connection.secure_channel import SecureChannel
+from waywiser.cluster.connection.unidentified import UnidentifiedConnections
 
 OTHER_TOKEN = "fedcba9876543210"
 
@@ -178,7 +178,7 @@ def test_beyond_a_number_the_oldest_is_closed_and_may_try_again(
 FEW_DESCRIPTORS = f"""
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-from waywiser.cluster.coordinator import Coordinator
+from waywiser.cluster.connection.coordinator import Coordinator
 
 with Coordinator("127.0.0.1:0", {TOKEN!r}, 1, log=lambda line: None) as coordinator:
     print(coordinator.address, flush=True)

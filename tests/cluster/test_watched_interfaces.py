@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from waywiser.cluster.rail_requests import CountBytes
-from waywiser.cluster.watched_interfaces import WatchedInterfaces, count_bytes, with_crossed
+from waywiser.cluster.connection.rail_requests import CountBytes
+from waywiser.cluster.node.watched_interfaces import WatchedInterfaces, count_bytes, with_crossed
 from waywiser.machine.interfaces import find_interfaces
 from waywiser.machine.system_files import SystemFiles
 from waywiser.words.cluster import Interface, Rail, RailTime

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from waywiser.cluster.coordinator import NoAnswer, OnReply, Reply
-from waywiser.cluster.protocol import Request
-from waywiser.cluster.rail_requests import BytesCounted, CountBytes
-from waywiser.cluster.rank_orders import pair_parts, rail_times
-from waywiser.cluster.watched_sender import WatchedSender
+from waywiser.cluster.connection.coordinator import NoAnswer, OnReply, Reply
+from waywiser.cluster.connection.protocol import Request
+from waywiser.cluster.connection.rail_requests import BytesCounted, CountBytes
+from waywiser.cluster.connection.rank_orders import pair_parts, rail_times
+from waywiser.cluster.transports.watched_sender import WatchedSender
 from waywiser.words.cluster import ClusterNode, Interface, NodeState, Rail
 from waywiser.words.records import Samples
 

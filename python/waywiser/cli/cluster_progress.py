@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from waywiser.analysis.cluster.procedure import Round
 from waywiser.cli.streams import say
-from waywiser.cluster.survey_hosts import SurveyHosts, join_line
-from waywiser.cluster.time_plan import TimePlan
-from waywiser.cluster.token_proof import TOKEN_VARIABLE
+from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE
+from waywiser.cluster.surveys.survey_hosts import SurveyHosts, join_line
+from waywiser.cluster.surveys.time_plan import TimePlan
 from waywiser.words.cluster import ClusterNode, FinishedTest
 from waywiser.words.host_list import compress_hosts
 from waywiser.words.number_format import count, format_seconds
@@ -21,7 +21,8 @@ _MOST_JOINED = 64
 
 
 class ClusterProgress:
-    """A `waywiser.cluster.survey.ClusterWatcher` that prints lines; any thread may call it."""
+    """A `waywiser.cluster.surveys.survey.ClusterWatcher` that prints lines; any thread may call
+    it."""
 
     def __init__(self, write: Callable[[str], None] = say) -> None:
         self._write = write

@@ -14,14 +14,14 @@ from waywiser.cli.cluster_progress import ClusterProgress
 from waywiser.cli.damaged_lines import say_damaged
 from waywiser.cli.signals import stopped_by_signals
 from waywiser.cli.streams import print_json, put_line, say
-from waywiser.cluster.hosts import groups_among
-from waywiser.cluster.node_agent import join_survey
-from waywiser.cluster.survey import new_plan, survey_cluster
-from waywiser.cluster.survey_hosts import SurveyHosts, survey_hosts, with_groups
-from waywiser.cluster.survey_needs import WITHOUT_NCCL, missing_needs
+from waywiser.cluster.node.node_agent import join_survey
 from waywiser.cluster.survey_options import ClusterJoinOptions, ClusterSurveyOptions
-from waywiser.cluster.survey_transport import require_transport
-from waywiser.cluster.time_plan import (
+from waywiser.cluster.surveys.hosts import groups_among
+from waywiser.cluster.surveys.survey import new_plan, survey_cluster
+from waywiser.cluster.surveys.survey_hosts import SurveyHosts, survey_hosts, with_groups
+from waywiser.cluster.surveys.survey_needs import WITHOUT_NCCL, missing_needs
+from waywiser.cluster.surveys.survey_transport import require_transport
+from waywiser.cluster.surveys.time_plan import (
     TimePlan,
     check_seconds,
     encoded,

@@ -13,7 +13,7 @@ from waywiser.analysis.cluster.schedule import (
     next_tests,
     round_robin,
 )
-from waywiser.cluster.time_plan import expected_rounds
+from waywiser.cluster.surveys.time_plan import expected_rounds
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 8, 9])

@@ -69,7 +69,7 @@ class Launch(Closeable):
     """Ranks of one command, started on this machine or across ``hosts``. Raises `MpiError` with one
     line if they do not start, and has then ended: after ``seconds``, or as soon as ``is_cancelled``
     returns True. What it cannot end on other hosts is for their agents
-    (`waywiser.cluster.node_processes`)."""
+    (`waywiser.cluster.node.node_processes`)."""
 
     def __init__(
         self,

@@ -111,7 +111,7 @@ class DistantRank(RankEnd):
         return set()
 
     def kill(self) -> None:
-        """Nothing: see `waywiser.cluster.node_processes.kill_launch`."""
+        """Nothing: see `waywiser.cluster.node.node_processes.kill_launch`."""
 
     @property
     def is_running(self) -> bool:

@@ -148,7 +148,7 @@ class ChannelClosed(ConnectionError):
 
 
 class Cipher(Protocol):
-    """What encrypts a channel: `waywiser.cluster.secure_channel.SecureChannel`."""
+    """What encrypts a channel: `waywiser.cluster.connection.secure_channel.SecureChannel`."""
 
     def receive(self, data: bytes) -> bytes: ...
 
