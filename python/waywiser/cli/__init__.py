@@ -66,6 +66,34 @@ def _main(arguments: Sequence[str] | None) -> int:
         raise
 
 
+def _not_utf8(error: UnicodeEncodeError) -> int:
+    """Says which name is not UTF-8, and returns the exit code; raises any other such error."""
+    from waywiser.cli import streams
+
+    if not any("\ud800" <= c <= "\udfff" for c in error.object[error.start : error.end]):
+        raise error
+    shown = error.object[max(error.start - 20, 0) : error.end + 20]
+    streams.say(f"waywiser: error: a name is not UTF-8: {shown!a}: give the file another name\n")
+    return FAILED
+
+
+def _unexpected(error: Exception) -> int:
+    """Says what an error that no module raised on purpose means, and returns the exit code."""
+    if _names_limit(error):
+        return FAILED
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return _not_written(error)
+    if os.environ.get(DEBUG_VARIABLE) == "1":
+        import traceback
+
+        traceback.print_exc()
+    else:
+        from waywiser.cli import streams
+
+        streams.say(_unforeseen(error) + "\n")
+    return FAILED
+
+
 def run(arguments: Sequence[str], *, exits: bool = False) -> int:
     """Runs one command line and returns its exit code. ``exits``: then the process ends."""
     from waywiser.cli import signals, streams
@@ -88,35 +116,19 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
         streams.say(f"waywiser: error: {line}\n")
         return error.exit_code
     except BrokenPipeError:
-        # Whoever read the output has had enough; that is no error. Nothing more can be said.
+        # The reader has closed its end, which is no error. Nothing more can be said.
         streams.give_up(sys.stdout)
         return 0
     except KeyboardInterrupt:
         streams.say("waywiser: interrupted\n")
         return INTERRUPTED
     except UnicodeEncodeError as error:
-        if not any("\ud800" <= c <= "\udfff" for c in error.object[error.start : error.end]):
-            raise
-        shown = error.object[max(error.start - 20, 0) : error.end + 20]
-        streams.say(
-            f"waywiser: error: a name is not UTF-8: {shown!a}: give the file another name\n"
-        )
-        return FAILED
+        return _not_utf8(error)
     except Exception as error:
         if exits and signals.was_interrupted():
             streams.say("waywiser: interrupted\n")
             return INTERRUPTED
-        if _names_limit(error):
-            return FAILED
-        if isinstance(error, OSError) and error.errno in _NO_ROOM:
-            return _not_written(error)
-        if os.environ.get(DEBUG_VARIABLE) == "1":
-            import traceback
-
-            traceback.print_exc()
-        else:
-            streams.say(_unforeseen(error) + "\n")
-        return FAILED
+        return _unexpected(error)
 
 
 def _names_limit(error: Exception) -> bool:

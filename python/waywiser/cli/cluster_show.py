@@ -55,17 +55,13 @@ def cluster_show(
     result = read_cluster(Path(folder))
     say_damaged(result.damaged, result.damaged_count)
     found = verdict(result.nodes, result.plan, result.tests)
-    if good_hosts:
-        _print_lines(host_lines.good_hosts(found))
-    elif exclude:
-        _print_lines(filter(None, [host_lines.excluded_hosts(found)]))
-    elif drain:
-        _print_lines(host_lines.drain_lines(found))
-    else:
-        summary = summarise_cluster(result, found)
-        print_result(summary, cluster_parts(summary, folder), json=json)
-        return exit_code(summary)
-    return CLEAN
+    if good_hosts or exclude or drain:
+        lines = host_lines.drain_lines(found) if drain else [host_lines.excluded_hosts(found)]
+        _print_lines(host_lines.good_hosts(found) if good_hosts else filter(None, lines))
+        return CLEAN
+    summary = summarise_cluster(result, found)
+    print_result(summary, cluster_parts(summary, folder), json=json)
+    return exit_code(summary)
 
 
 def exit_code(summary: ClusterSummary) -> int:

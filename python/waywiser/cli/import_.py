@@ -49,21 +49,28 @@ def import_(
     """
     from waywiser.exchange.imports.profiles import import_files
     from waywiser.exchange.imports.reading import clipped
-    from waywiser.profile import default_name
-    from waywiser.profile.output_file import require_profile_name
 
-    target = Path(output) if output is not None else default_name(machine or "imported")
-    require_profile_name(target)
+    target = _target(output, machine)
     found = import_files(
         [Path(file) for file in files],
         target,
         format=format,
         machine=machine,
-        topology=None if topology is None else Path(topology),
+        topology=Path(topology) if topology else None,
         topology_anyway=topology_anyway,
         command=("waywiser", "import", *map(clipped, files)),
     )
     print_result(_document(found, target), _parts(found, target), json=json)
+
+
+def _target(output: str | None, machine: str | None) -> Path:
+    """The file to write. Raises `WaywiserError` for a name that no profile may have."""
+    from waywiser.profile import default_name
+    from waywiser.profile.output_file import require_profile_name
+
+    target = Path(output) if output is not None else default_name(machine or "imported")
+    require_profile_name(target)
+    return target
 
 
 def _document(found: Imported, target: Path) -> dict[str, object]:

@@ -34,7 +34,6 @@ def policy(files: list[str], output: str = "", compare: bool = False, json: Json
     waywiser policy --compare before.wwp now.wwp
         show where two machines need different methods
     """
-    from waywiser.analysis.policy.errors import PolicyError
     from waywiser.analysis.policy.table import FORMAT
     from waywiser.profile.output_file import (
         STANDARD_OUTPUT,
@@ -43,19 +42,12 @@ def policy(files: list[str], output: str = "", compare: bool = False, json: Json
         require_output,
         write_output,
     )
-    from waywiser.words.number_format import count
 
     require_one_output(json=json, output=output)
     policy_file = OutputKind("policy", f'"{FORMAT}"')
     require_output(output, policy_file)
-    if compare and (len(files) != 2 or output):
-        raise PolicyError(
-            f"--compare takes two files, and {count(len(files), 'file')} are given"
-            if len(files) != 2
-            else "--compare writes no policy",
-            remedy="write waywiser policy --compare A B",
-        )
     if compare:
+        _require_two(files, output)
         _compare(files, json=json)
         return
     found, tables = _read(files)
@@ -66,6 +58,20 @@ def policy(files: list[str], output: str = "", compare: bool = False, json: Json
     elif output != STANDARD_OUTPUT:
         shown = _written(found, tables, output) if output else _shown(found, tables, files)
         print_result(None, shown)
+
+
+def _require_two(files: Sequence[str], output: str) -> None:
+    """Raises `PolicyError` unless two files are given to ``--compare``, and no output."""
+    from waywiser.analysis.policy.errors import PolicyError
+    from waywiser.words.number_format import count
+
+    if len(files) != 2 or output:
+        raise PolicyError(
+            f"--compare takes two files, and {count(len(files), 'file')} are given"
+            if len(files) != 2
+            else "--compare writes no policy",
+            remedy="write waywiser policy --compare A B",
+        )
 
 
 def _written(

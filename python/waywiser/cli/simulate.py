@@ -48,24 +48,42 @@ def simulate(
     from waywiser.cli.streams import say
     from waywiser.measure.simulated_survey import prepare_simulation, start_simulation
     from waywiser.model.whatif import Change, MachineChanges
-    from waywiser.profile.output_file import require_output, require_profile_name
+    from waywiser.profile.output_file import require_output
 
     target = Path(output)
     changes = MachineChanges(tuple(map(Change.parse, change or ())), gpus)
     if options.nights is not None:
         simulate_nights(Path(file), target, changes, options)
         return
-    if options.from_night is not None:
-        raise WordError("--from-night is for --nights", remedy="give --nights N too")
-    require_profile_name(target)
+    _require_options(options, target)
     require_output(output)
-    require_host(options.host)
     survey = prepare_simulation(Path(file), changes, _request(options), options.seed, options.host)
     say(_before(survey) + "\n")
     with stopped_by_signals(), closing(watcher()) as watching:
         start_simulation(survey, target, watching, command=("waywiser", *sys.argv[1:]))
     show_profile(output, json=json, headline_last=True)
     say(f"profile: {output}\n")
+
+
+def _require_options(options: SimulateOptions, target: Path) -> None:
+    """Raises `WaywiserError` for options of nights without ``--nights``, and for bad names."""
+    from waywiser.profile.output_file import require_profile_name
+
+    if options.from_night is not None:
+        raise WordError("--from-night is for --nights", remedy="give --nights N too")
+    require_profile_name(target)
+    require_host(options.host)
+
+
+def _require_night(first: int, nights: int) -> None:
+    """Raises `WordError` for a first night of changes after the last night."""
+    from waywiser.words.number_format import count
+
+    if first > nights:
+        raise WordError(
+            f"--from-night {first} is after the last of {count(nights, 'night')}",
+            remedy=f"give 1 to {nights}",
+        )
 
 
 def simulate_nights(
@@ -85,11 +103,7 @@ def simulate_nights(
 
     noise = parse_fraction(options.night_noise, "deviation between nights")
     nights, first = options.nights or 0, options.from_night or 1
-    if first > nights:
-        raise WordError(
-            f"--from-night {first} is after the last of {count(nights, 'night')}",
-            remedy=f"give 1 to {nights}",
-        )
+    _require_night(first, nights)
     require_host(options.host)
     request = _request(options)
     later = prepare_simulation(file, changes, request, options.seed, options.host)

@@ -68,6 +68,15 @@ class SimulatedSurvey:
         return self.simulation.changed.machine
 
 
+def _require_gpus(number: int | None) -> None:
+    """Raises `ModelError` for a number of GPUs that cannot be simulated."""
+    if number is not None and not 1 <= number <= MOST_SIMULATED_GPUS:
+        raise ModelError(
+            f"a survey of {number} GPUs cannot be simulated",
+            remedy=f"give 1 to {MOST_SIMULATED_GPUS}",
+        )
+
+
 def prepare_simulation(
     file: Path,
     changes: MachineChanges,
@@ -82,11 +91,7 @@ def prepare_simulation(
     Raises `WaywiserError`: a file that is no profile, no transfers, impossible changes, bad
     requests.
     """
-    if changes.gpus is not None and not 1 <= changes.gpus <= MOST_SIMULATED_GPUS:
-        raise ModelError(
-            f"a survey of {changes.gpus} GPUs cannot be simulated",
-            remedy=f"give 1 to {MOST_SIMULATED_GPUS}",
-        )
+    _require_gpus(changes.gpus)
     with Profile.open(file) as profile:
         require_real(profile.machine, str(file))
         request = options or _request_of(profile)

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import compress
+from operator import not_
 from typing import Literal, TypeVar
 
 import msgspec
@@ -150,6 +152,19 @@ def estimate(series: Series, machine: Machine | None = None) -> Estimate | None:
     return estimate_of(known, machine, best)
 
 
+def _interval_of(
+    used: Sequence[BlockEstimate], outliers: Sequence[BlockEstimate]
+) -> tuple[Kind, Interval | None]:
+    """`_interval` of blocks; None if one of them is a summary of another tool."""
+    kind, interval = _interval(
+        [block.median for block in used],
+        [block.interval for block in used],
+        max(block.tick for block in used),
+        [block.median for block in outliers],
+    )
+    return kind, None if any(block.summary for block in used) else interval
+
+
 def estimate_of(
     known: SeriesBlocks, machine: Machine | None, best: Bound | None
 ) -> Estimate | None:
@@ -163,17 +178,10 @@ def estimate_of(
     if not blocks:
         return None
     flags = are_outliers([math.log(block.median) for block in blocks])
-    used = tuple(block for block, is_outlier in zip(blocks, flags, strict=True) if not is_outlier)
-    outliers = tuple(block for block, is_outlier in zip(blocks, flags, strict=True) if is_outlier)
+    used = tuple(compress(blocks, map(not_, flags)))
+    outliers = tuple(compress(blocks, flags))
     middle = median([block.median for block in used])
-    kind, interval = _interval(
-        [block.median for block in used],
-        [block.interval for block in used],
-        max(block.tick for block in used),
-        [block.median for block in outliers],
-    )
-    if any(block.summary for block in used):
-        interval = None
+    kind, interval = _interval_of(used, outliers)
     converged = _has_converged(series.visits, kind, interval, middle)
     host_median, host_interval = _seen_by_host(used, outliers, middle, interval)
     return Estimate(

@@ -24,6 +24,7 @@ from waywiser.words.sizes_in_text import with_sizes
 from waywiser.words.visible_text import visible
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markupsafe import Markup
 
 SHORT_ROWS = 12
@@ -43,10 +44,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 _WHOLE = re.compile(r"(&lt;-&gt;|-&gt;|(?<![\w-])--[a-z][a-z-]*|\d+ × [\d.]+ [KMGT]?i?B)")
 
 
-def page(document: Document) -> str:
-    """The whole page. Every text is escaped; what is drawn, drawn now."""
+def _environment() -> Environment:
+    """Returns the environment of the template, without what depends on a document."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
 
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -55,6 +55,28 @@ def page(document: Document) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["text"] = _text
+    environment.globals.update(
+        kind=lambda part: type(part).__name__.lower(),  # the name of its macro
+        marks=MARKS,
+        severities=SEVERITIES,
+        grounds_of=_grounds,
+        key_of_tiles=_key_of_tiles,
+        percent=lambda share: f"{share:.0%}" if share else "",
+        to_do=_to_do,
+        texts={"brand": BRAND, "more": MORE, "all_numbers": ALL_NUMBERS, "to_do": TO_DO},
+        short_rows=SHORT_ROWS,
+        shown_of=shown_of,
+        shown_there=shown_there,
+    )
+    return environment
+
+
+def page(document: Document) -> str:
+    """The whole page. Every text is escaped; what is drawn, drawn now."""
+    from markupsafe import Markup
+
+    environment = _environment()
     drawings = {id(picture): picture.draw() for picture in document.pictures()}
     names = {id(picture): f"figure-{n}" for n, picture in enumerate(document.pictures(), 1)}
 
@@ -73,22 +95,10 @@ def page(document: Document) -> str:
         }
         return " ".join(name for name, is_so in marked.items() if is_so)
 
-    environment.filters["text"] = _text
     environment.globals.update(
         drawn=drawn,
         classes=classes,
         keys=keys,
-        kind=lambda part: type(part).__name__.lower(),  # the name of its macro
-        marks=MARKS,
-        severities=SEVERITIES,
-        grounds_of=_grounds,
-        key_of_tiles=_key_of_tiles,
-        percent=lambda share: f"{share:.0%}" if share else "",
-        to_do=_to_do,
-        texts={"brand": BRAND, "more": MORE, "all_numbers": ALL_NUMBERS, "to_do": TO_DO},
-        short_rows=SHORT_ROWS,
-        shown_of=shown_of,
-        shown_there=shown_there,
         name=lambda p: names[id(p)],
         notes=lambda p: drawings[id(p)].notes,
         width=lambda p: f"{drawings[id(p)].width:g}px",

@@ -139,10 +139,9 @@ def load_files(
         dtypes = _dtypes(selections)
         try:
             with TransferWindow(most_transfers=MOST_TRANSFERS, most_bytes=MOST_BYTES) as window:
-                for file, entries in selections:
-                    for read in plan_reads(entries):
-                        window.make_room(read.nbytes)
-                        _LoadingRead(file, read, target, dtypes, tensors).start(window)
+                for file, read in ((f, read) for f, own in selections for read in plan_reads(own)):
+                    window.make_room(read.nbytes)
+                    _LoadingRead(file, read, target, dtypes, tensors).start(window)
         except BaseException:
             # The traceback would keep the memory of what was loaded.
             tensors.clear()

@@ -15,13 +15,13 @@ ranks is threads × GPUs × processes, and a note says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
 
-from waywiser.exchange.imports.commands.command_line import commands_in
+from waywiser.exchange.imports.commands.command_line import CommandLine, commands_in
 from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
@@ -87,6 +87,14 @@ _WORD = re.compile(r"[a-z0-9_]{1,20}")
 _PCI = re.compile(r"^(?:0x)?[0-9a-fA-F:.]{2,16}$")
 
 
+def _with_settings(
+    found: Iterable[ForeignSeries], command: CommandLine | None
+) -> Iterator[ForeignSeries]:
+    """The series with the settings of the command that measured them."""
+    settings = command.settings if command else None
+    return (replace(each, settings=settings) for each in found)
+
+
 def read(value: Any, where: str) -> ForeignFile:
     """Raises `Malformed` if a key is missing or is not what the format has there."""
     top = object_of(value, where)
@@ -111,8 +119,7 @@ def read(value: Any, where: str) -> ForeignFile:
             lambda row, place: list(measured_of(row, collective, ranks, config, place, notes)),
             f"{where}: results",
         )
-        settings = command.settings if command else None
-        measured += (replace(each, settings=settings) for each in chain.from_iterable(good))
+        measured += _with_settings(chain.from_iterable(good), command)
         unsupported_paths += damaged
     version = top.get("nccl_version", "")
     date = text_of(top.get("start_time", ""), f"{where}: start_time")

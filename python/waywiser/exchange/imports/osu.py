@@ -142,6 +142,21 @@ def _name(title: str) -> str:
     return clipped(title.strip().lstrip("# "))
 
 
+def _require_possible(test: str, found: _Rows, buffers: Buffers, mpi: str, place: str) -> None:
+    """Raises `Malformed` for a bandwidth that no machine has."""
+    if test in ("bw", "bibw"):
+        most = max(value for _, value in found.rows) / (2 if test == "bibw" else 1)
+        require_possible(buffers, mpi, most * 1e6, place)
+
+
+def _test_of(mpi: str, what: str, run: TextRun) -> tuple[str, str]:
+    """(the test of a title, why it has no counterpart here); one of them is empty."""
+    if what.lower() in COLLECTIVES and _TWO_SIDED.fullmatch(mpi):
+        reason = why_not(run)
+        return ("", reason) if reason else ("collective", "")
+    return _test(mpi, what)
+
+
 def _table(lines: Sequence[str], run: TextRun, first: int, last: int, where: str) -> OsuTable:
     """One of the tables below a title: ``-T all`` prints one for each datatype. Raises `Malformed`
     for a table of a test that is read without a header or a row, or with a line that is no row."""
@@ -151,11 +166,8 @@ def _table(lines: Sequence[str], run: TextRun, first: int, last: int, where: str
     if run.is_mixed:
         raise mixed(where, run, "two titles stand one below the other")
     place, mpi = f"{where}:{run.start + 1}", title["library"]
-    test, reason = _test(mpi, title["what"])
     collective = COLLECTIVES.get(title["what"].lower())
-    if collective is not None and _TWO_SIDED.fullmatch(mpi):
-        reason = why_not(run)
-        test = "" if reason else "collective"
+    test, reason = _test_of(mpi, title["what"], run)
     buffers = Buffers("H", "H")
     if test == "collective":
         buffers = collective_buffers(mpi, run.command)
@@ -163,9 +175,7 @@ def _table(lines: Sequence[str], run: TextRun, first: int, last: int, where: str
         own, above = lines[run.start + 1 : run.end], lines[run.above : run.start]
         buffers = buffers_of(own, above, mpi, run, place)
     found = _rows_of(lines, run, first, last, where, test)
-    if test in ("bw", "bibw"):
-        most = max(value for _, value in found.rows) / (2 if test == "bibw" else 1)
-        require_possible(buffers, mpi, most * 1e6, place)
+    _require_possible(test, found, buffers, mpi, place)
     parameters = _parameters(lines[run.start + 1 : last], run.command, place)
     if test == "collective" and not any(map(longest_column, lines[first:last])):
         buffers = replace(buffers, note=MEAN)

@@ -91,12 +91,7 @@ def profile_parts(
     if not only:
         yield from gpu_link_sections(profile, links, shown)
     yield from pair_sections(machine, shown)
-    if everything:
-        yield from _curves(shown, marks)
-    else:
-        groups = headline_groups(machine, (curve.workload for curve in shown))
-        first = sorted(groups, key=lambda curve: ORDER.index(groups[curve]))
-        yield from curve_line_sections(shown, marks, first)
+    yield from _curves(shown, marks) if everything else _curve_lines(machine, shown, marks)
     for table in sustained_table(found_sustained(shown)):
         yield Section("", table.title, (answer_sheet(table),))
     reasons = _reasons(machine, found, marks, everything)
@@ -286,6 +281,13 @@ def _legend(points: Sequence[Point], everything: bool) -> str:
         f"the 95 % interval of GB/s, or of the latency or time if GB/s is empty, {kind}; letters, "
         f"or {ANY_FLAG} in a narrow terminal: quality flags of these two sizes{bus}"
     )
+
+
+def _curve_lines(machine: Machine, shown: Sequence[Curve], marks: Marks) -> Iterator[Section]:
+    """A line for each curve, those of headline paths first."""
+    groups = headline_groups(machine, (curve.workload for curve in shown))
+    first = sorted(groups, key=lambda curve: ORDER.index(groups[curve]))
+    yield from curve_line_sections(shown, marks, first)
 
 
 def _sentence(summary: Summary, unsupported: str, *, imported: bool) -> str:
