@@ -15,6 +15,8 @@ from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError, parse_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from waywiser.profile import Profile
 
 FORMATS = ("csv", "json", "parquet", "google-benchmark")
@@ -55,33 +57,42 @@ def export(
     """
     from waywiser.exchange.exports.samples import SUMMARY_WRITERS, WRITERS
     from waywiser.profile import Profile
+
+    _require_sense(output, consumer, piece, has_form=bool(format) or summary)
+    if consumer:
+        return _export_settings(file, output, consumer, piece)
+    writers = SUMMARY_WRITERS if summary else WRITERS
+    format = _valid_format(format or _format_of(output), writers)
+    with Profile.open(file) as profile:
+        if format == "parquet":
+            _export_parquet(profile, output, summary)
+            return 0
+        with _text_stream(output) as stream:
+            writers[format](profile, stream)
+    return 0
+
+
+def _require_sense(output: str, consumer: str, piece: str, *, has_form: bool) -> None:
+    """Raises `ExportError` for a file named as a profile, and for options that exclude another."""
     from waywiser.profile.file_name import SUFFIX
 
     if PurePath(output).suffix == SUFFIX:
         raise ExportError(f"{output}: an export is no profile", remedy="name it .csv or .json")
-    if consumer:
-        if format or summary:
-            raise ExportError(
-                f"--for {consumer} has one form", remedy="remove --format and --summary"
-            )
-        return _export_settings(file, output, consumer, piece)
-    if piece:
+    if consumer and has_form:
+        raise ExportError(f"--for {consumer} has one form", remedy="remove --format and --summary")
+    if piece and not consumer:
         raise ExportError("--piece is for settings", remedy="add --for sglang or --for flexkv")
-    format = format or _format_of(output)
+
+
+def _valid_format(format: str, writers: Container[str]) -> str:
+    """Returns the format. Raises `ExportError` for one that does not exist, or no summary has."""
     if format not in FORMATS:
         raise ExportError(f"{format!r} is no format", remedy=f"write one of {', '.join(FORMATS)}")
-    writers = SUMMARY_WRITERS if summary else WRITERS
     if format not in writers and format != "parquet":
         raise ExportError(
             f"--summary has no form of {format}", remedy="write --format csv, json or parquet"
         )
-    with Profile.open(file) as profile:
-        if format == "parquet":
-            _export_parquet(profile, output, summary)
-        else:
-            with _text_stream(output) as stream:
-                writers[format](profile, stream)
-    return 0
+    return format
 
 
 def _export_settings(file: str, output: str, consumer: str, piece: str) -> int:

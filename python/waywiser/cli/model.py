@@ -16,7 +16,7 @@ from waywiser.words.numbers import Bounds
 PROCESSES = Bounds(1, 4096)
 
 
-@verb("Fit a model of a machine, keep it in the profile, show it.")
+@verb("Fit a model of a machine and show it: latencies, bandwidths, shared capacities.")
 def model(
     file: ProfileFile,
     everything: bool = False,
@@ -30,7 +30,7 @@ def model(
     output: str = "",
     json: Json = False,
 ) -> None:
-    """Fit latencies, bandwidths and shared capacities, and keep them in the profile for predict.
+    """Fit latencies, bandwidths and shared capacities, which predict uses, and show them.
 
     --all: Show every curve and every capacity.
     --validate: Instead: hold out half of the sizes and the validation sets, and show how well the
@@ -51,7 +51,7 @@ def model(
     -o, --output FILE: With --export: write to FILE; by default, or with -, to standard output.
 
     waywiser model node.wwp
-        fit the model of this machine, keep it and show it
+        fit the model of this machine and show it
     waywiser model node.wwp --validate
         show how well it predicts
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -63,11 +63,8 @@ def predict(
     if not has_name(text):
         parse_workload(text)  # an error comes before the profile is read
     assumed = MachineChanges(tuple(map(Change.parse, change or ())), gpus)
-    if compare and str(assumed):
-        raise WaywiserError(
-            "--compare has no measurement of a changed machine",
-            remedy="remove it, or --set and --gpus",
-        )
+    if compare:
+        _require_unchanged(assumed)
     with possible_remedies(file), Profile.open(file) as profile:
         known = SeriesFrame.read(profile).workloads if has_name(text) else ()
         selected = parse_workload(with_paths(text, known, profile.machine))
@@ -79,15 +76,20 @@ def predict(
             found = msgspec.structs.replace(found, measured=measured)
         origin = _origin(profile)
         head = {"schema": SCHEMA, "profile": file, "created": profile.created}
-    document: dict[str, Any] = {
-        **head,
-        **msgspec.to_builtins(found),
-        "is_known": found.is_known,
-        "error": found.error,
-    }
+    known_or_not = {"is_known": found.is_known, "error": found.error}
+    document = head | msgspec.to_builtins(found) | known_or_not
     beside = measured_parts(found) if compare else ()
     parts = chain(prediction_parts(found), beside, _origin_parts(origin))
     print_result(document, parts, json=json)
+
+
+def _require_unchanged(assumed: MachineChanges) -> None:
+    """Raises `WaywiserError` if the machine is another one than the one that was measured."""
+    if str(assumed):
+        raise WaywiserError(
+            "--compare has no measurement of a changed machine",
+            remedy="remove it, or --set and --gpus",
+        )
 
 
 def _predicted(

@@ -129,9 +129,8 @@ def load_files(
     have, a type that torch does not have, or a file that was cut while it was read;
     `TensorNotFoundError` for a key that no file has or a tensor that is not in the shard that the
     index lists; `TransferFileError`, which is an `OSError`, for a file that cannot be read;
-    `UnsupportedTransfer` or `InvalidTransfer` for a device that torch cannot use here; what torch
-    raises if memory is short; and what ``waywiser.transfer.read_async`` raises. No transfer runs
-    any more when an error is raised.
+    `UnsupportedTransfer` or `InvalidTransfer` for a device that torch cannot use here; and what
+    ``waywiser.transfer.read_async`` and torch raise. No transfer runs when an error is raised.
     """
     target = _device(device)
     tensors: dict[str, torch.Tensor] = {}

@@ -74,6 +74,29 @@ class Imported(Value, frozen=True):
     """What could not be checked of the topology, or contradicts the files."""
 
 
+def _imported(
+    described: Machine,
+    files: list[ReadFile],
+    blocks: Sequence[tuple[ReadFile, ForeignSeries, int]],
+    unsupported_paths: tuple[Unsupported, ...],
+) -> Imported:
+    """Counts what was written."""
+    identities = {measured.workload.identity for _, measured, _ in blocks}
+    failed = sum(measured.failure is not None for _, measured, _ in blocks)
+    return Imported(
+        described,
+        tuple(files),
+        len(blocks),
+        failed,
+        len(identities),
+        unsupported_paths,
+        _notes(blocks),
+        tuple(
+            note for note in described.notes if note.startswith((UNCHECKED, BY_RANK, CONTRADICTS))
+        ),
+    )
+
+
 def import_files(
     paths: Sequence[Path],
     output: Path,
@@ -111,20 +134,7 @@ def import_files(
         unsupported_paths=unsupported_paths,
         command=command,
     )
-    identities = {measured.workload.identity for _, measured, _ in blocks}
-    failed = sum(measured.failure is not None for _, measured, _ in blocks)
-    return Imported(
-        described,
-        tuple(files),
-        len(blocks),
-        failed,
-        len(identities),
-        unsupported_paths,
-        _notes(blocks),
-        tuple(
-            note for note in described.notes if note.startswith((UNCHECKED, BY_RANK, CONTRADICTS))
-        ),
-    )
+    return _imported(described, files, blocks, unsupported_paths)
 
 
 def _notes(
