@@ -56,7 +56,8 @@ public:
     [[nodiscard]] virtual MemoryTraits traits() const { return {}; }
     // Whether CPUs can load and store it without moving its pages.
     [[nodiscard]] virtual bool cpu_accessible() const { return true; }
-    // Whether its pages move to whoever touches them: only in-place executors support it.
+    // Whether its pages move to the processor that touches them: in-place executors alone
+    // support it.
     [[nodiscard]] virtual bool migrates() const { return false; }
     // Whether it can be written. Files that the user names are only read.
     [[nodiscard]] virtual bool writable(const Memory&, const Machine&) const { return true; }

@@ -19,7 +19,7 @@ constexpr int kSpinsPerClock = 64;
 // Spins before yielding: with fewer cores than threads another one must run.
 constexpr int kSpinsPerYield = 4096;
 
-// Returns when reached(value) is true. Whoever sets the value must notify.
+// Returns when reached(value) is true. The thread that sets the value must notify.
 template <class Reached>
 void await(const std::atomic<unsigned>& value, const Reached& reached) {
     unsigned seen = value.load(std::memory_order_acquire);

@@ -25,11 +25,11 @@ private:
     std::vector<Communicator> all_;
 };
 
-// Communicators of these GPUs that nobody else uses until the result ends. Those that were used
+// Communicators of these GPUs that no other result uses until the result ends. Those that were used
 // last are kept for the same GPUs; others are freed first, for they hold memory of the GPUs. Any
 // thread may call it. Throws Error.
 std::shared_ptr<Communicators> take_communicators(const std::vector<int>& gpus);
-// Frees those that nobody uses.
+// Frees those that are not in use.
 void free_communicators();
 
 }  // namespace waywiser::nccl

@@ -123,7 +123,7 @@ const bool registered = [] {
     add(managed, {Phase::create, "managed-malloc",
                   "allocating managed memory, which has no pages yet", kManaged});
     add(managed, {Phase::release, "managed-free",
-                  "freeing managed memory of which nobody touched a page", kManaged});
+                  "freeing managed memory of which no page was touched", kManaged});
     return true;
 }();
 

@@ -95,11 +95,11 @@ std::vector<AllocationMethod> allocation_methods() {
     const Parameter sizes = byte_choices();
     const Parameter huge = byte_choices(huge_sizes());
     return {
-        {"malloc", "malloc of a range, which nobody touches", kCommScope, sizes,
+        {"malloc", "malloc of a range, which is never touched", kCommScope, sizes,
          [](std::size_t bytes) { return std::malloc(bytes); }, release},
         {"malloc-touch", "malloc and the first write to each page", kCommScope, sizes,
          [](std::size_t bytes) { return touched(std::malloc(bytes), bytes); }, release_pages},
-        {"mmap", "an anonymous mapping, which nobody touches", "lmbench (lat_mmap)", sizes,
+        {"mmap", "an anonymous mapping, which is never touched", "lmbench (lat_mmap)", sizes,
          [](std::size_t bytes) { return mapped(bytes); }, unmap},
         {"mmap-touch", "an anonymous mapping in base pages, and the first write to each",
          "lmbench (lat_mmap, lat_pagefault)", sizes,

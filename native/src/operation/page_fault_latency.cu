@@ -153,7 +153,7 @@ std::vector<std::string> sources(const Place& place, const Machine& machine) {
 
 Parameter from(std::vector<std::string> places) {
     return {.name = "from",
-            .description = "where the pages are before somebody else wants them",
+            .description = "where the pages are before another processor touches them",
             .choices = std::move(places)};
 }
 

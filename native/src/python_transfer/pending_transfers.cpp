@@ -36,7 +36,7 @@ std::deque<std::shared_ptr<PendingTransfer>>& kept() {
 
 using Clock = std::chrono::steady_clock;
 
-// Event descriptors that nobody waits for any more, but that the library will still write to.
+// Event descriptors that no thread waits for any more, but that the library will still write to.
 std::deque<File>& unwritten() {
     static auto& all = *new std::deque<File>();
     return all;

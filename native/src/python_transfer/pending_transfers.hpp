@@ -118,7 +118,7 @@ private:
     bool settled_ = false;
 };
 
-// Keeps a transfer that nobody waits for now.
+// Keeps a transfer that no thread waits for now.
 void keep(const std::shared_ptr<PendingTransfer>& pending);
 // Releases some of the transfers that have ended; called by every call.
 void prune();

@@ -152,7 +152,7 @@ void NcclConnection::abort() noexcept {
     if (communicator_ != nullptr) nccl_.comm_abort(std::exchange(communicator_, nullptr));
 }
 
-// Whether all that was sent has arrived, so that nobody needs this rank any more.
+// Whether all that was sent has arrived, so that no rank needs this one any more.
 bool NcclConnection::finalize() noexcept {
     const nccl::Result started = nccl_.comm_finalize(communicator_);
     if (started != nccl::kSuccess && started != nccl::kInProgress) return false;

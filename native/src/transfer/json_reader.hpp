@@ -1,4 +1,4 @@
-// Reads JSON (RFC 8259) from text that nobody vouches for: value by value in the order of the text,
+// Reads JSON (RFC 8259) from untrusted text: value by value in the order of the text,
 // without a tree. Strict: UTF-8 without a byte order mark, no comments, no trailing commas, no
 // duplicate keys, and bounds on depth and on the length of texts.
 #pragma once

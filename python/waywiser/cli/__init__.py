@@ -8,7 +8,7 @@ Types to know: `Verb` (`cli.command_help`), a command with its help; `app` (`cli
 Never here: statistics, decisions, or a table that the report lays out too.
 
 What goes wrong is printed once, here: a `WaywiserError` as one line with its own exit code, and
-what nobody foresaw as one line that asks for a report.
+unexpected errors as one line that asks for a report.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def command() -> Any:
     modules = [f"waywiser.cli.{module}" for module in _VERBS]
     for module in modules:
         import_module(module)
-    # Somebody may have imported a verb of these before.
+    # A program may have imported a verb of these before.
     app.registered_commands.sort(key=lambda each: modules.index(each.callback.__module__))
     return typer.main.get_command(app)
 

@@ -111,7 +111,7 @@ def _predicted(
         found = msgspec.structs.replace(found, notes=kept)
     if not str(assumed):
         return found
-    note = f"the machine is assumed to have {assumed}, which nobody measured"
+    note = f"the machine is assumed to have {assumed}, which was not measured"
     return msgspec.structs.replace(found, notes=(note, *found.notes))
 
 

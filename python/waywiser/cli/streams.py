@@ -73,8 +73,8 @@ def _plainer(error: UnicodeError) -> tuple[str, int]:
 
 def say(text: str, stream: TextIO | None = None) -> None:
     """Writes to people, on standard error unless another stream is given; commands in it can be
-    typed as they stand. If nobody reads it (a pipe left, a terminal closed, a full disk), the work
-    goes on in silence."""
+    typed as they stand. If nothing reads it (a pipe left, a terminal closed, a full disk), the
+    work goes on in silence."""
     stream = stream or sys.stderr
     try:
         stream.write(as_called(text))

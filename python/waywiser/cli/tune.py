@@ -61,7 +61,7 @@ def run_tune(options: TuneOptions, *, dry_run: bool, json: bool) -> None:
 def prepare(options: TuneOptions) -> Tuning:
     """What the options ask for, on this machine."""
     require_output_name(options.profile)
-    # A search of files writes and reads for long: only where somebody named a place.
+    # A search of files writes and reads for long: only where the user named a place.
     selection = selection_of(options)
     request = TuneRequest(memory_bytes=selection.memory_bytes, **stored(options, "request"))
     file, seconds = Path(options.profile), options.budget_seconds

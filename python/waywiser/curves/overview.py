@@ -84,10 +84,10 @@ class Overview(Value, frozen=True):
     unbounded: tuple[ReasonGroup, ...]
     """Curves without a theoretical peak, by the reason why it is not known."""
     health: HealthReport | None
-    """What the error counters of GPUs and links did meanwhile; None if nobody looked."""
+    """What the error counters of GPUs and links did meanwhile; None if it was not read."""
     summary: Summary
     sides: Sides | None = None
-    """The sides of the machine, as its GPUs and cores showed; None if nobody looked."""
+    """The sides of the machine, as its GPUs and cores showed; None if it was not read."""
     link_use_unknown: tuple[ReasonGroup, ...] = ()
     """Curves whose links are unknown, by the reason why no counters of links could be read."""
     unsupported: tuple[ReasonGroup, ...] = ()
@@ -99,8 +99,8 @@ class Overview(Value, frozen=True):
     block's number; only if sides are known and this is."""
 
     load: CpuLoad | None = None
-    """How much other programs used the CPUs during the run with the most load; None if nobody
-    looked."""
+    """How much other programs used the CPUs during the run with the most load; None if it
+    was not read."""
 
     simulated: str = ""
     """The profile that a simulated machine is made of, its changes, and what is not known of it;

@@ -74,7 +74,7 @@ class Point(Value, frozen=True, kw_only=True):
     """The rate of a layout over that of contiguous bytes by the same executor at the nearest size,
     if that was measured."""
     link_use: LinkUse | None = None
-    """Which links it used; None if nobody looked, as at other sizes of the curve."""
+    """Which links it used; None if that was not looked at, as at other sizes of the curve."""
     bus_rate: float | msgspec.UnsetType = msgspec.UNSET
     """Bus bandwidth in bytes per second of a collective, see `waywiser.words.collective`; not set
     for everything else."""

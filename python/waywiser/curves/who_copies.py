@@ -20,8 +20,8 @@ MADE_BY: dict[WhileOccupied, str] = {
 
 
 def who_copies_sentences(found: Sequence[WhoCopies]) -> list[str]:
-    """One line for each result, and one for each GPU of which nothing is known; none if nobody
-    looked."""
+    """One line for each result, and one for each GPU of which nothing is known; none without
+    observations."""
     kinds: dict[tuple[str, str, str], list[Observation]] = {}
     for copy in (copy for each in found for copy in each.copies):
         path, layout = copy.transfer.path, copy.transfer.layout

@@ -34,7 +34,7 @@ def confidential_gpu(situation: Situation) -> Iterator[DoctorFinding]:
         "go through bounce buffers, so H2D and D2H stay below the link"
         + _measured(situation, "H2D", "D2H"),
         "NVML's SystemGetConfComputeState: ccFeature is on",
-        "if nobody needs it, turn it off with NVIDIA's gpu-admin-tools (--set-cc-mode=off), and "
+        "if it is not needed, turn it off with NVIDIA's gpu-admin-tools (--set-cc-mode=off), and "
         "survey again",
     )
 

@@ -35,7 +35,7 @@ class Situation:
     build: str = ""
     """What the native library was built with and for, for people; empty if it was not queried."""
     nccl: TriedNccl | None = None
-    """The NCCL of the live machine; None if nobody looked."""
+    """The NCCL of the live machine; None if it was not read."""
     stored: Mapping[str, Any] = field(default_factory=dict)
     """The environment that a profile stored; of the live machine, what NVML says of it."""
     gpu_states: tuple[GpuState, ...] = ()
@@ -44,11 +44,11 @@ class Situation:
     """Those of GPUs whose links to the host carried the bytes; without any, the state in the
     capture is taken for an idle one."""
     health: HealthReport | None = None
-    """What the error counters of GPUs and links did during the survey; None if nobody read them."""
+    """What the error counters of GPUs and links did during the survey; None if nothing was read."""
     counters: tuple[GpuHealth, ...] = ()
     """The last reading of these counters."""
     load_now: CpuLoad | None = None
-    """How much other programs use the CPUs of the live machine; None if nobody looked."""
+    """How much other programs use the CPUs of the live machine; None if it was not read."""
     rank_limits: tuple[RankLimit, ...] = ()
     """The limits that ranks of MPI would meet on the live machine."""
     measured: Mapping[str, str] = field(default_factory=dict)

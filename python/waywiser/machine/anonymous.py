@@ -1,4 +1,4 @@
-"""A capture without what points at somebody: for files that are sent or published."""
+"""A capture without what identifies a person or a machine: for files that are sent or published."""
 
 from __future__ import annotations
 

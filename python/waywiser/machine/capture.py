@@ -1,7 +1,7 @@
 """A capture: everything that was read of a machine, before anybody interprets it.
 
 One JSON document with a ``schema`` number: hwloc's XML as it came, what NVML answered, and a few
-facts of the operating system. A machine that somebody sent is therefore studied by the same code
+facts of the operating system. A captured machine is therefore studied by the same code
 as the one underfoot.
 """
 
@@ -39,7 +39,7 @@ class CaptureError(WaywiserError):
 
 
 class Capture(Value, frozen=True):
-    """``nvml`` is None if nobody asked: the topology was a bare hwloc file."""
+    """``nvml`` is None if it was not read: the topology was a bare hwloc file."""
 
     hwloc: str
     system: SystemFacts = SystemFacts()

@@ -107,7 +107,7 @@ def _try(door: Nvml, handle: object) -> _Known:
 def _nvlink(
     identifier: int, known: _Known, before: Reading, after: Reading
 ) -> dict[int, int] | None:
-    """Bytes by link. A counter that went back was reset by somebody: then nothing is known."""
+    """Bytes by link. A counter that went back was reset meanwhile: then nothing is known."""
     fields = [field for field in known.fields if field[0] == identifier]
     if not fields or not all(field in before and field in after for field in fields):
         return None

@@ -47,7 +47,7 @@ BOOT_PARAMETERS = (
     "swiotlb",
     "transparent_hugepage",
 )
-"""Kernel parameters that change how bytes move; the rest of the command line is nobody's business
+"""Kernel parameters that change how bytes move; the rest of the command line is private
 and may hold names of hosts."""
 
 _VARIABLES = ("LD_PRELOAD", "OMP_NUM_THREADS", "MALLOC_CONF", "GLIBC_TUNABLES")

@@ -73,7 +73,7 @@ class MigInstance(Value, frozen=True):
 
 
 class GpuProcess(Value, frozen=True):
-    """Somebody else's process on a GPU."""
+    """Another program's process on a GPU."""
 
     pid: int
     name: str = ""

@@ -1,4 +1,4 @@
-"""The places where files are: those that somebody names, and those that the survey makes its own.
+"""The places where files are: those that the user names, and those that the survey makes its own.
 
     scratch      a folder on a disk, in which the survey makes files that vanish with it
     tmpfs        the same in memory, at /dev/shm
@@ -54,7 +54,7 @@ class FileError(WaywiserError):
 
 
 def existing_file(path: str) -> FilePlace:
-    """The place of a file that somebody named. Raises `FileError` with what is wrong with it."""
+    """The place of a file that the user named. Raises `FileError` with what is wrong with it."""
     name = os.path.abspath(path)
     _require_speakable(name)
     try:

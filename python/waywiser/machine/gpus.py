@@ -69,7 +69,7 @@ def gpus_of_nvml(
 
 
 def _hidden_ends(device: Visible, gpu: Gpu) -> list[str]:
-    """A note on the NVLinks whose other end nobody names, if there are any."""
+    """A note on the NVLinks whose other end is unknown, if there are any."""
     lanes, named = len(device.gpu.lanes), sum(link.lanes for link in gpu.nvlinks)
     if device.instance is not None or named >= lanes:
         return []

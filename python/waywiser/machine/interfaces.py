@@ -38,7 +38,7 @@ _HARDWARE_ERRORS = (
 """In ``hw_counters``: those of NVIDIA's adapters that count lost and repeated packets."""
 
 _NET_ERRORS = ("rx_errors", "tx_errors", "rx_crc_errors")
-"""Without dropped packets: a healthy link counts those that nobody listens to."""
+"""Without dropped packets: a healthy link counts those that no program listens to."""
 
 _MOST_COUNT = 2**62
 """Above this a counter is no count: a card that fell off its bus reads as ones."""

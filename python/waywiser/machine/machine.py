@@ -120,7 +120,7 @@ _ON_CHIP = re.compile(r"\b(GB10|Orin|Thor|Xavier|Tegra)\b", re.IGNORECASE)
 
 
 class Gpu(Value, frozen=True):
-    """A GPU as NVML, CUDA or the kernel describe it; values that nobody reports are 0 or empty."""
+    """A GPU as NVML, CUDA or the kernel describe it; values that none reports are 0 or empty."""
 
     index: int
     """CUDA's, with ``CUDA_DEVICE_ORDER=PCI_BUS_ID``, among the visible devices."""

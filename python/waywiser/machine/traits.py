@@ -126,7 +126,7 @@ class MemoryTraits(Value, frozen=True, forbid_unknown_fields=False, omit_default
     page_locked: bool = False
     """Host memory that GPUs read and write by themselves at an address that does not change."""
     migrates: bool = False
-    """Its pages move to whoever touches them."""
+    """Its pages move to the processor that touches them."""
     cpu_accessible: bool = False
     """Loads and stores of a CPU reach it, and leave it where it is."""
     reference: PathClass = ""
@@ -156,7 +156,7 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
     executors: tuple[ExecutorTraits, ...] = ()
     memories: tuple[MemoryTraits, ...] = ()
     who_copies: tuple[WhoCopies, ...] = ()
-    """What a survey observed of the machine's GPUs; empty if nobody looked."""
+    """What a survey observed of the machine's GPUs; empty if it was not read."""
 
     @cached_property
     def _executors(self) -> dict[str, ExecutorTraits]:
@@ -178,8 +178,8 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
 
     def while_occupied(self, transfer: Transfer) -> WhileOccupied:
         """What was observed of copies like this one: by the same executor with the same settings,
-        between the same kinds of memory of the same GPUs, in the same kind of layout. Undecided if
-        nobody looked, and if they differ."""
+        between the same kinds of memory of the same GPUs, in the same kind of layout. Undecided
+        without observations, and if they differ."""
         ends = [place.index for place in transfer.path.places if place.kind == "gpu"]
         found = {
             copy.seen.found

@@ -1,4 +1,4 @@
-"""Which GPUs of a machine cannot be used, and why: lost ones, and those of somebody else.
+"""Which GPUs of a machine cannot be used, and why: lost ones, and those of other programs.
 
 A container or a batch job often sees all GPUs on the PCI bus and may use some of them. A GPU is
 lost only if it is given to this process: NVML counts it and names an error other than a lack of

@@ -127,7 +127,7 @@ def _origin(file: Path, measured: Machine, created: str, changes: MachineChanges
 
 
 def _not_known(measured: int, simulated: int) -> str:
-    """What nobody can know of a machine with more GPUs than were measured."""
+    """What cannot be known of a machine with more GPUs than were measured."""
     if simulated <= measured:
         return ""
     return (

@@ -1,7 +1,7 @@
 """A survey: looks at the machine, plans, measures, and keeps every visit at once in a profile.
 
 This is the one module that ties hardware, plan, probe and profile together. It prints nothing:
-whoever calls it watches.
+its caller watches.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Survey:
 
 
 class VisitWatcher(Protocol):
-    """Whoever wants to see visits being made."""
+    """Receives the progress of visits."""
 
     def progress(self, progress: Progress) -> None:
         """The estimate of the visit that is being measured."""
@@ -133,7 +133,7 @@ class OrderSource(Iterable[Order], Protocol):
 
 
 class Watcher(VisitWatcher, Protocol):
-    """Whoever wants to see a survey being made."""
+    """Receives the progress of a survey."""
 
     def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
         """Once, before anything is measured; ``finished`` are visits of earlier runs."""

@@ -1,4 +1,4 @@
-"""One path over sizes: what a transfer takes at sizes that nobody measured.
+"""One path over sizes: what a transfer takes at sizes that were not measured.
 
 The form is chosen by cross-validation (`waywiser.model.curve_form`). A curve of few sizes whose
 class has one that was measured at more sizes borrows the shape of that one: the ratio of the two is

@@ -1,4 +1,4 @@
-"""The noise of a recorded profile, for times that nobody measured.
+"""The noise of a recorded profile, for times that were not measured.
 
 A process takes longer or shorter than others for many paths at once. So a new process is a random
 mix of the recorded ones: their deviations from the mean of all processes, weighted with normal

@@ -50,7 +50,7 @@ def curve_figure(
 ) -> CurveFigure:
     """Points with their 95 % intervals over size; the bound as a line if all curves share it.
 
-    Raises `NothingToPlot` if no curve has the quantity, and for curves that somebody ``named`` if
+    Raises `NothingToPlot` if no curve has the quantity, and for curves that the caller ``named`` if
     one of them has not.
     """
     if quantity not in QUANTITIES:

@@ -221,7 +221,7 @@ class ClusterFolder(Closeable):
         profiles = self.path / PROFILES
         if self.tests or any(profiles.glob(f"*{SUFFIX}")):
             return False
-        with suppress(OSError):  # what somebody else put there stays
+        with suppress(OSError):  # what another program put there stays
             for name in (NODES, TESTS, PLAN):
                 (self.path / name).unlink(missing_ok=True)
             profiles.rmdir()

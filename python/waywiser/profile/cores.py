@@ -26,7 +26,7 @@ DEVIATIONS = 4.0
 LEAST_SHARE = 0.05
 """Least share of the loads: fewer are not a side, but interruptions."""
 OUTLIER_FACTOR = 4.0
-"""Ratio to the shortest median from which on somebody interrupted the core."""
+"""Ratio to the shortest median from which on something interrupted the core."""
 MAJORITY = 2 / 3
 """Share of the blocks that must agree on a core's side."""
 
@@ -107,7 +107,7 @@ def _levels(loads: Sequence[float]) -> tuple[float, float] | None:
 
 
 def _looks(record: Locality, sides: Sided, levels: tuple[float, float]) -> Iterator[_Look]:
-    """One per sweep and core. If nobody knows the blocks' sides, those that the first core reads
+    """One per sweep and core. If the blocks' sides are unknown, those that the first core reads
     as local in the first sweep are on side 0."""
     limit = math.sqrt(levels[0] * levels[1])
     known = [sides.get((record.worker, record.memory, n)) for n in range(len(record.blocks))]

@@ -47,7 +47,7 @@ class HealthReport(Value, frozen=True):
 
     @property
     def is_problem(self) -> bool:
-        """Whether there is anything that somebody should look at."""
+        """Whether there is anything that an administrator should look at."""
         return bool(self.rises or self.xids or self.standing)
 
     def __str__(self) -> str:

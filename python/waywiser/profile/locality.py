@@ -50,7 +50,7 @@ class Sides(Value, frozen=True):
 
     gpus: tuple[int, ...] = ()
     groups: tuple[tuple[int, ...], ...] = ()
-    """One or two groups of GPUs, that of the lowest index first; none if nobody looked."""
+    """One or two groups of GPUs, that of the lowest index first; none if it was not read."""
     by: By = ""
     """Whether latencies change together from block to block, or only their levels differ."""
     p_value: float | None = None

@@ -193,7 +193,7 @@ def _is_stream(path: Path) -> bool:
 
 
 def _is_captured() -> bool:
-    """Whether somebody captures standard output as text."""
+    """Whether standard output is captured as text."""
     return getattr(sys.stdout, "buffer", None) is None
 
 

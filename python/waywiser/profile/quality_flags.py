@@ -240,8 +240,8 @@ def _of_conditions(series: Series, machine: Machine | None) -> Iterator[QualityF
 
 
 def _migrates(memory: str, traits: Traits) -> bool:
-    """Whether its pages move to whoever touches them: where they are is not known, and nothing is
-    to be done about it."""
+    """Whether its pages move to the processor that touches them: where they are is not
+    known, and nothing is to be done about it."""
     kind = memory.partition("@")[0].partition("[")[0]
     return traits.memory(kind).migrates
 

@@ -139,7 +139,7 @@ class SampleColumns:
             raise self._damaged(row, error) from error
         found = np.frombuffer(data, "<f8").reshape(count, width)
         if not np.abs(found).sum() <= MOST_SECONDS:
-            raise self._damaged(row, "times that nobody can have measured")
+            raise self._damaged(row, "impossible times")
         return found
 
     def _column(self, name: str, kind: str, absent: float) -> Array:
@@ -182,4 +182,4 @@ class SampleColumns:
             wrong = ~(sums <= MOST_SECONDS)
         if wrong.any():
             visit = int(np.flatnonzero(self.taken)[np.argmax(wrong)])
-            raise self._damaged(self.visits[visit], "times that nobody can have measured")
+            raise self._damaged(self.visits[visit], "impossible times")

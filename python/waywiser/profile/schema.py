@@ -156,7 +156,7 @@ TABLES = (
             Column("buffers", "TEXT NOT NULL", "where the pages were; JSON list"),
             Column("gpu_states", "TEXT NOT NULL", "readings while it ran; JSON list"),
             Column("notes", "TEXT NOT NULL", "JSON list of lines"),
-            Column("evidence", "TEXT", "links that it used; JSON, NULL: nobody looked"),
+            Column("evidence", "TEXT", "links that it used; JSON, NULL: not read"),
             Column("samples", "INTEGER NOT NULL", "how many; the columns below have as many each"),
             Column("span", "BLOB", "floats: seconds of one repetition of the whole workload"),
             Column("host", "BLOB", "floats: call to completion, as an application sees it"),

@@ -72,7 +72,7 @@ class LinkUse(Value, frozen=True):
 
 
 def link_use(series: Series, traits: Traits) -> LinkUse | None:
-    """What the first block in which somebody looked shows; None if nobody did."""
+    """What the first block that was looked at shows; None without one."""
     found = next((v.evidence for v in series.visits if v.evidence is not None), None)
     return None if found is None else _link_use(series.workload, found, traits)
 

@@ -40,7 +40,7 @@ class Entry(Value, frozen=True):
     decisions: tuple[DecisionTable, ...] = ()
     """Which method to use for each kind of copy."""
     undecided: str = ""
-    """Why nobody knows which method to use; empty if it is known."""
+    """Why it is unknown which method to use; empty if it is known."""
     model: MachineModel | None = None
     """The model that is kept of the profile; None if there is none."""
     below_normal: tuple[Finding, ...] = ()

@@ -85,7 +85,7 @@ def _verdict(fleet: Fleet) -> Section:
     counts = {status: len(fleet.of(status)) for status in WORST_FIRST}
     worst: Status = next((status for status in WORST_FIRST if counts[status]), "not determined")
     statement = {
-        "bad": f"{count(counts['bad'], 'node')} should not be used before somebody has looked.",
+        "bad": f"{count(counts['bad'], 'node')} should not be used before they are inspected.",
         "suspect": f"{count(counts['suspect'], 'node')} should be measured again.",
         "not determined": "There are too few peers to compare with.",
         "fine": f"No node differs from its peers{by_themselves(fleet)}.",

@@ -19,7 +19,7 @@ _COLUMNS = ("file", "tool", "version", "date in it", "host in it", "skipped beca
 
 
 def when(entry: Entry) -> str:
-    """``measured 2026-11-20``, to the day; empty if nobody noted it. Of other tools' files what
+    """``measured 2026-11-20``, to the day; empty if it was not recorded. Of other tools' files what
     they say themselves: the day of their import is not that of any measurement."""
     seen = entry.subject.overview
     day = (seen.runs[0].started if seen.runs else seen.created)[:10]

@@ -292,7 +292,7 @@ class Tile(Value, frozen=True):
 
 
 class Picture(Value, frozen=True):
-    """A figure: drawn when somebody looks at it, with a table that says the same."""
+    """A figure: drawn when it is first shown, with a table that says the same."""
 
     name: str
     """The name by which it is asked for: letters, digits and dashes."""

@@ -43,8 +43,8 @@ def remark(
 
 
 def _devices(finding: Finding, *, brief: bool) -> tuple[str, ...]:
-    """Devices with addresses, by which somebody finds them in a rack; many by their places alone,
-    whose addresses are in the environment. In brief none if there is nothing to look at."""
+    """Devices with addresses, by which an administrator finds them in a rack; many by their places
+    alone, whose addresses are in the environment. In brief none if there is nothing to look at."""
     if brief and finding.severity == "info":
         return ()
     if len(finding.devices) > MOST_DEVICES:

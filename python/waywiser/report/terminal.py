@@ -15,7 +15,7 @@ A table has the names of its columns, then a line for each row. If there is no r
 
 Tables that are laid out together (`Sheets`) have columns of the same widths. Notes are a column of
 their own (`SheetColumn.notes`), or follow the text; those of a matrix are left out. What a page
-shows when somebody opens it (`Fold`) is shown; figures are not.
+shows when the reader opens it (`Fold`) is shown; figures are not.
 
 This is plain text: a profile has thousands of rows, and a table of rich takes a millisecond for
 each.

@@ -45,7 +45,7 @@ LEVEL_FACTOR = 1.5
 """The gap between levels, over the range within either group."""
 OUTLIER_DEVIATIONS = 5.0
 """Robust standard deviations from its block's median beyond which a latency counts as that far:
-somebody interrupted the copy."""
+something interrupted the copy."""
 SEED = 1
 
 By = Literal["blocks", "level", ""]

@@ -26,7 +26,7 @@ NEIGHBOURHOOD = 4
 LEAST_NOISE = 0.001
 """Least noise of one block, relative: below, the clock's tick and rounding rule."""
 UNKNOWN_NOISE = 0.02
-"""Noise of a size that a single block visited: what blocks may differ by, since nobody looked."""
+"""Noise of a size that a single block visited, which does not show by how much blocks differ."""
 _WITHIN_FREEDOM = 30
 """Degrees of freedom of the scatter within a block, which has many samples."""
 
@@ -117,7 +117,7 @@ def _noise(
 
 def _scatter(pool: Sequence[tuple[float, int]]) -> tuple[float, int]:
     """(variance of one block, degrees of freedom) from sums of squares of several sizes. The most
-    scattered counts as the one after it: a size that somebody disturbed says so of itself, and
+    scattered counts as the one after it: a disturbed size says so of itself, and
     nothing of its neighbours."""
     known = sorted((squares / count, count) for squares, count in pool if count)
     if not known:

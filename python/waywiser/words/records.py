@@ -76,7 +76,7 @@ BELOW_RESOLUTION = 2
 """Sample flag: shorter than the timer can be trusted with; counted."""
 
 SUMMARY = 4
-"""Sample flag: somebody else's mean or median of unknown many; counted, but no interval comes from
+"""Sample flag: another tool's mean or median of unknown many; counted, but no interval comes from
 it, however many there are."""
 
 
@@ -323,7 +323,7 @@ class Visit(Value, frozen=True):
     """Held at most by the worker so far, buffers kept for later series included."""
     gpu_states: tuple[GpuState, ...] = ()
     evidence: LinkEvidence | None = None
-    """Which links it used; None if nobody looked."""
+    """Which links it used; None if it was not read."""
 
 
 class Series(Value, frozen=True):

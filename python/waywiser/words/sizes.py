@@ -52,7 +52,7 @@ def format_bytes(size: int) -> str:
 
 
 def size_text(size: int) -> str:
-    """``11.3 MiB``: a boundary that nobody chose needs few digits."""
+    """``11.3 MiB``: a computed boundary needs few digits."""
     for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size >= factor:
             value = size / factor

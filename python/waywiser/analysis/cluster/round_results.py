@@ -87,11 +87,11 @@ class RoundResults:
             return given
         tests = self.tests
         near = tests.where(tests.round < self.first_far_round)
-        nobody = np.zeros(len(self.names), dtype=np.int64)
-        limits = find_uplinks(near, nobody, 0)
+        no_group = np.zeros(len(self.names), dtype=np.int64)
+        limits = find_uplinks(near, no_group, 0)
         if limits.most < UNLIMITED:
             # Neighbours disturb one another: names say nothing about switches.
-            return nobody
+            return no_group
         return discovered_groups(near, len(self.names))
 
     @property

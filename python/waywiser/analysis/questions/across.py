@@ -87,7 +87,7 @@ def names_of(subjects: Sequence[Subject], files: Sequence[str]) -> list[str]:
 
 
 def _time(subject: Subject) -> str:
-    """When its survey began, in UTC; empty if nobody noted it."""
+    """When its survey began, in UTC; empty if it was not recorded."""
     seen = subject.overview
     return (seen.runs[0].started if seen.runs else seen.created)[:16].replace("T", " ")
 

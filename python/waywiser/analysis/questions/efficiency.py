@@ -103,7 +103,7 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding:
     top, largest = sustained(curve), curve.measured[-1].bytes
     share, saturates = top.of_bound, saturation(curve)
     low = largest >= BANDWIDTH_BYTES and share is not None and share < USUAL_SHARE
-    # If the largest size alone saturates, nobody knows which size is large enough.
+    # If the largest size alone saturates, it is unknown which size is large enough.
     unsure = _fall(curve) or _caches(pair, curve)
     enough = saturates if saturates < largest and not unsure else None
     return Finding(

@@ -20,7 +20,7 @@ PlacementSource = Literal["system", "latency", "not known"]
 
 Basis = Literal["measured", "no difference", "system", "not known"]
 """Why a node is named: it was measured to be better; the node makes no difference; only the system
-names it; nobody knows it."""
+names it; else it is unknown."""
 
 
 class PlacementCost(Value, frozen=True):

@@ -47,7 +47,7 @@ class NoAnswer(Value, frozen=True):
 
 
 _DECIDED = ("joined", "excluded", "not reached")
-"""States of nodes that nobody waits for: ``not reached`` is one that was given up by `mark`."""
+"""States of nodes that are not waited for: ``not reached`` is one that was given up by `mark`."""
 
 Reply = Answer | AgentLost | NoAnswer
 OnReply = Callable[[str, Reply], None]
@@ -68,7 +68,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 class Coordinator(Closeable):
     """Listens from the start on. ``address`` is ``HOST:PORT``; both may be empty. ``expected`` are
-    the names of the nodes, or how many there are; 0 if nobody knows. ``log`` is called with a line
+    the names of the nodes, or how many there are; 0 if unknown. ``log`` is called with a line
     for who is rejected, and for who is lost. Raises `CoordinatorError`,
     `waywiser.cluster.connection.run_certificate.CertificateError`."""
 
@@ -137,7 +137,7 @@ class Coordinator(Closeable):
         return [found[name] for name in sorted(found, key=natural_key)]
 
     def begin_tests(self) -> None:
-        """Nobody may join from now on."""
+        """Rejects all further nodes."""
         self._hub.call(self._hub.begin_tests)
 
     def mark(self, name: str, state: NodeState, reason: str) -> None:

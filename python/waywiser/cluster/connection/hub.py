@@ -259,11 +259,11 @@ class Hub:
                 del self._waiting[number]
                 on_answer(name, reason)
         if not self._tests_began:
-            with suppress(WaywiserError):  # somebody else has the port by now
+            with suppress(WaywiserError):  # another program has the port by now
                 self._strangers.open()
 
     def _log(self, line: str) -> None:
-        with suppress(OSError):  # nobody reads it any more
+        with suppress(OSError):  # its reader is gone
             self._logs(line)
 
     def _know(self, node: ClusterNode) -> None:

@@ -7,7 +7,7 @@
     coordinator -> agent   welcome    the same proof in return (or rejection)
     coordinator -> agent   ask        a request, with its id
     agent -> coordinator   answer     what came of it, with the same id
-    coordinator -> agent   begin      tests follow: nobody may join any more
+    coordinator -> agent   begin      tests follow: no node may join any more
     coordinator -> agent   leave      the run has ended
 
 An agent answers requests in any order: each runs in a thread of its own. Neither side sends the

@@ -223,7 +223,7 @@ class _Survey:
         transport = make_transport(
             self._folder.plan, self._options, self._hosts, self._coordinator, self._joined()
         )
-        # After an error agents end first, and what they have started: nobody waits for answers.
+        # After an error agents end first, and what they have started: no thread waits for answers.
         stack.enter_context(closing(transport))
         stack.callback(self._coordinator.close)
         time = RunTime(self._folder, self._deadline, self._options.test_seconds or 0.0)

@@ -12,7 +12,7 @@ _MOST_FAILED_LAUNCHES = 15
 the pairs that can be launched beside three that cannot."""
 
 _MOST_LOSSES = 3
-"""Launches of a test that others, or nobody, ended."""
+"""Launches of a test that ended by others, or without a known cause."""
 
 
 class MpiRound:

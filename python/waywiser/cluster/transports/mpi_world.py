@@ -130,7 +130,7 @@ class MpiWorld(Closeable):
         return None if was_killed else first
 
     def hang_up(self) -> None:
-        """Ends all connections to ranks, from any thread; whoever waits for one loses it. While
+        """Ends all connections to ranks, from any thread; waiting threads lose theirs. While
         ranks start, ends the launch."""
         self._is_hung_up, self.is_well = True, False
         if self._team.launch is not None:

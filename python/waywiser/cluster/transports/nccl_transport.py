@@ -92,7 +92,7 @@ class NcclTransport:
             try:
                 own = [nodes.get(name) or ClusterNode(name) for name in test.nodes]
                 finished.put(_NcclTest(self._agents, test, own, size, seconds, self._seed).run())
-            except BaseException as error:  # nobody else would see it
+            except BaseException as error:  # it would be lost otherwise
                 finished.put(error)
 
         for test in tests:

@@ -3,9 +3,9 @@
 Every sample that counts is a repetition: ``real_time`` in nanoseconds, ``iterations`` executions
 batched into it, ``bytes_per_second`` over all transfers, ``bytes`` of one. A row with ``run_type``
 ``aggregate`` and the suffix ``_median`` has what `show` shows; of results that were imported as
-somebody else's summary there is only that. Names are Comm|Scope's where it has the benchmark, and
+another tool's summary there is only that. Names are Comm|Scope's where it has the benchmark, and
 ``label`` has the workload's text, ``block`` its block: with these ``import`` finds the same series
-again. There is no ``cpu_time``, which nobody measured.
+again. There is no ``cpu_time``, which was not measured.
 """
 
 from __future__ import annotations

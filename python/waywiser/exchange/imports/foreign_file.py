@@ -110,7 +110,7 @@ def without_mixed_operations(found: ForeignFile) -> ForeignFile:
     """The same without series whose workload an earlier benchmark of another name has.
 
     Repetitions of one benchmark are blocks of a series. Two benchmarks are not, even if both have
-    the same counterpart here: their median would be a figure that nobody measured.
+    the same counterpart here: their median would be a figure that was never measured.
     """
     names: dict[tuple[str, tuple[str, ...] | None], str] = {}
     measured: list[ForeignSeries] = []

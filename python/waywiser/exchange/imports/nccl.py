@@ -350,7 +350,7 @@ def _samples(
     row: dict[str, Any], placement: str, result: dict[str, Any], where: str
 ) -> tuple[Samples, Failure | None]:
     place = f"{where}.{placement}"
-    wrong = result.get("nwrong")  # null if nobody checked
+    wrong = result.get("nwrong")  # null if it was not checked
     if wrong is not None and (count := number_of(wrong, f"{place}.nwrong")) > 0:
         return Samples(), Failure("wrong-bytes", f"{count:g} values were wrong, as the tool says")
     times = _iterations(

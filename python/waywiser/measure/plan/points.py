@@ -279,7 +279,7 @@ class Points(Basis):
         return all(map(self.catalogue.repeatable, curve.transfers))
 
     def _possible(self, curve: PlannedCurve, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """Those that its executor can move; where somebody asked for the others, they are one
+        """Those that its executor can move; where the others were requested, they are one
         unsupported path."""
         least = PAGE if self._is_on_disk(curve) else 0
         cut = [format_bytes(size) for size in sizes if size < least]

@@ -31,8 +31,8 @@ class Depth(IntEnum):
     copies take from other work is measured."""
     PAIRS = 2
     """Every two settings as well, up to `waywiser.measure.plan.curves.MOST_COMBINATIONS`, and each
-    of a secondary path; what nobody asks a machine for; all layouts and opposite pairs; every GPU
-    in turn as the one of sets. All processes measure all sizes."""
+    of a secondary path; what is rarely requested of a machine; all layouts and opposite pairs;
+    every GPU in turn as the one of sets. All processes measure all sizes."""
 
 
 class Preset(Value, frozen=True):

@@ -146,7 +146,7 @@ class _Speaker:
         waits = self._waiting()
         known = waits or (self.measurer.underway() if self.measurer else "")
         stage = f"{self.stage}, {known}" if known else self.stage
-        with suppress(OSError):  # nobody listens any more
+        with suppress(OSError):  # the listener is gone
             self.put(Pong(ping.id, stage, self.step, bool(waits)))
 
 

@@ -55,7 +55,7 @@ def order_failed(error: Exception, library: ModuleType) -> OrderFailed:
     """The failure that an exception raised while preparing or measuring amounts to.
 
     The worker is lost after a sticky error or without a driver. It is also given up after running
-    out of memory, which can leave half-made allocations, and after anything nobody foresaw.
+    out of memory, which can leave half-made allocations, and after any unexpected error.
     """
     if isinstance(error, OrderFailed):
         return error

@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         try:
             attempt = decode_to_worker(channel.next(NEVER))
         except ChannelClosed:
-            end_now()  # whoever launched this rank is gone
+            end_now()  # the process that launched this rank is gone
         assert isinstance(attempt, Attempt)
         library = native.load()
         try:

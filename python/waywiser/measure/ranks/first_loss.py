@@ -11,7 +11,7 @@ from waywiser.words.closeable import Closeable
 
 class FirstLoss(Closeable):
     """Watches connections for their ends. The kernel keeps the order in which they came, so that
-    nobody need wait for them: the end of one rank ends the others of its launch within
+    no wait for them is needed: the end of one rank ends the others of its launch within
     milliseconds."""
 
     def __init__(self, connections: Sequence[socket.socket]) -> None:

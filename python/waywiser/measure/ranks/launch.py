@@ -259,8 +259,8 @@ class Launch(Closeable):
         return kind(f"{reason}{said}", where=self._words[0], remedy=remedy)
 
     def _end(self) -> None:
-        """Ranks end when their sockets are closed, and the launcher cleans up after them. Whoever
-        does not is killed."""
+        """Ranks end when their sockets are closed, and the launcher cleans up after them. One
+        that does not end is killed."""
         for rank in self.ranks:
             self._shared |= rank.shared_files()
         members: list[TeamMember] = [self.launcher, *self.ranks]

@@ -131,7 +131,7 @@ def remove_folders(temporary: str) -> None:
 
 def mapped_files(pid: int | str = "self") -> set[str]:
     """The files in ``/dev/shm`` that a process has mapped and that still have their name. Empty for
-    a process that has ended or is somebody else's."""
+    a process that has ended or is another user's."""
     try:
         with open(f"/proc/{pid}/maps") as maps:
             names = {line.split(maxsplit=5)[-1].strip() for line in maps if SHARED_MEMORY in line}

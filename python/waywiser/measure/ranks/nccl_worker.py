@@ -3,7 +3,7 @@ for each.
 
     python -m waywiser.measure.ranks.nccl_worker --gpu N --read-fd N --write-fd M [--parent PID]
 
-It needs no launcher: one rank makes a key, whoever asks the ranks gives it to all of them, and NCCL
+It needs no launcher: one rank makes a key, the coordinator gives it to all of them, and NCCL
 connects them. A test that fails ends the connection, not the worker.
 """
 
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = parser("measures between GPUs of several nodes for a supervisor")
     words.add_argument("--gpu", type=int, required=True, help="the GPU of this rank")
     given = words.parse_args(arguments)
-    os.environ.update(PROCESS_ENVIRONMENT)  # before NCCL loads, whoever started this process
+    os.environ.update(PROCESS_ENVIRONMENT)  # before NCCL loads, however this process started
     made: list[NcclMeasurer] = []
 
     def make(hello: Hello) -> tuple[NcclMeasurer, Ready]:

@@ -1,5 +1,5 @@
 """Tunes this machine: finds what to search, measures it with the workers of a survey, and keeps
-every visit at once in a profile. It prints nothing: whoever calls it watches."""
+every visit at once in a profile. It prints nothing: its caller watches."""
 
 from __future__ import annotations
 

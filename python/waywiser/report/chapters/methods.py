@@ -115,7 +115,7 @@ def _rows_of(entry: Entry, table: DecisionTable) -> Iterator[tuple[str | SheetCe
 
 
 def _costs(entry: Entry, table: DecisionTable, decision: SizeDecision) -> str:
-    """What the method takes from others; of what only another tool has, nobody knows it."""
+    """What the method takes from others; it is unknown of what only another tool has."""
     if entry.subject.origin == "imported" or entry.subject.machine.ranks:
         kinds = table.kind.source, table.kind.destination
         places = map(Place.parse, table.paths[0].split(" -> "))

@@ -217,7 +217,7 @@ def _curve(found: Drawing, each: _Plotted) -> None:
 
 
 def _drawn_once(plotted: Sequence[_Plotted]) -> dict[int, int]:
-    """Curves that nobody could distinguish from an earlier one at any size, with that one."""
+    """Curves that cannot be distinguished from an earlier one at any size, with that one."""
     found: dict[int, int] = {}
     for n, each in enumerate(plotted):
         for earlier in range(n):

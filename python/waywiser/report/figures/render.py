@@ -181,7 +181,7 @@ def _elements(marks: Sequence[Shape | Text], paint: Callable[[Colour], str]) -> 
 
 
 def _path(shape: Shape, paint: Callable[[Colour], str]) -> str:
-    """Its coordinates to a hundredth of a point, which nobody sees."""
+    """Its coordinates to a hundredth of a point, which is invisible."""
     data = "".join(
         command + " ".join(f"{_number(x)} {_number(y)}" for x, y in points)
         for command, points in shape.steps
