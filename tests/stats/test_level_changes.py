@@ -42,3 +42,33 @@ def test_two_odd_nights_are_no_level_with_one_beside_them() -> None:
     rows = np.random.default_rng(4).normal(0, 0.01, (20, 40))
     rows[:, [37, 38]] -= 0.2
     assert confirmed(fitted(rows)) == 0
+
+
+@pytest.mark.parametrize("after", [3, 4, 6, 7, 10])
+@pytest.mark.parametrize("before", [4, 5, 8, 16, 30])
+def test_a_loss_of_five_deviations_begins_at_its_first_night(before: int, after: int) -> None:
+    """In 95 % of the series, whatever the number of nights on either side."""
+    rows = np.random.default_rng(1000 * before + after).normal(0, 0.01, (240, before + after))
+    rows[::8, before:] -= 0.05  # one of eight equivalent paths
+    fits = [fit for n in range(0, 240, 8) for fit in fitted(rows[n : n + 8])[:1]]
+    starts = [fit.changes[-1].start for fit in fits if fit.changes]
+    assert sum(start == before for start in starts) >= 0.9 * len(starts)
+    # three nights after four or five show less than a change of six deviations of their means
+    assert len(starts) >= (0.6 if after == 3 and before < 6 else 0.9) * len(fits)
+
+
+def test_a_loss_among_few_nights_divides_them_where_it_begins() -> None:
+    rates = 55.3, 55.3, 56.1, 56.05, 47.1, 47.7, 47.6, 48.2
+    (fit,) = fitted(-np.log([rates]))
+    (change,) = fit.changes
+    assert change.start == 4
+    assert np.exp(-fit.level) == pytest.approx(47.65, abs=0.1)
+    assert fit.noise.deviation < 0.015, "the loss is no noise"
+
+
+@pytest.mark.parametrize("nights", range(3, 16))
+def test_a_loss_that_was_found_is_found_each_night_after(nights: int) -> None:
+    rows = np.random.default_rng(6).normal(0, 0.01, (8, 8 + 15))
+    rows[0, 8:] -= 0.07
+    (change,) = fitted(rows[:, : 8 + nights])[0].changes
+    assert change.confirmed and change.start == 8

@@ -61,7 +61,7 @@ SUSPICIOUS = 1e-4
 CONFIRMING = 3
 """Nights that show a level before it counts."""
 
-SUSPECT_NIGHTS = 6
+SUSPECT_NIGHTS = 10
 """Last nights that are looked at for what is suspected. Of a level so short each night shows it."""
 
 LEAST_SHARE = 1 / 3
@@ -87,6 +87,9 @@ CANDIDATE = 3.5
 
 LEAST_NIGHTS = 6
 """Nights before which nothing is said of a series: its noise is not known."""
+
+LEAST_BEFORE = CONFIRMING + 1
+"""Nights that show the first level of a series at least."""
 
 MOST_CELLS = 2_000_000
 """Numbers of one temporary array."""
@@ -235,12 +238,19 @@ class _Fit:
     def fitted(self, limit: float) -> FittedSeries:
         drift = self.drift(limit)
         self.prune(limit)
+        self.date()
         flat = self.detrended(self.clipped)
         parts = self.segments()
         changes = [self._step(flat, a, b) for a, b in pairwise(parts)]
         changes += [drift] if drift is not None else []
-        changes += filter(None, [self._tail(flat, parts[-1], limit)])
-        level = float(flat[parts[-1]].mean() + (self.slope * self.hinge[-1] if drift else 0.0))
+        tail = self._tail(flat, parts[-1], limit)
+        last = parts[-1]
+        if tail is not None:
+            changes.append(tail)
+            self.noise = own_noise(self.usual, *self.squares(tail.start))
+            if last.stop - tail.start >= CONFIRMING:
+                last = slice(tail.start, last.stop)
+        level = float(flat[last].mean() + (self.slope * self.hinge[-1] if drift else 0.0))
         moved = [each._replace(start=each.start + self.skipped) for each in changes]
         moved.sort(key=lambda each: each.start)
         return FittedSeries(level, self.noise, tuple(moved), _slope(self.days, self.clipped))
@@ -268,7 +278,7 @@ class _Fit:
                 apart = raw[after] - base
                 least = max(limit / 2, abs(_middle(apart)) * LEAST_SHARE)
                 odd = not _stands_out(raw[before] - base, apart, change.size, least)
-                first = before.start == 0 and before.stop < LEAST_NIGHTS - 1
+                first = before.start == 0 and before.stop < LEAST_BEFORE
                 # a level that ended has a first and a last night
                 places = count if after.stop == count else count**2
                 is_rare = change.p * places <= FALSE_ALARM
@@ -277,6 +287,19 @@ class _Fit:
             if not weak:
                 return
             self.cuts.remove(max(weak, key=lambda c: (c.p, -abs(c.size))).start)
+
+    def date(self) -> None:
+        """Moves each boundary to where the two levels beside it divide their nights best."""
+        flat = self.detrended(self.clipped)
+        for cut in sorted(self.cuts):
+            parts = self.segments()
+            before = next(part for part in parts if part.stop == cut)
+            after = next(part for part in parts if part.start == cut)
+            both = slice(before.start, after.stop)
+            first = both.start + (LEAST_BEFORE if both.start == 0 else CONFIRMING)
+            moved = _likeliest(flat, first, both)
+            self.cuts.remove(cut)
+            self.cuts.add(min(moved, both.stop - CONFIRMING))
 
     def drift(self, limit: float) -> LevelChange | None:
         if self.onset < 0:
@@ -297,25 +320,49 @@ class _Fit:
         shown: list[LevelChange] = []
         for nights in range(1, SUSPECT_NIGHTS + 1):
             start = last.stop - nights
-            if start - last.start < LEAST_NIGHTS - 1:
+            if start - last.start < LEAST_BEFORE:
                 break
-            before, after = slice(last.start, start), slice(start, last.stop)
-            base = flat[before].mean()
-            apart = raw[after] - base
-            # of an even number the smaller one of the two in the middle
-            middle = float(apart[np.argsort(np.abs(apart))[(nights - 1) // 2]])
-            least = max(limit / 2, abs(middle) * LEAST_SHARE)
-            if abs(middle) <= limit or not _stands_out(raw[before] - base, apart, middle, least):
-                continue
-            noise = own_noise(self.usual, *self.squares(start))
-            reach = CLIPPED * noise.deviation
-            size = float(np.clip(apart, middle - reach, middle + reach).mean())
-            found = _change(noise, size, before, after)
-            if found.p <= SUSPICIOUS:
-                surveys = sum(self.series.surveys[start:])
-                sure = surveys >= CONFIRMING and found.p <= FALSE_ALARM
-                shown.append(found._replace(confirmed=sure))
-        return min(shown, key=lambda each: (not each.confirmed, each.p), default=None)
+            if (found := self._tail_from(start, flat, raw, last, limit)) is not None:
+                shown.append(found)
+        best = min(shown, key=lambda each: (not each.confirmed, each.p), default=None)
+        if best is None:
+            return None
+        start = _likeliest(flat, max(last.start + LEAST_BEFORE, best.start - CONFIRMING), last)
+        dated = self._tail_from(start, flat, raw, last, limit) if start != best.start else None
+        return best if dated is None or dated.confirmed < best.confirmed else dated
+
+    def _tail_from(
+        self, start: int, flat: Array, raw: Array, last: slice, limit: float
+    ) -> LevelChange | None:
+        """The change of the last nights from ``start`` on; None if they show none."""
+        before, after = slice(last.start, start), slice(start, last.stop)
+        base = flat[before].mean()
+        apart = raw[after] - base
+        # of an even number the smaller one of the two in the middle
+        middle = float(apart[np.argsort(np.abs(apart))[(len(apart) - 1) // 2]])
+        least = max(limit / 2, abs(middle) * LEAST_SHARE)
+        if abs(middle) <= limit or not _stands_out(raw[before] - base, apart, middle, least):
+            return None
+        noise = own_noise(self.usual, *self.squares(start))
+        reach = CLIPPED * noise.deviation
+        size = float(np.clip(apart, middle - reach, middle + reach).mean())
+        found = _change(noise, size, before, after)
+        if found.p > SUSPICIOUS:
+            return None
+        surveys = sum(self.series.surveys[start:])
+        sure = surveys >= CONFIRMING and found.p <= FALSE_ALARM
+        return found._replace(confirmed=sure)
+
+
+def _likeliest(flat: Array, first: int, last: slice) -> int:
+    """The night from ``first`` on at which two levels divide the nights of ``last`` best: the split
+    of the greatest likelihood, if nights are normal around either level."""
+    sums = np.cumsum(flat[last] - flat[last].mean())
+    starts = np.arange(first, last.stop)
+    before = starts - last.start
+    size = last.stop - last.start
+    explained = sums[before - 1] ** 2 * size / (before * (size - before))
+    return int(starts[np.argmax(explained)])
 
 
 def _stands_out(before: Array, after: Array, size: float, least: float) -> bool:
