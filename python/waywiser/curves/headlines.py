@@ -244,8 +244,15 @@ def _repeated(points: Sequence[Point]) -> Sequence[Point]:
 
 
 def _is_cached(machine: Machine, curve: Curve, size: int) -> bool:
+    """Whether caches can hold both sides of a copy, or the one that CPUs copy to or from staging
+    memory."""
     if curve.transfer is None:
         return False
+    ends = curve.transfer.path.ends
+    if any(machine.traits.memory(end.kind).is_moved_by_cpus for end in ends):
+        staged = {end.place.kind for end in ends} == {"numa", "gpu"}
+        if staged and size <= machine.last_caches:
+            return True
     return is_cached(*curve.transfer.path.places, size, machine.last_caches)
 
 
