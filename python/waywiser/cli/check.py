@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from waywiser.cli.app import Json, ProfileFile, Repeat, Threshold, parse_fraction
-from waywiser.cli.result import print_result
+from waywiser.cli.result import exit_code, print_result
 from waywiser.cli.verb import verb
+from waywiser.words.status import STATUSES
 
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.checkup import Checkup
     from waywiser.curves.normal import NormalPath
     from waywiser.curves.subject import Subject
     from waywiser.report.parts import Block
-
-EXIT_CODES = {"ok": 0, "failed": 1, "inconclusive": 3}
 
 
 @verb("Say in one line whether a node changed since its baseline.")
@@ -93,7 +92,7 @@ def check(
         write_output(junit, check_junit(found), CHECK_JUNIT)
     to_errors = STANDARD_OUTPUT in (prometheus, junit)
     print_result(found, parts, json=json, to_errors=to_errors)
-    return EXIT_CODES[found.status]
+    return exit_code(STATUSES[found.status])
 
 
 def _beside_others(file: str) -> list[NormalPath]:

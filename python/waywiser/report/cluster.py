@@ -17,19 +17,18 @@ from waywiser.analysis.cluster.texts import (
     where_text,
 )
 from waywiser.analysis.cluster.verdict_values import (
-    BAD_STANDINGS,
     ClusterFinding,
     ClusterVerdict,
     NodeVerdict,
 )
 from waywiser.analysis.comparison.fleet import Fleet
-from waywiser.curves.answer import Mark
 from waywiser.curves.texts import capital
 from waywiser.profile.cluster_folder import PROFILES, ClusterResult
 from waywiser.report.document import made_now
 from waywiser.report.figures.node_matrix import node_matrix
 from waywiser.report.fleet import fleet_document
 from waywiser.report.parts import (
+    Assessment,
     Block,
     Code,
     Document,
@@ -41,7 +40,6 @@ from waywiser.report.parts import (
     Section,
     Sheet,
     SheetCell,
-    Verdict,
     Words,
     numbers,
 )
@@ -54,7 +52,7 @@ from waywiser.report.views.cluster import (
 from waywiser.words.grouping import grouped
 from waywiser.words.host_list import natural_key
 from waywiser.words.number_format import count
-from waywiser.words.severity import Severity
+from waywiser.words.status import severity_of
 
 MOST_NODES = 2000
 """Nodes of the table, the worst first."""
@@ -82,7 +80,7 @@ def cluster_document(found: ClusterSummary, result: ClusterResult, fleet: Fleet 
 
 def _status(found: ClusterSummary) -> Iterator[Block]:
     verdict = found.verdict
-    yield Verdict(
+    yield Assessment(
         found.severity,
         f"{found.answer}.",
         counts_text(verdict),
@@ -116,7 +114,7 @@ def _remark(finding: ClusterFinding, transport: str) -> Remark:
 
 def _standing_remark(node: NodeVerdict, verdict: ClusterVerdict) -> Remark:
     return Remark(
-        severity="error" if node.verdict in BAD_STANDINGS else "warning",
+        severity=severity_of(node.verdict),
         statement=f"{node.node}: {node.verdict}",
         remedy=standing_remedy(node.verdict, verdict),
         evidence=(RemarkEvidence(node.reason),) if node.reason else (),
@@ -134,7 +132,7 @@ def _nodes(verdict: ClusterVerdict, result: ClusterResult) -> Sheet:
         )
         rows.append((
             each.node,
-            SheetCell(each.verdict, _mark(each)),
+            SheetCell(each.verdict, severity_of(each.verdict)),
             each.reason,
             each.tests,
             each.failed_tests or "",
@@ -148,12 +146,6 @@ def _nodes(verdict: ClusterVerdict, result: ClusterResult) -> Sheet:
         rows,
         f"{left} more are not shown." if left > 0 else "",
     ).without_empty_columns()
-
-
-def _mark(node: NodeVerdict) -> Mark | Severity:
-    if node.verdict in BAD_STANDINGS:
-        return "error"
-    return "info" if node.verdict == "ok" else "warning"
 
 
 def _matrices(verdict: ClusterVerdict) -> Iterator[Block]:

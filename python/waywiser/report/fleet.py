@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.comparison.change_texts import loss
 from waywiser.analysis.comparison.fleet import (
-    WORST_FIRST,
+    HOST_REASONS,
     Fleet,
     HardwareClass,
     HostVerdict,
-    Status,
 )
 from waywiser.analysis.comparison.fleet_faults import Fault
 from waywiser.analysis.comparison.fleet_texts import usual_text
@@ -18,6 +17,7 @@ from waywiser.curves.answer import Mark
 from waywiser.curves.texts import capital, percent
 from waywiser.report.document import made_now
 from waywiser.report.parts import (
+    Assessment,
     Block,
     Code,
     Document,
@@ -29,7 +29,6 @@ from waywiser.report.parts import (
     Section,
     Sheet,
     SheetCell,
-    Verdict,
     Words,
     numbers,
 )
@@ -43,15 +42,9 @@ from waywiser.report.views.fleet import (
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 from waywiser.words.severity import Severity
+from waywiser.words.status import Reason, severity_of
 
-ILL: tuple[Status, ...] = ("bad", "suspect")
-SEVERITY: dict[Status, Severity] = {
-    "bad": "error",
-    "suspect": "warning",
-    "not determined": "warning",
-    "fine": "info",
-}
-MARK: dict[Status, Mark | Severity] = {**SEVERITY, "not determined": ""}
+ILL: tuple[Reason, ...] = ("bad", "suspect")
 
 MOST_PATHS = 6
 """Paths listed for a fault; `--json` has all."""
@@ -82,15 +75,16 @@ def fleet_document(fleet: Fleet) -> Document:
 
 
 def _verdict(fleet: Fleet) -> Section:
-    counts = {status: len(fleet.of(status)) for status in WORST_FIRST}
-    worst: Status = next((status for status in WORST_FIRST if counts[status]), "not determined")
+    counts = {status: len(fleet.of(status)) for status in HOST_REASONS}
+    worst: Reason = next((status for status in HOST_REASONS if counts[status]), "not determined")
     statement = {
         "bad": f"{count(counts['bad'], 'node')} should not be used before somebody has looked.",
         "suspect": f"{count(counts['suspect'], 'node')} should be measured again.",
         "not determined": "There are too few peers to compare with.",
         "fine": f"No node differs from its peers{by_themselves(fleet)}.",
     }[worst]
-    blocks = (Verdict(SEVERITY[worst], statement, counts_text(fleet) or "nothing could be read"),)
+    counted = counts_text(fleet) or "nothing could be read"
+    blocks = (Assessment(severity_of(worst), statement, counted),)
     return Section("status", "Status", blocks)
 
 
@@ -106,7 +100,7 @@ def _nodes(fleet: Fleet) -> Sheet:
         link = _anchor(n) if host.status in ILL else ""
         rows.append((
             SheetCell(host.host, link=link),
-            SheetCell(host.status, MARK[host.status]),
+            SheetCell(host.status, _mark(host.status)),
             SheetCell(first, note=more),
             *((host.hardware,) if several else ()),
             *((host.last_change,) if changes else ()),
@@ -122,6 +116,10 @@ def _nodes(fleet: Fleet) -> Sheet:
         rows,
         f"{caption} {left} more are not shown." if left else caption,
     )
+
+
+def _mark(reason: Reason) -> Mark | Severity:
+    return "" if reason == "not determined" else severity_of(reason)
 
 
 def _anchor(number: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from waywiser.curves.answer import Mark
-from waywiser.words import Value
+from waywiser.words import STATUSES, Reason, Status, Value
 from waywiser.words.number_format import count
 from waywiser.words.severity import Severity
 from waywiser.words.titles import divide
@@ -36,6 +36,19 @@ SEVERITIES: dict[Severity, tuple[str, str]] = {
 
 Tone = Literal["plain", "good", "info", "warning", "error", "unknown"]
 """How good or grave something is, where a form can show it without a word."""
+
+_TONES: dict[Status, Tone] = {
+    Status.FAILED: "error",
+    Status.SUSPECTED: "warning",
+    Status.UNDECIDED: "unknown",
+    Status.OK: "good",
+    Status.NOT_COMPARED: "unknown",
+}
+
+
+def tone_of(reason: Reason) -> Tone:
+    """How good or grave it is; a change that is no loss is worth reading."""
+    return "info" if reason == "changed" else _TONES[STATUSES[reason]]
 
 
 class SheetCell(Value, frozen=True):
@@ -254,7 +267,7 @@ def shown_there(remark: Remark) -> str:
     return f"and {remark.more} more {'thing' if remark.more == 1 else 'things'} to look at"
 
 
-class Verdict(Value, frozen=True):
+class Assessment(Value, frozen=True):
     """Whether a machine is all right."""
 
     severity: Severity
@@ -325,7 +338,17 @@ class Fold(Value, frozen=True):
 
 
 Block = (
-    Words | Listing | Outline | Facts | Code | Remarks | Verdict | Sheet | Sheets | Pictures | Fold
+    Words
+    | Listing
+    | Outline
+    | Facts
+    | Code
+    | Remarks
+    | Assessment
+    | Sheet
+    | Sheets
+    | Pictures
+    | Fold
 )
 
 

@@ -10,12 +10,12 @@ from waywiser.analysis.cluster.verdict_values import (
     CollectiveResult,
     DetectableRail,
     NodeGroup,
-    NodeStanding,
     NodeVerdict,
     PairCoverage,
     PairTime,
     RailRate,
 )
+from waywiser.words.status import Reason
 
 SLOW = ClusterFinding(
     kind="slow node",
@@ -53,7 +53,7 @@ COUNTED = ClusterFinding(
 
 
 def nodes(
-    count: int, verdicts: dict[str, NodeStanding] | None = None, **reasons: str
+    count: int, verdicts: dict[str, Reason] | None = None, **reasons: str
 ) -> list[NodeVerdict]:
     """Nodes n00 and so on, 31 tests each, but for those with another verdict."""
     others = verdicts or {}

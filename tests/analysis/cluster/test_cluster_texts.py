@@ -24,10 +24,10 @@ from waywiser.analysis.cluster.texts import (
     severity_of,
 )
 from waywiser.analysis.cluster.verdict_values import (
+    NODE_REASONS,
     ClusterFinding,
     ClusterVerdict,
     FindingKind,
-    NodeStanding,
     NodeVerdict,
 )
 
@@ -139,9 +139,6 @@ def test_what_would_hide_a_slow_node_is_not_fine(smallest: float) -> None:
     assert (f"{100 * (smallest - 1):.1f} %" in answer(found)) == (smallest > 0)
 
 
-STANDINGS = get_args(NodeStanding)
-
-
 @pytest.mark.parametrize("complete", [True, False])
 @pytest.mark.parametrize("share", [1.0, 0.4, 0.0])
 @pytest.mark.parametrize("smallest", [1.04, 1.3, 0.0])
@@ -155,7 +152,7 @@ def test_every_verdict_says_which_pairs_were_tested(
     ]
     chosen = [(), *((each,) for each in findings), tuple(findings)]
     for own in chosen:
-        for standing in STANDINGS:
+        for standing in NODE_REASONS:
             members = nodes(9, {"n00": standing, "n01": standing})
             found = planted(members, *own, complete=complete, smallest=smallest, share=share)
             said = answer(found)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.analysis.cluster.verdict_values import (
-    BAD_STANDINGS,
-    WORST_STANDINGS,
+    BAD_REASONS,
+    NODE_REASONS,
     ClusterFinding,
     ClusterVerdict,
     FindingKind,
-    NodeStanding,
 )
 from waywiser.words.host_list import compress_hosts
 from waywiser.words.number_format import count
 from waywiser.words.severity import Severity
+from waywiser.words.status import Reason
 
 MOST_ANSWERS = 3
 """Findings that the answer names."""
@@ -81,7 +81,7 @@ NCCL_REMEDIES: dict[FindingKind, str] = {
 }
 """What replaces them if messages were sent by NCCL."""
 
-STANDING_REMEDIES: dict[NodeStanding, str] = {
+STANDING_REMEDIES: dict[Reason, str] = {
     "stuck": "a process of the node survives its kill: restart the node",
     "not reached": "see whether the node is up and can reach the coordinator's address and port; "
     "then resume with --retry",
@@ -95,7 +95,7 @@ STANDING_REMEDIES: dict[NodeStanding, str] = {
 def severity_of(verdict: ClusterVerdict) -> Severity:
     """How grave the verdict is: ``error`` if a node, a pair or a group should not be used so."""
     found = {SEVERITIES[each.kind] for each in verdict.findings}
-    if "error" in found or any(each.verdict in BAD_STANDINGS for each in verdict.nodes):
+    if "error" in found or any(each.is_bad for each in verdict.nodes):
         return "error"
     is_open = (
         not verdict.complete
@@ -108,7 +108,7 @@ def severity_of(verdict: ClusterVerdict) -> Severity:
 def has_finding(verdict: ClusterVerdict) -> bool:
     """Whether anything is wrong, of whatever severity above ``info``."""
     return any(SEVERITIES[each.kind] != "info" for each in verdict.findings) or any(
-        each.verdict in BAD_STANDINGS for each in verdict.nodes
+        each.is_bad for each in verdict.nodes
     )
 
 
@@ -196,7 +196,7 @@ def is_sharp(verdict: ClusterVerdict) -> bool:
 
 def counts_text(verdict: ClusterVerdict) -> str:
     """``1 slow, 1 not reached, 30 ok of 32 nodes``."""
-    counts = [(len(verdict.of(each)), each) for each in WORST_STANDINGS]
+    counts = [(len(verdict.of(each)), each) for each in NODE_REASONS]
     parts = ", ".join(f"{number} {standing}" for number, standing in counts if number)
     nodes = count(len(verdict.nodes), "node")
     return f"{parts} of {nodes}" if parts else "no nodes"
@@ -258,7 +258,7 @@ def _unfounded(verdict: ClusterVerdict) -> list[str]:
     """What is wrong with nodes that no finding names."""
     named = {node for each in verdict.findings for node in each.nodes}
     found = []
-    for standing in BAD_STANDINGS:
+    for standing in BAD_REASONS:
         is_explained = named if standing in ("slow", "failed") else set()
         nodes = [each for each in verdict.of(standing) if each not in is_explained]
         if nodes:
@@ -281,7 +281,7 @@ def finding_remedy(kind: FindingKind, transport: str) -> str:
     return own or REMEDIES[kind]
 
 
-def standing_remedy(standing: NodeStanding, verdict: ClusterVerdict) -> str:
+def standing_remedy(standing: Reason, verdict: ClusterVerdict) -> str:
     """What to do about a node with this verdict, of which there is no finding."""
     if standing == "not decided" and verdict.complete:
         return "survey again while nothing else uses the nodes and the network"

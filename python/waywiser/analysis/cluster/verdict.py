@@ -23,16 +23,15 @@ from waywiser.analysis.cluster.shared_findings import shared_findings
 from waywiser.analysis.cluster.slow_findings import group_list, slow_findings
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.verdict_values import (
-    WORST_STANDINGS,
     ClusterFinding,
     ClusterVerdict,
     CollectiveResult,
     FindingKind,
-    NodeStanding,
     NodeVerdict,
     PairTime,
 )
 from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest
+from waywiser.words.status import Reason, rank
 
 MATRIX_NODES = 64
 """Above so many nodes, only pairs that stand out are listed."""
@@ -118,7 +117,7 @@ def _node_verdicts(
                 failed[node.name],
             )
         )
-    return sorted(verdicts, key=lambda each: WORST_STANDINGS.index(each.verdict))
+    return sorted(verdicts, key=lambda each: rank(each.verdict))
 
 
 def _standing(
@@ -127,7 +126,7 @@ def _standing(
     findings: Sequence[ClusterFinding],
     suspected: set[str],
     complete: bool,
-) -> tuple[NodeStanding, str]:
+) -> tuple[Reason, str]:
     if node.state == "not reached" or node.state == "excluded" or node.state == "stuck":
         return node.state, node.reason
     by_kind = {each.kind: each for each in reversed(findings)}

@@ -6,21 +6,18 @@ from typing import Literal
 
 import msgspec
 
+from waywiser.words.status import STATUSES, Reason, Status
 from waywiser.words.value import Value
 
-NodeStanding = Literal[
-    "ok", "slow", "failed", "pair", "stuck", "not reached", "excluded", "not decided"
-]
-"""``slow``: to every other node, alone or with a group. ``failed``: tests failed because of it.
-``pair``: it was compared with one other node only, and neither of the two can be blamed. ``not
-decided``: no test compares it with others, or it is a suspect and too few good nodes are left."""
-
-WORST_STANDINGS: tuple[NodeStanding, ...] = (
+NODE_REASONS: tuple[Reason, ...] = (
     *("failed", "stuck", "slow", "not reached", "excluded", "pair", "not decided", "ok"),
 )
-"""The order of tables: the worst first."""
+"""The status of a node. ``slow``: to every other node, alone or with a group. ``failed``: tests
+failed because of it. ``pair``: it was compared with one other node only, and neither of the two can
+be blamed. ``not decided``: no test compares it with others, or it is a suspect and too few good
+nodes are left."""
 
-BAD_STANDINGS: tuple[NodeStanding, ...] = ("failed", "stuck", "slow", "not reached", "excluded")
+BAD_REASONS = tuple(each for each in NODE_REASONS if STATUSES[each] is Status.FAILED)
 """What keeps a node off a list of good hosts."""
 
 RailDirection = Literal["sending", "receiving", "both"]
@@ -78,13 +75,17 @@ class NodeVerdict(Value, frozen=True):
     """What is known about a node."""
 
     node: str
-    verdict: NodeStanding
+    verdict: Reason
     reason: str = ""
     """One line; empty if it is ``ok``."""
     findings: tuple[ClusterFinding, ...] = ()
     tests: int = 0
     """Tests of it that have times."""
     failed_tests: int = 0
+
+    @property
+    def is_bad(self) -> bool:
+        return self.verdict in BAD_REASONS
 
 
 class NodeGroup(Value, frozen=True):
@@ -185,14 +186,14 @@ class ClusterVerdict(Value, frozen=True):
     complete: bool = False
     """Whether all tests that the procedure needs are finished."""
 
-    def of(self, standing: NodeStanding) -> tuple[str, ...]:
+    def of(self, standing: Reason) -> tuple[str, ...]:
         """Returns the nodes with a verdict."""
         return tuple(each.node for each in self.nodes if each.verdict == standing)
 
     @property
     def good(self) -> tuple[str, ...]:
         """Returns the nodes that nothing keeps off a list of good hosts."""
-        return tuple(each.node for each in self.nodes if each.verdict not in BAD_STANDINGS)
+        return tuple(each.node for each in self.nodes if not each.is_bad)
 
     @property
     def smallest_found(self) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 import msgspec
 
@@ -37,7 +36,7 @@ from waywiser.curves.gpu_numbers import device_of, match_gpus
 from waywiser.curves.subject import LoadedLink, Subject, is_copy
 from waywiser.machine.unusable_gpus import lost_text, unusable_notes
 from waywiser.stats.decision import THRESHOLD
-from waywiser.words import Value
+from waywiser.words import Reason, Value
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units
@@ -50,7 +49,7 @@ NO_PATH = "no path in common with its baseline"
 MOST_DROPS = 5
 """The largest drops that are listed, whatever the verdict."""
 
-Status = Literal["ok", "failed", "inconclusive"]
+CHECK_REASONS: tuple[Reason, ...] = ("ok", "failed", "inconclusive")
 
 
 class Drop(Value, frozen=True):
@@ -73,7 +72,7 @@ class Checkup(Value, frozen=True):
     host: str
     file: str
     baseline: tuple[str, ...]
-    status: Status
+    status: Reason
     findings: tuple[str, ...]
     """Why it failed, the gravest first."""
     undecided: tuple[str, ...]

@@ -24,7 +24,7 @@ from waywiser.analysis.comparison.differences import differences, message_settin
 from waywiser.analysis.comparison.one_sided import one_sided, with_failures, without_common_size
 from waywiser.analysis.comparison.other_sizes import at_common_sizes
 from waywiser.analysis.comparison.path_change import (
-    WORST_FIRST,
+    PATH_REASONS,
     PathChange,
     ProfileComparison,
     worst_first,
@@ -83,7 +83,7 @@ def compare(
         repeats=tuple(node.called for node in sides.repeats),
         threshold=threshold,
         paths=tuple(paths),
-        counts={each: sum(p.verdict == each for p in paths) for each in WORST_FIRST},
+        counts={each: sum(p.verdict == each for p in paths) for each in PATH_REASONS},
         in_common=common_traits(paths, by_curve, sides.reference.machine.traits),
         notes=tuple(_notes(sides, parts, paths, refuted)),
         another_machine=sides.another,

@@ -8,7 +8,6 @@ runs below its width.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, get_args
 
 import msgspec
 
@@ -30,20 +29,18 @@ from waywiser.analysis.comparison.slow_paths import OtherHostSizes, PathTimes, S
 from waywiser.curves.regimes import regime_of
 from waywiser.curves.subject import Subject, without_copies
 from waywiser.stats.decision import THRESHOLD
-from waywiser.words import Value, format_bytes
+from waywiser.words import Reason, Value, format_bytes, rank
 from waywiser.words.number_format import count
 
 SCHEMA = 2
 """The schema of the JSON form."""
 
-Status = Literal["bad", "suspect", "not determined", "fine"]
-
-WORST_FIRST: tuple[Status, ...] = get_args(Status)
+HOST_REASONS: tuple[Reason, ...] = ("bad", "suspect", "not determined", "fine")
 
 
 class HostVerdict(Value, frozen=True):
     host: str
-    status: Status
+    status: Reason
     files: tuple[str, ...]
     hardware: str
     faults: tuple[Fault, ...] = ()
@@ -74,8 +71,8 @@ class Fleet(Value, frozen=True):
     unreadable: dict[str, str] = msgspec.field(default_factory=dict)
     """File -> why it could not be read, or was skipped."""
 
-    def of(self, *statuses: Status) -> tuple[HostVerdict, ...]:
-        return tuple(host for host in self.hosts if host.status in statuses)
+    def of(self, *reasons: Reason) -> tuple[HostVerdict, ...]:
+        return tuple(host for host in self.hosts if host.status in reasons)
 
 
 def assess_fleet(
@@ -101,7 +98,7 @@ def assess_fleet(
             apart = times.other_sizes.get(name, ())
             slow = found.get(name, [])
             hosts.append(_assessed(equal, name, surveys, slow, common, usual, apart))
-    hosts.sort(key=lambda host: (WORST_FIRST.index(host.status), _worst(host), host.host))
+    hosts.sort(key=lambda host: (rank(host.status), _worst(host), host.host))
     return Fleet(SCHEMA, threshold, tuple(hosts), tuple(classes), {**(unreadable or {}), **skipped})
 
 
@@ -122,7 +119,7 @@ def _assessed(
         *failing_paths(surveys, usual),
         *bad_health(surveys),
     ]
-    status: Status = "fine"
+    status: Reason = "fine"
     if any(fault.verdict for fault in faults):
         status = "bad"
     elif faults:

@@ -194,11 +194,11 @@ def _one(found: Sides) -> str:
 
 
 def _cores(found: CoreVerdict) -> str:
-    if found.verdict in ("not determined", "none seen"):
+    if found.stability in ("not determined", "none seen"):
         return ""
     near, far = found.local_seconds * 1e9, found.remote_seconds * 1e9
     times = f"{near:.0f} against {far:.0f} ns for a load"
-    if found.verdict == "drifting":
+    if found.stability == "drifting":
         return (
             f"cores drift between two sides ({times}): {len(found.changed)} of "
             f"{len(found.cores)} changed, the fastest within {found.seconds:.2g} s"

@@ -49,7 +49,7 @@ from waywiser.curves.texts import (
     size_span,
     undecided,
 )
-from waywiser.stats.decision import THRESHOLD, Verdict
+from waywiser.stats.decision import THRESHOLD, TestOutcome
 from waywiser.words import Place, format_bytes, grouped
 from waywiser.words.number_format import count
 from waywiser.words.severity import Severity
@@ -104,7 +104,7 @@ def is_uneven(peers: Sequence[PeerResult]) -> bool:
     return _common_gpu(slow) is None
 
 
-def verdict_of(peers: Sequence[PeerResult]) -> Verdict:
+def verdict_of(peers: Sequence[PeerResult]) -> TestOutcome:
     """The verdict of a group: different if any path is; equivalent if all are."""
     verdicts = {each.verdict for each in peers}
     if "different" in verdicts:

@@ -23,13 +23,13 @@ from waywiser.curves.texts import (
     percent,
     undecided,
 )
-from waywiser.stats.decision import Decision, Verdict
+from waywiser.stats.decision import Decision, TestOutcome
 from waywiser.stats.order import Interval
 from waywiser.words import Place, format_bytes
 from waywiser.words.number_format import count
 from waywiser.words.severity import Severity
 
-MARKS: dict[Verdict, Mark] = {
+MARKS: dict[TestOutcome, Mark] = {
     "different": "yes", "equivalent": "no", "no change found": "unclear",
 }  # fmt: skip
 

@@ -185,7 +185,7 @@ def _sides(found: Placement, subject: Subject) -> Iterator[str]:
         elif len(subject.machine.gpus) == 1:
             yield "Latencies of one GPU cannot show hidden sides: two GPUs and more can."
     if found.source != "system" and found.virtual:
-        if seen is not None and seen.cores.verdict == "drifting":
+        if seen is not None and seen.cores.stability == "drifting":
             yield f"{capital(list(hidden.sentences(seen))[-1])}."
         yield MOVES
 

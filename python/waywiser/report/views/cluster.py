@@ -17,8 +17,7 @@ from waywiser.analysis.cluster.texts import (
     standing_remedy,
 )
 from waywiser.analysis.cluster.verdict_values import (
-    BAD_STANDINGS,
-    WORST_STANDINGS,
+    NODE_REASONS,
     ClusterFinding,
     ClusterVerdict,
     CollectiveResult,
@@ -31,8 +30,8 @@ from waywiser.report.parts import Block, Section, Sheet, Words, numbers
 from waywiser.words.grouping import grouped
 from waywiser.words.host_list import compress_hosts
 from waywiser.words.number_format import count, format_rate, format_time
-from waywiser.words.severity import Severity
 from waywiser.words.sizes import format_bytes
+from waywiser.words.status import severity_of
 
 MOST_PAIRS = 5
 """Slowest pairs that are listed; ``--json`` has all."""
@@ -129,10 +128,10 @@ def _other_nodes(verdict: ClusterVerdict) -> Iterator[Block]:
     """Nodes of which no finding says what is wrong, those with one reason together."""
     others = unexplained(verdict)
     by_reason = grouped(((each.verdict, each.reason), each.node) for each in others)
-    for standing in WORST_STANDINGS:
+    for standing in NODE_REASONS:
         reasons = {why: nodes for (its, why), nodes in by_reason.items() if its == standing}
         for reason, nodes in reasons.items():
-            severity: Severity = "error" if standing in BAD_STANDINGS else "warning"
+            severity = severity_of(standing)
             about = f"{standing}: {reason}" if reason else standing
             line = one_line_of(nodes, about)
             yield Words(line, tone=severity, label=SIGNS[severity][0], indent=2)

@@ -7,18 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from waywiser.analysis.comparison.change_texts import loss
 from waywiser.analysis.comparison.fleet import (
-    WORST_FIRST,
+    HOST_REASONS,
     Fleet,
     HardwareClass,
     HostVerdict,
-    Status,
 )
 from waywiser.analysis.comparison.fleet_faults import Fault
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
 from waywiser.analysis.comparison.slow_paths import UsualPath
 from waywiser.curves.headline import GROUPS
 from waywiser.curves.texts import named, percent
-from waywiser.report.parts import Block, Tone, Words
+from waywiser.report.parts import Block, Words, tone_of
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.same_wording import by_wording
@@ -26,13 +25,6 @@ from waywiser.words.visible import single_line
 
 LESS = 0.005
 """How much smaller a loss must be to be named as well as another."""
-
-TONES: dict[Status, Tone] = {
-    "bad": "error",
-    "suspect": "warning",
-    "not determined": "unknown",
-    "fine": "good",
-}
 
 COMPARE = (
     "compare its slot, riser, link state (nvidia-smi -q, amd-smi) and firmware settings with a "
@@ -106,7 +98,7 @@ def notes_of(host: HostVerdict) -> tuple[str, ...]:
 
 def counts_text(found: Fleet) -> str:
     """``1 bad, 7 fine``; empty without hosts."""
-    counts = [(len(found.of(status)), status) for status in WORST_FIRST]
+    counts = [(len(found.of(status)), status) for status in HOST_REASONS]
     return ", ".join(f"{number} {status}" for number, status in counts if number)
 
 
@@ -161,7 +153,7 @@ def _headline(found: Fleet) -> str:
 
 def _host(host: HostVerdict) -> Iterator[Block]:
     files = "" if len(host.files) == 1 else f" ({len(host.files)} surveys)"
-    yield Words(f"{host.host}{files}", tone=TONES[host.status], label=host.status, indent=8)
+    yield Words(f"{host.host}{files}", tone=tone_of(host.status), label=host.status, indent=8)
     for fault in host.faults:
         yield Words(fault.statement, indent=4)
         if fault.detail:
