@@ -112,7 +112,7 @@ def _normal_notes(node: Subject, beside: Sequence[NormalPath]) -> Iterator[str]:
     below = below_findings(node.machine, beside)
     for finding in below:
         remedy = finding.remedy.replace("normal FILE", f"normal {shlex.quote(node.file)}")
-        yield f"review: {finding.statement}; {remedy}"
+        yield f"review: {finding.title}; {remedy}"
     if text := verdicts_text(beside):
         yield f"beside other machines {text}{f'. {NO_BASELINE}' if below else ''}"
 

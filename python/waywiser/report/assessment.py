@@ -77,7 +77,7 @@ def _status(entry: Entry) -> tuple[Severity, str]:
                 need = "needs" if warnings == 2 else "need"
                 more = f" {count(warnings - 1, 'other finding')} {need} attention."
                 more = more if warnings > 1 else ""
-                return "warning", f"Review: {with_sizes(finding.statement)}.{more}"
+                return "warning", f"Review: {with_sizes(finding.title)}.{more}"
         needs = "needs" if warnings == 1 else "need"
         found = f"Review: {count(warnings, 'finding')} {needs} attention. No problem was found."
         return "warning", found

@@ -5,23 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from waywiser.analysis.cluster.summary import ClusterSummary
 from waywiser.analysis.cluster.texts import (
-    SEVERITIES,
     counts_text,
     detectable_text,
-    finding_remedy,
     measured_text,
     reference_text,
     standing_remedy,
-    where_text,
 )
 from waywiser.analysis.cluster.verdict_values import (
-    ClusterFinding,
     ClusterVerdict,
     NodeVerdict,
 )
 from waywiser.analysis.comparison.fleet import Fleet
+from waywiser.curves.answer import Finding
 from waywiser.curves.texts import capital
 from waywiser.profile.cluster_folder import PROFILES, ClusterResult
 from waywiser.report.document import made_now
@@ -63,7 +62,7 @@ def cluster_document(found: ClusterSummary, result: ClusterResult, fleet: Fleet 
     verdict = found.verdict
     chapters = (
         Section("status", "Status", tuple(_status(found))),
-        Section("wrong", "What is wrong", tuple(_wrong(verdict, found.transport))),
+        Section("wrong", "What is wrong", tuple(_wrong(verdict))),
         Section("nodes", "Nodes", (_nodes(verdict, result),)) if verdict.nodes else None,
         Section("pairs", "Pairs", tuple(_matrices(verdict))),
         *(Section(anchor, title, (sheet,)) for anchor, title, sheet in result_sheets(verdict)),
@@ -91,9 +90,9 @@ def _status(found: ClusterSummary) -> Iterator[Block]:
         yield Listing(tuple(each.text for each in found.versions))
 
 
-def _wrong(verdict: ClusterVerdict, transport: str) -> Iterator[Block]:
+def _wrong(verdict: ClusterVerdict) -> Iterator[Block]:
     shown, counted = main_findings(verdict)
-    remarks = [_remark(each, transport) for each in shown]
+    remarks = [_remark(each) for each in shown]
     remarks += (_standing_remark(each, verdict) for each in unexplained(verdict))
     if remarks:
         yield Remarks(tuple(remarks))
@@ -101,15 +100,9 @@ def _wrong(verdict: ClusterVerdict, transport: str) -> Iterator[Block]:
         yield Words(f"{counted}.", "note")
 
 
-def _remark(finding: ClusterFinding, transport: str) -> Remark:
+def _remark(finding: Finding) -> Remark:
     lines = dict.fromkeys((*finding.evidence, measured_text(finding)))
-    return Remark(
-        severity=SEVERITIES[finding.kind],
-        statement=finding.text,
-        devices=(where_text(finding),),
-        remedy=finding_remedy(finding.kind, transport),
-        evidence=tuple(RemarkEvidence(line) for line in lines if line),
-    )
+    return Remark.of(replace(finding, evidence=tuple(filter(None, lines))))
 
 
 def _standing_remark(node: NodeVerdict, verdict: ClusterVerdict) -> Remark:

@@ -11,8 +11,6 @@ from waywiser.analysis.comparison.fleet import (
     HardwareClass,
     HostVerdict,
 )
-from waywiser.analysis.comparison.fleet_faults import Fault
-from waywiser.analysis.comparison.fleet_texts import usual_text
 from waywiser.curves.answer import Mark
 from waywiser.curves.texts import capital, percent
 from waywiser.report.document import made_now
@@ -24,7 +22,6 @@ from waywiser.report.parts import (
     Fold,
     Listing,
     Remark,
-    RemarkEvidence,
     Remarks,
     Section,
     Sheet,
@@ -37,7 +34,6 @@ from waywiser.report.views.fleet import (
     counts_text,
     detectable_text,
     notes_of,
-    remedy_of,
 )
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
@@ -45,9 +41,6 @@ from waywiser.words.severity import Severity
 from waywiser.words.status import Reason, severity_of
 
 ILL: tuple[Reason, ...] = ("bad", "suspect")
-
-MOST_PATHS = 6
-"""Paths listed for a fault; `--json` has all."""
 
 MOST_HOSTS = 1000
 """Most hosts in the table."""
@@ -95,7 +88,7 @@ def _nodes(fleet: Fleet) -> Sheet:
     changes = any(host.last_change for host in shown)
     rows = []
     for n, host in enumerate(shown):
-        first = host.faults[0].statement if host.faults else "; ".join(host.own_findings)
+        first = host.faults[0].title if host.faults else "; ".join(host.own_findings)
         more = f"and {len(host.faults) - 1} more" if len(host.faults) > 1 else ""
         link = _anchor(n) if host.status in ILL else ""
         rows.append((
@@ -136,34 +129,13 @@ def _wrong(fleet: Fleet) -> Section:
 
 
 def _host(host: HostVerdict) -> Iterator[Block]:
-    yield Remarks(tuple(_remark(fault) for fault in host.faults))
-    again = dict.fromkeys(f.again for f in host.faults if f.again and not f.verdict)
+    yield Remarks(tuple(map(Remark.of, host.faults)))
+    again = dict.fromkeys(f.again for f in host.faults if f.again and f.severity != "error")
     if again:
         yield Words(f"To measure again, on {host.host}:")
         yield Code("\n".join(again), is_elsewhere=True)
     if notes := notes_of(host):
         yield Listing(notes)
-
-
-def _remark(fault: Fault) -> Remark:
-    paths = fault.paths[:MOST_PATHS]
-    evidence = [
-        RemarkEvidence(
-            f"{path.name}: {usual_text(path)}, probability of this by chance: {path.p:.2g}"
-            f"{', seen in two surveys' if path.confirmed else ''}"
-        )
-        for path in paths
-    ]
-    if (more := len(fault.paths) - len(paths)) > 0:
-        evidence.append(RemarkEvidence(f"and {more} more"))
-    return Remark(
-        severity="error" if fault.verdict else "warning",
-        statement=fault.statement,
-        devices=tuple(map(str, fault.devices)),
-        remedy=remedy_of(fault),
-        evidence=tuple(evidence),
-        detail=fault.detail,
-    )
 
 
 def _classes(classes: Sequence[HardwareClass]) -> Iterator[Block]:

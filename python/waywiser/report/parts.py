@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from waywiser.curves.answer import Mark
+from waywiser.curves.answer import Finding, Mark
 from waywiser.words import STATUSES, Reason, Status, Value
 from waywiser.words.number_format import count
 from waywiser.words.severity import Severity
@@ -245,6 +245,19 @@ class Remark(Value, frozen=True):
 
     def __post_init__(self) -> None:
         divide(self)
+
+    @classmethod
+    def of(cls, finding: Finding, statement: str = "") -> Remark:
+        """A finding, with another ``statement`` if it has one here."""
+        where = (str(finding.where),) if finding.where is not None else ()
+        return cls(
+            severity=finding.severity,
+            statement=statement or finding.title,
+            devices=(*where, *map(str, finding.devices)),
+            remedy=finding.remedy,
+            evidence=tuple(map(RemarkEvidence, finding.evidence)),
+            detail="" if statement else finding.below,
+        )
 
 
 class Remarks(Value, frozen=True):

@@ -176,7 +176,7 @@ def test_what_caches_can_hold_is_no_rate_of_host_memory() -> None:
     cached = curve(f"{HOST}[threads=8]", lambda size: size / 290e9, (2**23,))
     result = within_host(memory, cached)
     assert "by cpu: 6.0" in result
-    assert "that is at 64 MiB; data in the caches moves at up to 289.7 GB/s (8 MiB, " in result
+    assert "that is at 64 MiB: data in the caches moves at up to 289.7 GB/s (8 MiB, " in result
     assert "by cpu[threads=8])" in result
     alone = within_host(memory)
     assert "that is at 64 MiB: data in the caches moves at up to 60 GB/s" in alone

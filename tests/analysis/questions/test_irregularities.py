@@ -168,7 +168,7 @@ def test_sizes_of_several_transfers_are_those_of_one(transfers: int, power: int)
     around = (2 ** (power - 1), 2 ** (power + 1))
     low, high = (format_bytes(each).replace(" ", "") for each in around)
     assert f"--sizes {low}:{high}:4" in dip.remedy
-    assert len(dip.statement) <= LONGEST_TITLE
+    assert len(dip.title) <= LONGEST_TITLE
 
 
 @pytest.mark.parametrize("gpus", [2, 3, 5, 8])
@@ -185,7 +185,7 @@ def test_one_cause_on_many_paths_is_one_finding(gpus: int, power: int, depth: fl
     (dip,) = said.findings
     assert f"(on {len(paths)} of {len(paths)} " in dip.text
     assert said.summary == f"1 unexplained dip or drop in {len(paths)} curves."
-    assert len(dip.detail) < 1000 and "on these paths" in dip.remedy
+    assert len(dip.below) < 1000 and "on these paths" in dip.remedy
 
 
 def test_dips_of_other_executors_memories_or_sizes_are_other_causes() -> None:

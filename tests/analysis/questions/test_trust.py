@@ -11,9 +11,9 @@ from tests.analysis.questions.subjects import FEW, curve, postal, subject
 from tests.scripted_cpus import LIMIT
 
 from waywiser.analysis.questions.trust import KINDS, answer
+from waywiser.curves.answer import at_least
 from waywiser.curves.subject import Subject
 from waywiser.doctor.diagnosis import diagnose
-from waywiser.doctor.finding import at_least
 from waywiser.doctor.situation import Situation
 from waywiser.machine import cpu_load
 from waywiser.profile import RunHealth

@@ -80,5 +80,5 @@ def _why_not(node: NodeVerdict) -> str:
 
 
 def _is_only_of_group(node: NodeVerdict) -> bool:
-    kinds = {each.kind for each in node.findings}
+    kinds = {each.id for each in node.findings}
     return "slow group" in kinds and not kinds & {"slow node", "failed node"}

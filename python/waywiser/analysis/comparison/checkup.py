@@ -36,8 +36,7 @@ from waywiser.curves.gpu_numbers import device_of, match_gpus
 from waywiser.curves.subject import LoadedLink, Subject, is_copy
 from waywiser.machine.unusable_gpus import lost_text, unusable_notes
 from waywiser.stats.decision import THRESHOLD
-from waywiser.words import Reason, Value
-from waywiser.words.grouping import grouped
+from waywiser.words import Reason, Value, grouped
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units
 

@@ -40,8 +40,7 @@ from waywiser.machine.machine import Machine
 from waywiser.machine.ranks import launch_options
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE
-from waywiser.words import Workload
-from waywiser.words.grouping import grouped
+from waywiser.words import Workload, grouped
 
 SCHEMA = 2
 """The schema of the JSON form."""

@@ -15,7 +15,6 @@ from waywiser.analysis.comparison.comparison_text import unfinished
 from waywiser.analysis.comparison.differences import loaded, untimed
 from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.fleet_faults import (
-    Fault,
     bad_health,
     common_links,
     failing_paths,
@@ -26,13 +25,14 @@ from waywiser.analysis.comparison.fleet_faults import (
 from waywiser.analysis.comparison.hardware import EqualHosts, equal_hosts
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
 from waywiser.analysis.comparison.slow_paths import OtherHostSizes, PathTimes, SlowPath, UsualPath
+from waywiser.curves.answer import Finding
 from waywiser.curves.regimes import regime_of
 from waywiser.curves.subject import Subject, without_copies
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Reason, Value, format_bytes, rank
 from waywiser.words.number_format import count
 
-SCHEMA = 2
+SCHEMA = 3
 """The schema of the JSON form."""
 
 HOST_REASONS: tuple[Reason, ...] = ("bad", "suspect", "not determined", "fine")
@@ -43,7 +43,9 @@ class HostVerdict(Value, frozen=True):
     status: Reason
     files: tuple[str, ...]
     hardware: str
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Finding, ...] = ()
+    """An ``error`` was measured directly, or measured again; a ``warning`` is a suspicion."""
+    slow_paths: tuple[SlowPath, ...] = ()
     notes: tuple[str, ...] = ()
     own_findings: tuple[str, ...] = ()
     """What its last profile says of its links by itself, without other hosts."""
@@ -120,7 +122,7 @@ def _assessed(
         *bad_health(surveys),
     ]
     status: Reason = "fine"
-    if any(fault.verdict for fault in faults):
+    if any(fault.severity == "error" for fault in faults):
         status = "bad"
     elif faults:
         status = "suspect"
@@ -132,6 +134,7 @@ def _assessed(
         files=tuple(each.called for each in surveys),
         hardware=equal.name,
         faults=tuple(faults),
+        slow_paths=tuple(slow),
         notes=(*_notes(surveys), *_apart_notes(apart)),
         own_findings=node.own_findings,
     )
@@ -174,4 +177,4 @@ def _apart_notes(apart: Sequence[OtherHostSizes]) -> Iterator[str]:
 
 
 def _worst(host: HostVerdict) -> float:
-    return min((path.ratio for fault in host.faults for path in fault.paths), default=0.0)
+    return min((path.ratio for path in host.slow_paths), default=0.0)

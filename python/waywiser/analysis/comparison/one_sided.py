@@ -19,8 +19,7 @@ from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
-from waywiser.words import Reason, Workload, format_bytes, format_settings
-from waywiser.words.grouping import grouped
+from waywiser.words import Reason, Workload, format_bytes, format_settings, grouped
 from waywiser.words.number_format import count
 from waywiser.words.records import Failure
 

@@ -10,21 +10,22 @@ from waywiser.curves.headline import Group
 from waywiser.curves.regimes import START_BYTES, Regime
 from waywiser.stats.decision import FALSE_LOSSES, THRESHOLD, Decision, Effect
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Surveys
-from waywiser.words import Reason, Value, format_bytes, rank
+from waywiser.words import Reason, Value, format_bytes
 from waywiser.words.sizes_in_text import size_of
 
 PATH_REASONS: tuple[Reason, ...] = (
     "regression",
     "missing",
     "suspected",
-    "not decided",
     "improvement",
     "no change",
+    "not decided",
     "no common size",
     "skipped",
     "new",
 )
-"""What a comparison says of a path, the worst first.
+"""What a comparison says of a path, in the order of lists: the worst first, and paths of which both
+sides say enough before the others.
 
 ``regression``: a confirmed loss beyond the threshold. ``suspected``: a loss that should be measured
 again. ``improvement``: a significant gain beyond the threshold. ``no change``: none was found; the
@@ -394,4 +395,4 @@ def certain_level(effect: Effect) -> float:
 
 def worst_first(path: PathChange) -> tuple[int, bool, float, str]:
     """The key by which paths are sorted: verdict, headline paths first, then the largest loss."""
-    return rank(path.verdict), path.headline is None, path.ratio, path.name
+    return PATH_REASONS.index(path.verdict), path.headline is None, path.ratio, path.name

@@ -22,8 +22,7 @@ from waywiser.stats.level_changes import (
     least_change,
 )
 from waywiser.stats.order import Interval, median
-from waywiser.words import STATUSES, Reason, Status, Value, format_bytes, rank
-from waywiser.words.grouping import grouped
+from waywiser.words import STATUSES, Reason, Status, Value, format_bytes, grouped, rank
 from waywiser.words.host_list import natural_key
 from waywiser.words.number_format import count
 

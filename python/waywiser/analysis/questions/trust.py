@@ -19,7 +19,7 @@ from waywiser.curves.name import label_of
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import amount
-from waywiser.doctor.diagnosis import OTHER_WORK, disturbances
+from waywiser.doctor.diagnosis import OTHER_WORK, disturbances, seen
 from waywiser.doctor.situation import Situation
 from waywiser.profile.quality_flags import Origin, remedy_of
 from waywiser.stats.order import INTERVAL_SAMPLES, median
@@ -140,14 +140,14 @@ def _conditions(subject: Subject) -> Iterator[Finding]:
     found = disturbances(situation)
     loads = [each for each in found if each.id in OTHER_WORK]
     if loads:
-        evidence = "; ".join(f"{each.what} ({each.evidence})" for each in loads)
+        evidence = "; ".join(seen(each) for each in loads)
         yield Finding(
             id=LOADED,
             severity="warning",
             statement=f"the machine was not idle: {evidence}",
             remedy="survey again when waywiser doctor says OK, or on an exclusive node",
         )
-    if settings := [each.what for each in found if each not in loads]:
+    if settings := [each.text for each in found if each not in loads]:
         yield Finding(
             id="unfit-machine",
             severity="warning",

@@ -26,7 +26,7 @@ def fleet_exposition(fleet: Fleet) -> str:
     paths = [
         ({"host": host.host, "path": path.name}, path.ratio)
         for host in fleet.hosts
-        for path in {path.name: path for f in host.faults for path in f.paths}.values()
+        for path in {path.name: path for path in host.slow_paths}.values()
     ]
     return metrics_text((
         Family(FLEET_STATUS, "gauge", "1 for the status of the host beside its peers.",

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 
 from waywiser.analysis.cluster.summary import ClusterSummary
 from waywiser.analysis.cluster.texts import (
-    SEVERITIES,
     counts_text,
     detectable_text,
-    finding_remedy,
     measured_text,
     one_line_of,
     reference_text,
@@ -18,12 +16,12 @@ from waywiser.analysis.cluster.texts import (
 )
 from waywiser.analysis.cluster.verdict_values import (
     NODE_REASONS,
-    ClusterFinding,
     ClusterVerdict,
     CollectiveResult,
     NodeVerdict,
     PairTime,
 )
+from waywiser.curves.answer import Finding
 from waywiser.profile.cluster_folder import PROFILES
 from waywiser.report.parts import SEVERITIES as SIGNS
 from waywiser.report.parts import Block, Section, Sheet, Words, numbers
@@ -75,7 +73,7 @@ def cluster_parts(found: ClusterSummary, folder: str) -> Iterator[Block | Sectio
         yield Words(
             f"{path} has the profiles of {nodes}; to compare them: waywiser fleet {path}", "note"
         )
-    yield from _findings(verdict, found.transport)
+    yield from _findings(verdict)
     yield from _other_nodes(verdict)
     yield from _sections(verdict)
 
@@ -87,10 +85,10 @@ def tests_text(found: ClusterSummary) -> str:
     return f"{count(found.tests, 'test')}{over}{between}"
 
 
-def _findings(verdict: ClusterVerdict, transport: str) -> Iterator[Block]:
+def _findings(verdict: ClusterVerdict) -> Iterator[Block]:
     shown, counted = main_findings(verdict)
     for finding in shown[:MOST_FINDINGS]:
-        yield from _finding(finding, transport)
+        yield from _finding(finding)
     more = len(shown) - MOST_FINDINGS
     if more > 0:
         yield Words(f"and {count(more, 'more finding')}; --json has all", "note")
@@ -98,14 +96,14 @@ def _findings(verdict: ClusterVerdict, transport: str) -> Iterator[Block]:
         yield Words(counted, tone="info", label=SIGNS["info"][0], indent=2)
 
 
-def main_findings(verdict: ClusterVerdict) -> tuple[list[ClusterFinding], str]:
+def main_findings(verdict: ClusterVerdict) -> tuple[list[Finding], str]:
     """The findings without the counters of nodes that nothing else is found of, and one line about
     those: counters that are old are on most nodes, and alone they mean little."""
-    others = {n for f in verdict.findings if f.kind != "errors counted" for n in f.nodes}
-    shown: list[ClusterFinding] = []
+    others = {n for f in verdict.findings if f.id != "errors counted" for n in f.nodes}
+    shown: list[Finding] = []
     names: list[str] = []
     for finding in verdict.findings:
-        if finding.kind != "errors counted" or others.intersection(finding.nodes):
+        if finding.id != "errors counted" or others.intersection(finding.nodes):
             shown.append(finding)
         else:
             names += finding.nodes
@@ -115,13 +113,13 @@ def main_findings(verdict: ClusterVerdict) -> tuple[list[ClusterFinding], str]:
     return shown, f"{nodes} counted errors of interfaces since their drivers were loaded"
 
 
-def _finding(finding: ClusterFinding, transport: str) -> Iterator[Block]:
-    severity = SEVERITIES[finding.kind]
+def _finding(finding: Finding) -> Iterator[Block]:
+    severity = finding.severity
     yield Words(finding.text, tone=severity, label=SIGNS[severity][0], indent=2)
     for line in finding.evidence or filter(None, [measured_text(finding)]):
         if line not in finding.text:
             yield Words(line, indent=4)
-    yield Words(f"to do: {finding_remedy(finding.kind, transport)}", indent=4)
+    yield Words(f"to do: {finding.remedy}", indent=4)
 
 
 def _other_nodes(verdict: ClusterVerdict) -> Iterator[Block]:

@@ -27,7 +27,7 @@ from waywiser.words.sizes_in_text import with_units
 from waywiser.words.status import Reason
 
 COMPARED: tuple[Reason, ...] = (
-    "regression", "suspected", "not decided", "improvement", "no change",
+    "regression", "suspected", "improvement", "not decided", "no change",
 )  # fmt: skip
 """Verdicts on paths that both sides have measured at sizes that can be compared."""
 
