@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from waywiser.curves.sheet import Mark as Mark
+from waywiser.curves.sheet import Sheet as Sheet
+from waywiser.curves.sheet import SheetCell as SheetCell
+from waywiser.curves.sheet import SheetColumn
 from waywiser.machine.machine import Machine
 from waywiser.stats.order import Interval
 from waywiser.words import Place, Value
 from waywiser.words.cluster import ClusterPlace
 from waywiser.words.severity import ORDER, Severity, is_at_least
 from waywiser.words.titles import divided
-
-Mark = Literal["", "yes", "no", "unclear"]
-"""The mark of a cell: yes, no or ?, as in the thesis chapter's tables; none if it holds a figure
-alone."""
 
 MOST_ROWS = 40
 """Rows that a table shows at most."""
@@ -112,26 +112,9 @@ class Finding(Value, frozen=True):
         return self.where.nodes if self.where is not None else ()
 
 
-class Cell(Value, frozen=True):
-    text: str = ""
-    mark: Mark = ""
-    series: str = ""
-    """The text of the series (or curve) that shows why; empty if none does."""
-
-
-class Table(Value, frozen=True):
-    """Rows of cells, each row as long as ``columns``; the first column names the row."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    caption: str = ""
-    """What the marks and figures mean, in a sentence."""
-
-
 def table(
-    title: str, columns: Iterable[str], rows: Iterable[tuple[Cell, ...]], caption: str
-) -> tuple[Table, ...]:
+    title: str, columns: Iterable[str], rows: Iterable[tuple[SheetCell, ...]], caption: str
+) -> tuple[Sheet, ...]:
     """Returns a table of at most `MOST_ROWS` rows, whose caption says how many more there are; no
     table if there are no rows."""
     found = tuple(rows)
@@ -139,7 +122,8 @@ def table(
         return ()
     if more := len(found[MOST_ROWS:]):
         caption += f" {more} further rows are not shown."
-    return (Table(title, tuple(columns), found[:MOST_ROWS], caption),)
+    names = (SheetColumn(name, folds=n > 0) for n, name in enumerate(columns))
+    return (Sheet.of(title, names, found[:MOST_ROWS], caption),)
 
 
 class Answer(Value, frozen=True):
@@ -153,7 +137,7 @@ class Answer(Value, frozen=True):
     """The answer in a sentence or two."""
     findings: tuple[Finding, ...] = ()
     """The gravest first, then the largest effects, or what people ask for first."""
-    tables: tuple[Table, ...] = ()
+    tables: tuple[Sheet, ...] = ()
     unanswered: tuple[str, ...] = ()
     """What could not be answered, each with the reason."""
     answered: bool = True

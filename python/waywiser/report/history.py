@@ -101,7 +101,7 @@ def _paths(paths: Sequence[PathHistory], labels: dict[str, str], links: dict[int
         change = path.last_change
         mark = "" if path.status in STILL else severity_of(path.status)
         rows.append((
-            SheetCell(path.node, mark, labels[path.node], links.get(id(path), "")),
+            SheetCell(path.node, mark, note=labels[path.node], link=links.get(id(path), "")),
             path.path,
             SheetCell(
                 change_text(change) if change else path.status,

@@ -41,7 +41,7 @@ def test_a_dip_is_named_with_its_sizes_and_what_to_do() -> None:
     assert [str(each) for each in dip.devices] == ["gpu:0 (0000:01:00.0, GPU-00000000)"]
     assert [each.series for each in dip.exhibits] == [f"{H2D} of {2**n}" for n in (21, 22, 23)]
     assert said.summary == "1 unexplained dip or drop in 2 curves."
-    assert said.tables[0].rows[0][0].series == H2D
+    assert said.tables[0].rows[0].cells[0].series == H2D
 
 
 def test_where_more_at_once_is_faster_that_is_the_advice() -> None:

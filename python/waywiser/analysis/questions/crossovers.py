@@ -25,10 +25,10 @@ from waywiser.curves.answer import (
     MATTERS,
     MOST_FINDINGS,
     Answer,
-    Cell,
     Exhibit,
     Finding,
-    Table,
+    Sheet,
+    SheetCell,
     table,
 )
 from waywiser.curves.curve import Curve
@@ -279,14 +279,14 @@ def _of_box(subject: Subject, found: LayoutCrossover) -> Finding:
     )
 
 
-def box_table(boxes: Sequence[LayoutCrossover]) -> tuple[Table, ...]:
+def box_table(boxes: Sequence[LayoutCrossover]) -> tuple[Sheet, ...]:
     """The fastest method by size of rows."""
     runs = sorted({each.run for found in boxes for each in found.fastest})
     return table(
         "Boxes: the fastest method by size of rows",
         ("memories", "bytes", *map(format_bytes, runs)),
         (
-            (Cell(each.ends), Cell(format_bytes(each.bytes)), *_cells_of_box(each, runs))
+            (SheetCell(each.ends), SheetCell(format_bytes(each.bytes)), *_cells_of_box(each, runs))
             for each in boxes
         ),
         "Columns: the size of the rows. "
@@ -296,15 +296,15 @@ def box_table(boxes: Sequence[LayoutCrossover]) -> tuple[Table, ...]:
     )
 
 
-def _cells_of_box(found: LayoutCrossover, runs: Sequence[int]) -> Iterator[Cell]:
+def _cells_of_box(found: LayoutCrossover, runs: Sequence[int]) -> Iterator[SheetCell]:
     by_run = {each.run: each for each in found.fastest}
     for run in runs:
         if best := by_run.get(run):
             about = "≈ " if best.interpolated else ""
             margin = margins_text(best.margin, best.margin)
-            yield Cell(f"{about}{best.method} ({margin})", "" if best.clear else "unclear")
+            yield SheetCell(f"{about}{best.method} ({margin})", "" if best.clear else "unclear")
         else:
-            yield Cell("—")
+            yield SheetCell("—")
 
 
 def _summary(

@@ -11,7 +11,7 @@ from itertools import combinations, groupby
 
 import msgspec
 
-from waywiser.curves.answer import MATTERS, Cell, Mark, Table, table
+from waywiser.curves.answer import MATTERS, Mark, Sheet, SheetCell, table
 from waywiser.curves.curve import Curve
 from waywiser.curves.methods import (
     PlaceGroup,
@@ -219,7 +219,7 @@ def margins_text(least: float, most: float) -> str:
     return span(*(amount(max(value, 0)) for value in (least, most)))
 
 
-def duel_table(found: Sequence[Duel]) -> tuple[Table, ...]:
+def duel_table(found: Sequence[Duel]) -> tuple[Sheet, ...]:
     """Who wins where, of methods that differ in one parameter."""
     matter = [each for each in found if each.most >= MATTERS]
     caption = (
@@ -234,10 +234,10 @@ def duel_table(found: Sequence[Duel]) -> tuple[Table, ...]:
         ("places", "in common", "one", "other", "one is faster", "other is faster"),
         (
             (
-                Cell(each.pair.text + (f" and {each.of} equivalent" if each.of else "")),
-                Cell(each.common),
-                Cell(each.names[0], series=each.first.text),
-                Cell(each.names[1], series=each.second.text),
+                SheetCell(each.pair.text + (f" and {each.of} equivalent" if each.of else "")),
+                SheetCell(each.common),
+                SheetCell(each.names[0], series=each.first.text),
+                SheetCell(each.names[1], series=each.second.text),
                 _won(each, "first"),
                 _won(each, "second"),
             )
@@ -247,8 +247,8 @@ def duel_table(found: Sequence[Duel]) -> tuple[Table, ...]:
     )
 
 
-def _won(found: Duel, who: str) -> Cell:
+def _won(found: Duel, who: str) -> SheetCell:
     mine = [stretch for stretch in found.stretches if stretch.winner == who]
     won = (f"{sizes_text(s.low, s.high)}: {margins_text(s.least, s.most)}" for s in mine)
     mark: Mark = "yes" if mine and len(mine) == len(found.stretches) else ""
-    return Cell("; ".join(won) or "—", mark)
+    return SheetCell("; ".join(won) or "—", mark)
