@@ -49,8 +49,7 @@ class StrategyComparison(Value, frozen=True):
     fixed: int
     """The bytes of each message, or the number of messages."""
     ranges: tuple[FastestRange, ...]
-    """The fastest is empty if one of the two is not known; that none may be faster is not known if
-    there is no interval with the scatter between jobs."""
+    """Of the faster one of the two; it is empty if one of them is not known."""
     crossings: tuple[StrategyCrossing, ...]
 
 

@@ -3,8 +3,8 @@
 What may happen here: texts and JSON become values, and values become texts. Small helpers for
 numbers and files are here too.
 
-Types to know: `Memory` at a `Place`, `Transfer` over a `Path`, `Workload`. `words.records` has what
-workers exchange and profiles store.
+Types to know: `Memory` at a `Place`, `Transfer` over a `Path`, `Workload`; `Status`, how bad
+something is, and its `Reason`. `words.records` has what workers exchange and profiles store.
 
 Never here: a machine, a file format, a number that was measured. docs/glossary.md defines the
 words.

@@ -46,7 +46,7 @@ def check_junit(checkup: Checkup) -> bytes:
 
 
 def _of_check(checkup: Checkup) -> Iterator[JunitCase]:
-    lines = "\n".join((*checkup.findings, *checkup.undecided))
+    lines = "\n".join(checkup.reasons)
     result = RESULTS[STATUSES[checkup.status]]
     yield JunitCase(checkup.host, result, str(checkup), checkup.status, lines)
     yield from _of_paths(checkup.comparison, Status.FAILED)
