@@ -49,7 +49,7 @@ class StrategyComparison(Value, frozen=True):
     fixed: int
     """The bytes of each message, or the number of messages."""
     ranges: tuple[FastestRange, ...]
-    """Of the faster one of the two; it is empty if one of them is not known."""
+    """The faster one of the two over ranges; empty where one of them is not known."""
     crossings: tuple[StrategyCrossing, ...]
 
 
