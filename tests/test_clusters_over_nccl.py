@@ -91,7 +91,7 @@ def test_nodes_that_crash_hang_or_receive_wrong_bytes_have_failed_and_the_others
     assert survey.returncode == 1, said
     result = read_cluster(tmp_path / "c")
     found = verdict(result.nodes, result.plan, result.tests)
-    failed = {each.nodes: each.text for each in found.findings if each.kind.startswith("failed")}
+    failed = {each.nodes: each.text for each in found.findings if each.id.startswith("failed")}
     assert failed.keys() == {("n4",), ("n5",), ("n6",)}, said
     for name, kind in (("n4", "crash"), ("n5", "wrong-bytes"), ("n6", "timeout")):
         assert f"failed: {kind}" in failed[name,]

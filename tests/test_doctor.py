@@ -9,8 +9,8 @@ import pytest
 from machine.captured import ALL, machine
 from machine.fake_system import system_of
 from scripted_cpus import LIMIT
+from waywiser.curves.answer import Finding, at_least
 from waywiser.doctor.diagnosis import CHECKS, diagnose, unchecked
-from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.gpu import has_code, links
 from waywiser.doctor.situation import Situation
 from waywiser.machine import cpu_load
@@ -27,27 +27,25 @@ NO_GPU = machine("no-gpu")
 PERFORMANCE = {f"{CPU}/cpu0/cpufreq/scaling_governor": "performance"}
 
 
-def found(
-    root: Path, files: dict[str, str], on: Machine = NO_GPU, **more: Any
-) -> list[DoctorFinding]:
+def found(root: Path, files: dict[str, str], on: Machine = NO_GPU, **more: Any) -> list[Finding]:
     return list(diagnose(Situation(on, system_of(root, PERFORMANCE | files), **more)))
 
 
-def one(findings: list[DoctorFinding], name: str) -> DoctorFinding:
+def one(findings: list[Finding], name: str) -> Finding:
     (finding,) = [finding for finding in findings if finding.id == name]
     return finding
 
 
-def names(findings: list[DoctorFinding]) -> set[str]:
+def names(findings: list[Finding]) -> set[str]:
     return {finding.id for finding in findings}
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_no_captured_machine_makes_a_check_fail(name: str, tmp_path: Path) -> None:
     for finding in diagnose(Situation(machine(name), system_of(tmp_path, {}), "cuda", "13.0")):
-        assert finding.what and finding.evidence
+        assert finding.text and finding.evidence[0]
         assert finding.remedy or finding.severity == "info"
-        assert "\n" not in finding.what + finding.evidence + finding.remedy
+        assert "\n" not in finding.text + finding.evidence[0] + finding.remedy
 
 
 def test_a_quiet_bare_metal_host_has_no_warning(tmp_path: Path) -> None:
@@ -117,7 +115,7 @@ def test_each_disturbance_of_the_host_is_found(
 ) -> None:
     finding = one(found(tmp_path, files), name)
     assert finding.severity == severity
-    assert says in finding.what
+    assert says in finding.text
 
 
 def test_numa_balancing_does_not_matter_with_one_node(tmp_path: Path) -> None:
@@ -135,7 +133,7 @@ def test_a_machine_without_governors_says_so(tmp_path: Path) -> None:
 def test_threads_that_share_a_core_are_reported(tmp_path: Path) -> None:
     package = msgspec.structs.replace(NO_GPU.packages[0], cpus=16)
     smt = msgspec.structs.replace(NO_GPU, packages=(package,))
-    assert "2 logical CPUs share each core" in one(found(tmp_path, {}, smt), "smt").what
+    assert "2 logical CPUs share each core" in one(found(tmp_path, {}, smt), "smt").text
 
 
 def test_threads_of_cores_of_several_kinds_are_not_reported(tmp_path: Path) -> None:
@@ -146,10 +144,10 @@ def test_threads_of_cores_of_several_kinds_are_not_reported(tmp_path: Path) -> N
 
 def test_a_hot_narrow_and_busy_node_of_gpus(tmp_path: Path) -> None:
     findings = found(tmp_path, {}, A100, backend="cuda", runtime_version="12.4")
-    assert "gpu:0 has 8 of 16" in one(findings, "link-width").what
+    assert "gpu:0 has 8 of 16" in one(findings, "link-width").text
     assert one(findings, "throttling").severity == "warning"
-    assert "thermal slowdown" in one(findings, "throttling").what
-    assert "4711 python" in one(findings, "gpu-in-use").evidence
+    assert "thermal slowdown" in one(findings, "throttling").text
+    assert "4711 python" in one(findings, "gpu-in-use").evidence[0]
     assert one(findings, "ecc").severity == "info"
     assert len([f for f in findings if f.id == "persistence"]) == 4
     assert "driver" not in names(findings)
@@ -164,7 +162,7 @@ def test_clocks_that_somebody_set_are_no_warning(tmp_path: Path) -> None:
 def test_a_driver_of_an_older_major_version_is_an_error(tmp_path: Path) -> None:
     finding = one(found(tmp_path, {}, A100, runtime_version="13.0"), "driver")
     assert finding.severity == "error"
-    assert "up to 12.2" in finding.what and "newer driver" in finding.remedy
+    assert "up to 12.2" in finding.text and "newer driver" in finding.remedy
     assert diagnose(Situation(A100, system_of(tmp_path, {}), "cuda", "13.0"))[0] == finding
 
 
@@ -191,8 +189,8 @@ def test_a_gpu_without_machine_code_is_an_error(tmp_path: Path) -> None:
     built = "75-real 90-real 90-virtual"
     finding = one(found(tmp_path, {}, several, architectures=built), "machine-code")
     assert finding.severity == "error"
-    assert finding.what.endswith("for gpu:0 (compute capability 3.7)")
-    assert built in finding.evidence and "make WAYWISER_CUDA=ON build" in finding.remedy
+    assert finding.text.endswith("for gpu:0 (compute capability 3.7)")
+    assert built in finding.evidence[0] and "make WAYWISER_CUDA=ON build" in finding.remedy
     assert "machine-code" not in names(found(tmp_path, {}, H200, architectures=built))
 
 
@@ -200,7 +198,7 @@ def test_gpus_that_the_build_cannot_use_are_an_error(tmp_path: Path) -> None:
     assert one(found(tmp_path, {}, H200, backend="none"), "no-cuda").severity == "error"
     alone = msgspec.structs.replace(H200, gpus=H200.gpus[:1])
     finding = one(found(tmp_path, {}, alone, backend="none"), "no-cuda")
-    assert finding.what.startswith("1 GPU found, ")
+    assert finding.text.startswith("1 GPU found, ")
     assert "make WAYWISER_CUDA=ON survey" in finding.remedy
 
 
@@ -218,14 +216,14 @@ def test_a_hypervisor_that_hides_the_topology_is_a_warning(tmp_path: Path) -> No
 
 
 def test_a_mig_instance_is_a_warning(tmp_path: Path) -> None:
-    assert "3g.71gb" in one(found(tmp_path, {}, machine("mig")), "mig").what
+    assert "3g.71gb" in one(found(tmp_path, {}, machine("mig")), "mig").text
 
 
 def test_what_the_topology_skipped_is_reported(tmp_path: Path) -> None:
     finding = one(found(tmp_path, {}), "topology")
-    assert "numa:2 is skipped" in finding.what
-    assert finding.evidence == "the capture of this machine"
-    assert one(stored(NO_GPU), "topology").evidence == "the machine in the profile"
+    assert "numa:2 is skipped" in finding.text
+    assert finding.evidence[0] == "the capture of this machine"
+    assert one(stored(NO_GPU), "topology").evidence[0] == "the machine in the profile"
 
 
 def test_an_idle_link_is_an_info_and_one_that_stays_low_under_load_a_warning() -> None:
@@ -234,7 +232,7 @@ def test_an_idle_link_is_an_info_and_one_that_stays_low_under_load_a_warning() -
     loaded = tuple(GpuState(i, pcie_generation=3 if i == 2 else 4, pcie_width=16) for i in range(4))
     (slow,) = links(Situation(A100, link_states=loaded))
     assert (slow.severity, slow.id) == ("warning", "link-generation")
-    assert "gpu:2" in slow.what and "3 of 4" in slow.what
+    assert "gpu:2" in slow.text and "3 of 4" in slow.text
 
 
 def test_the_best_reading_under_load_counts() -> None:
@@ -254,7 +252,7 @@ def test_every_check_says_what_it_looks_at() -> None:
     assert all(check.__doc__ for check in CHECKS)
 
 
-def stored(on: Machine, **more: Any) -> list[DoctorFinding]:
+def stored(on: Machine, **more: Any) -> list[Finding]:
     """Findings of what a profile stored."""
     return list(diagnose(Situation(on, **more)))
 
@@ -279,7 +277,7 @@ def test_the_load_is_that_of_other_programs(
 ) -> None:
     findings = [each for each in found(tmp_path, {}, load_now=load) if each.id == "load"]
     assert [each.severity for each in findings] == ([severity] if severity else [])
-    assert all(says in each.what and load.source in each.evidence for each in findings)
+    assert all(says in each.text and load.source in each.evidence[0] for each in findings)
 
 
 @pytest.mark.usefixtures("real_limit")
@@ -350,9 +348,9 @@ def test_readings_of_a_survey_show_links_and_clocks_under_load() -> None:
     found = stored(
         msgspec.structs.replace(A100, gpus=gpus), gpu_states=states, link_states=link_states
     )  # fmt: skip
-    assert one(found, "throttling").evidence.endswith("2 of 8 readings while bytes moved")
+    assert one(found, "throttling").evidence[0].endswith("2 of 8 readings while bytes moved")
     slow = [f for f in found if f.id == "link-generation" and f.severity == "warning"]
-    assert ["gpu:1" in finding.what for finding in slow] == [True]
+    assert ["gpu:1" in finding.text for finding in slow] == [True]
 
 
 def test_clocks_under_load_count_before_those_of_the_capture() -> None:
@@ -368,7 +366,7 @@ def test_clocks_under_load_count_before_those_of_the_capture() -> None:
 def test_error_counters_that_rose_are_a_finding(counter: str, severity: str) -> None:
     health = HealthReport(gpus=4, rises=(Rise(1, 2, counter, 0, 3),))
     finding = one(stored(A100, health=health), "health")
-    assert (finding.severity, finding.what) == (
+    assert (finding.severity, finding.text) == (
         severity,
         f"error counters of GPUs: gpu:2 {counter} +3",
     )
@@ -384,7 +382,7 @@ def test_counters_that_are_not_zero_are_reported() -> None:
     }
     finding = one(stored(A100, counters=(GpuHealth(3, "", counted),)), "error-counters")
     assert finding.severity == "info"
-    assert finding.what.endswith("perhaps long ago: ECC uncorrected ever 2, NVLinks down 1")
+    assert finding.text.endswith("perhaps long ago: ECC uncorrected ever 2, NVLinks down 1")
 
 
 def test_gpus_without_a_numa_node_are_a_warning_on_machines_with_several() -> None:
@@ -392,6 +390,6 @@ def test_gpus_without_a_numa_node_are_a_warning_on_machines_with_several() -> No
     lost = msgspec.structs.replace(A100, gpus=(*A100.gpus[:1], *gpus[1:]))
     finding = one(stored(lost), "gpu-numa")
     assert finding.severity == "warning"
-    assert finding.what.endswith("nearest to gpu:1, gpu:2, gpu:3")
+    assert finding.text.endswith("nearest to gpu:1, gpu:2, gpu:3")
     assert "gpu-numa" not in names(stored(A100))
     assert "gpu-numa" not in names(stored(msgspec.structs.replace(lost, numa=lost.numa[:1])))

@@ -12,8 +12,8 @@ import profiles
 from kept import RESULTS, unpacked
 from machine.captured import machine
 from machine.fake_system import system_of
+from waywiser.curves.answer import Finding
 from waywiser.doctor.diagnosis import diagnose, stored_situation, unchecked
-from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
 from waywiser.machine.machine import Machine
 from waywiser.profile import Profile, WritableProfile
@@ -31,7 +31,7 @@ CUFILE = {
 IDS = {"confidential-gpu", "confidential-guest", "iommu", "iommu-unknown", "acs", "acs-unknown"}
 
 
-def found(environment: dict[str, Any], on: Machine = A100) -> dict[str, DoctorFinding]:
+def found(environment: dict[str, Any], on: Machine = A100) -> dict[str, Finding]:
     """Findings by their id, of a machine whose environment was stored."""
     return {each.id: each for each in diagnose(Situation(on, stored=environment))}
 
@@ -44,12 +44,12 @@ def test_a_machine_without_any_of_it_has_no_finding() -> None:
 
 def test_confidential_gpus_are_a_warning_with_what_was_measured() -> None:
     finding = found({"gpu_confidential": "on"})["confidential-gpu"]
-    assert finding.severity == "warning" and "bounce buffers" in finding.what
-    assert "measured" not in finding.what
+    assert finding.severity == "warning" and "bounce buffers" in finding.text
+    assert "measured" not in finding.text
     measured = {"H2D": "H2D 9.1 GB/s, 14 % of the theoretical peak"}
     situation = Situation(A100, stored={"gpu_confidential": "on"}, measured=measured)
     (known,) = [each for each in diagnose(situation) if each.id == "confidential-gpu"]
-    assert known.what.endswith("; measured: H2D 9.1 GB/s, 14 % of the theoretical peak")
+    assert known.text.endswith("; measured: H2D 9.1 GB/s, 14 % of the theoretical peak")
 
 
 def test_a_confidential_guest_matters_where_there_are_gpus() -> None:
@@ -69,7 +69,7 @@ def test_a_confidential_guest_matters_where_there_are_gpus() -> None:
 def test_an_iommu_that_translates_is_found(types: list[str], on: Machine, severity: str) -> None:
     finding = found({"iommu_types": types}, on)["iommu"]
     assert finding.severity == severity
-    assert ", ".join(types) in finding.evidence
+    assert ", ".join(types) in finding.evidence[0]
     assert "iommu=pt" in finding.remedy
 
 
@@ -82,7 +82,7 @@ def test_an_iommu_of_unknown_mode_is_reported_once(tmp_path: Path) -> None:
     files = system_of(tmp_path, {"sys/class/iommu/dmar0/x": "", "sys/class/iommu/dmar1/x": ""})
     findings = diagnose(Situation(A100, files))
     (finding,) = [each for each in findings if each.id == "iommu-unknown"]
-    assert "2 IOMMUs" in finding.what and finding.severity == "info"
+    assert "2 IOMMUs" in finding.text and finding.severity == "info"
     assert "iommu-unknown" not in found({"iommu": ["dmar0"]})
 
 
@@ -100,9 +100,9 @@ def test_bridges_that_redirect_are_named() -> None:
     environment = {"acs_redirects": ["0000:02:00.0"], "acs_unreadable": ["0000:02:01.0"]}
     finding = found(environment, by_pcie)["acs"]
     assert finding.severity == "warning"
-    assert "1 bridge " in finding.what and "0000:02:00.0" in finding.evidence
+    assert "1 bridge " in finding.text and "0000:02:00.0" in finding.evidence[0]
     linked = found({"acs_redirects": ["0000:02:00.0"]}, H200)["acs"]
-    assert linked.severity == "info" and "NVLinks" in linked.what
+    assert linked.severity == "info" and "NVLinks" in linked.text
     unknown = found({"acs_unreadable": ["0000:02:00.0", "0000:02:01.0"]})
     assert unknown["acs-unknown"].severity == "info" and "acs" not in unknown
 
@@ -128,13 +128,13 @@ def test_cufile_that_would_go_through_the_host_is_reported(
     environment: dict[str, Any], says: str
 ) -> None:
     finding = found(CUFILE | environment)["gpudirect-storage"]
-    assert says in finding.what and "would not use GPUDirect Storage" in finding.what
+    assert says in finding.text and "would not use GPUDirect Storage" in finding.text
     assert finding.severity == "info" and "gdscheck" in finding.remedy
 
 
 def test_the_configuration_of_cufile_that_counts_is_named() -> None:
     own = found(CUFILE | {"cufile_configuration": "/opt/own.json"})["gpudirect-storage"]
-    assert "/opt/own.json: use_pci_p2pdma off" in own.evidence
+    assert "/opt/own.json: use_pci_p2pdma off" in own.evidence[0]
     assert "use_pci_p2pdma in /opt/own.json" in own.remedy
     assert "in /etc/cufile.json" in found(CUFILE)["gpudirect-storage"].remedy
 
@@ -149,7 +149,7 @@ def test_the_configuration_of_cufile_that_counts_is_named() -> None:
 def test_cufile_that_would_be_direct_is_reported(environment: dict[str, Any], way: str) -> None:
     known = CUFILE | environment | {"direct_storage_filesystems": ["ext4 on NVMe"]}
     finding = found(known)["gpudirect-storage"]
-    assert finding.what == f"cuFile can use GPUDirect Storage by {way} for ext4 on NVMe"
+    assert finding.text == f"cuFile can use GPUDirect Storage by {way} for ext4 on NVMe"
     assert "gpudirect-storage" not in found(known, NO_GPU)
 
 
@@ -168,7 +168,7 @@ def test_a_profile_shows_what_it_measured(tmp_path: Path) -> None:
             profile.commit_visit(visit)
     with Profile.open(file) as profile:
         situation = stored_situation(profile)
-    findings = {each.id: each.what for each in diagnose(situation)}
+    findings = {each.id: each.text for each in diagnose(situation)}
     assert "; measured: H2D 55.01 GB/s, 87 % " in findings["confidential-gpu"]
     assert "of the theoretical peak; D2H 53.97" in findings["confidential-gpu"]
     assert "; P2P 3" in findings["iommu"]

@@ -16,6 +16,7 @@ pytest.importorskip("grimp")
 from structure_measures import (
     cpp_code,
     cpp_counts,
+    health_types,
     imports,
     options,
     python_code,
@@ -67,6 +68,40 @@ def package(folder: Path, name: str, modules: dict[str, str]) -> Path:
         (path.parent / "__init__.py").touch()
         path.write_text(text)
     return folder / name
+
+
+STATED = """
+from enum import IntEnum
+from typing import Literal
+
+from other import Grade
+
+Health = Literal["ok", "bad"]
+Unused = Literal["a"]
+
+
+class Level(IntEnum): ...
+
+
+class SlowFault:
+    status: Health
+    verdict: Level
+    name: str
+
+
+class Night:
+    status: Grade
+    standing: tuple[str, ...]
+"""
+
+
+def test_types_of_statuses_and_findings_are_counted_where_they_are_declared() -> None:
+    code = {
+        Path("own.py"): STATED,
+        Path("other.py"): "Grade = Literal[1, 2]\nHealth = Literal[1]\n",
+    }
+    assert health_types.status_types(code) == {"own.Health", "own.Level", "other.Grade"}
+    assert health_types.finding_types(code) == {"SlowFault"}
 
 
 def test_code_lines_are_no_comments_no_docstrings_and_not_blank() -> None:

@@ -17,7 +17,7 @@ import pytest
 from exchange.imports.shared_files import shared
 from waywiser.analysis.questions import across
 from waywiser.analysis.questions.all_answers import answers
-from waywiser.curves.answer import Cell, Finding
+from waywiser.curves.answer import Finding, SheetCell
 from waywiser.curves.subject import Subject
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
@@ -101,7 +101,7 @@ def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def compared(subject: Subject) -> Iterator[Compared]:
     tables = {
-        table.title: {row[0].text: row[1] for row in table.rows}
+        table.title: {row.cells[0].text: row.cells[1] for row in table.rows}
         for table in across.tables([subject])
     }
     for (title, cell), rows in ROWS.items():
@@ -111,7 +111,7 @@ def compared(subject: Subject) -> Iterator[Compared]:
         yield Compared(subject.name, (title, cell), against(says, cells), text(cells))
 
 
-def against(says: str, cells: list[Cell]) -> str:
+def against(says: str, cells: list[SheetCell]) -> str:
     """A cross of the chapter is about all rows, a tick about some."""
     marks = {cell.mark for cell in cells}
     if "yes" in marks:
@@ -121,7 +121,7 @@ def against(says: str, cells: list[Cell]) -> str:
     return "agree" if says == "no" else "disagree"
 
 
-def text(cells: list[Cell]) -> str:
+def text(cells: list[SheetCell]) -> str:
     return "; ".join(f"{cell.mark} {cell.text} {cell.series}" for cell in cells)
 
 
@@ -186,6 +186,6 @@ def test_links_that_only_the_submitting_node_makes_slow_are_not_equivalent(
     """Copies without peer access that another socket submits are slower; no path is blamed for
     it."""
     tables = {table.title: table for table in across.tables([machine])}
-    rows = [row[0].text for row in tables[IDENTICAL].rows if "peer off" in row[0].text]
+    rows = [row.cells[0].text for row in tables[IDENTICAL].rows if "peer off" in row.cells[0].text]
     assert len(rows) == 4
     assert all("submitted" in row for row in rows)

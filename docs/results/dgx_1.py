@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from waywiser.analysis.questions import across, identical
-from waywiser.curves.answer import Cell, Table
+from waywiser.curves.answer import Sheet, SheetCell
 from waywiser.curves.curve import Curve
 from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.curves.subject import Subject
@@ -45,11 +45,11 @@ class Imported(NamedTuple):
     """The machine, with the tables that it makes."""
 
     subject: Subject
-    tables: tuple[Table, ...]
+    tables: tuple[Sheet, ...]
 
-    def cells(self, title: str) -> dict[str, Cell]:
+    def cells(self, title: str) -> dict[str, SheetCell]:
         table = next(table for table in self.tables if table.title == title)
-        return {row[0].text: row[1] for row in table.rows}
+        return {row.cells[0].text: row.cells[1] for row in table.rows}
 
 
 Check = Callable[[Imported], tuple[bool, str]]
@@ -87,7 +87,7 @@ def mark(title: str, row: str, expected: str) -> Check:
     return found
 
 
-def shown(cell: Cell) -> str:
+def shown(cell: SheetCell) -> str:
     """``yes, +45 %``: the mark as a word, then the text."""
     return ", ".join(filter(None, (MARKS[cell.mark], cell.text)))
 
@@ -183,7 +183,7 @@ def no_pinning_effect(imported: Imported) -> tuple[bool, str]:
 def slow_pair(imported: Imported) -> tuple[bool, str]:
     slow = [f for f in identical.answer(imported.subject).findings if f.id == "slow-path"]
     named = [[device.place for device in finding.devices] for finding in slow]
-    text = slow[0].statement.partition(" (gpu")[0] if slow else "no slow path"
+    text = slow[0].title.partition(" (gpu")[0] if slow else "no slow path"
     return ["gpu:0", "gpu:1"] in named, text
 
 
@@ -341,12 +341,12 @@ def curves(imported: Imported) -> str:
     return "\n".join([*lines, ""])
 
 
-def markdown(table: Table) -> str:
+def markdown(table: Sheet) -> str:
     lines = [f"## {table.title}\n", table.caption, ""]
-    lines.append(f"| {' | '.join(table.columns)} |")
+    lines.append(f"| {' | '.join(table.names)} |")
     lines.append("|---" * len(table.columns) + "|")
     for row in table.rows:
-        lines.append("| " + " | ".join(map(shown, row)) + " |")
+        lines.append("| " + " | ".join(map(shown, row.cells)) + " |")
     return "\n".join([*lines, ""])
 
 

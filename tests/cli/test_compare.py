@@ -50,6 +50,7 @@ from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.order import Interval
 from waywiser.words import WordError
 from waywiser.words.records import Failure, Visit
+from waywiser.words.status import Status
 
 Output = pytest.CaptureFixture[str]
 
@@ -300,7 +301,7 @@ def hostile() -> ProfileComparison:
 def test_junit_is_a_test_case_per_path() -> None:
     found = hostile()
     assert found.of("suspected")
-    root = ElementTree.fromstring(junit_xml(found, ("regression", "missing")))
+    root = ElementTree.fromstring(junit_xml(found, Status.FAILED))
     check_junit(root)
     cases = {case.get("name"): case for case in root.iter("testcase")}
     assert set(cases) == {path.curve for path in found.paths}
@@ -326,7 +327,7 @@ def test_junit_is_a_test_case_per_path() -> None:
     assert lost is not None
     message = lost.get("message") or ""
     assert "file:/a<b>&\"'" in message and "\x1b" not in message
-    quiet = ElementTree.fromstring(junit_xml(found, ("regression",)))
+    quiet = ElementTree.fromstring(junit_xml(found, None))
     skipped = {
         case.get("name") for case in quiet.iter("testcase") if case.find("skipped") is not None
     }
@@ -338,7 +339,7 @@ def test_junit_skips_paths_that_are_not_decided_and_gives_the_losses_that_noise_
     found = compare([base], [loud])
     undecided = [path for path in found.paths if not found.is_decided(path)]
     assert undecided
-    root = ElementTree.fromstring(junit_xml(found, ("regression",)))
+    root = ElementTree.fromstring(junit_xml(found, Status.FAILED))
     cases = {case.get("name"): case for case in root.iter("testcase")}
     for path in undecided:
         assert path.verdict == "no change"

@@ -90,7 +90,7 @@ def test_each_gpu_has_a_row_with_the_verdict_of_the_report(tmp_path: Path) -> No
         row[-1] for row in gpus
     ]
     (table,) = gpu_link_table(subject, peers)
-    assert [row[1].mark for row in table.rows] == ["no", "no", "no", "yes"]
+    assert [row.cells[1].mark for row in table.rows] == ["no", "no", "no", "yes"]
 
 
 def test_gpus_that_are_not_equivalent_have_their_share_of_the_bound(tmp_path: Path) -> None:

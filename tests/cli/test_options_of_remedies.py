@@ -17,7 +17,7 @@ PACKAGE = ROOT / "python" / "waywiser"
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 COMMAND = re.compile(r"waywiser ((?:cluster )?[a-z]+)([^;,()]*)")
 
-OF_OTHER_PROGRAMS = {"--shm-size", "--pids-limit", "--ulimit", "--set-cc-mode", "--label"}
+OF_OTHER_PROGRAMS = {"--cpus", "--shm-size", "--pids-limit", "--ulimit", "--set-cc-mode", "--label"}
 
 VERBS_OF_MODULES = {
     "measure/ranks/placement.py": ("survey", "tune"),

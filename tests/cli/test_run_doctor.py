@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kept import RESULTS, unpacked
@@ -11,8 +12,8 @@ from machine.fake_system import system_of
 from waywiser import cli
 from waywiser.cli.doctor import doctor
 from waywiser.cli.result import print_result
+from waywiser.curves.answer import Finding
 from waywiser.doctor import diagnosis
-from waywiser.doctor.finding import DoctorFinding
 from waywiser.doctor.situation import Situation
 from waywiser.report.views.doctor import finding_parts
 from waywiser.words import WaywiserError
@@ -60,7 +61,7 @@ def test_a_warning_exits_with_one_and_errors_alone_do_not(
 
 def test_a_long_finding_is_one_line_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     what = "one two " * 300
-    findings = (DoctorFinding("id", "warning", what, "seen", ""),) * 2
+    findings = (Finding("id", "warning", what, evidence=("seen",)),) * 2
     print_result(None, finding_parts(findings))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("warning id: one two one two") and len(lines[0]) <= 170
@@ -72,9 +73,9 @@ def test_a_long_finding_is_one_line_in_a_pipe(capsys: pytest.CaptureFixture[str]
 def test_findings_come_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert doctor(json=True) == 1
     document = json.loads(capsys.readouterr().out)
-    assert document["schema"] == 1
+    assert document["schema"] == 2
     assert document["hostname"] == "two-sockets"
-    assert set(document["findings"][0]) == {"id", "severity", "what", "evidence", "remedy"}
+    assert msgspec.convert(document["findings"], list[Finding])
 
 
 @pytest.fixture(scope="module")

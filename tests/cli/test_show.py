@@ -327,7 +327,7 @@ def test_json_has_every_series_with_interval_bound_and_reason(
     profile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = as_json(profile, capsys)
-    assert found["schema"] == 2 and found["hostname"] == "node7"
+    assert found["schema"] == 3 and found["hostname"] == "node7"
     assert len(found["series"]) == found["summary"]["series"] == 23
     (large,) = [s for s in found["series"] if s["workload"] == f"{profiles.H2D} of {2**30}"]
     estimate = large["estimate"]

@@ -12,8 +12,10 @@ from tests.measure.ranks.watching import wait_until
 
 from mpi_wheels import mpicc_of
 from tree import ROOT
+from waywiser.analysis.cluster.texts import ratio_of
 from waywiser.analysis.cluster.verdict import verdict
-from waywiser.analysis.cluster.verdict_values import ClusterFinding, ClusterVerdict
+from waywiser.analysis.cluster.verdict_values import ClusterVerdict
+from waywiser.curves.answer import Finding
 from waywiser.profile.cluster_folder import ClusterResult, read_cluster
 
 SECONDS = 900.0
@@ -99,11 +101,11 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, out
 
 
-def is_clear(finding: ClusterFinding, found: ClusterVerdict) -> bool:
+def is_clear(finding: Finding, found: ClusterVerdict) -> bool:
     """Whether a slowness is larger than the smallest one that the run finds. On a busy machine the
     processes of a simulated node are late too, and now and then those of one node more than others.
     """
-    return not finding.kind.startswith("slow") or finding.ratio > found.smallest_found
+    return not finding.id.startswith("slow") or ratio_of(finding) > found.smallest_found
 
 
 def standings(found: ClusterVerdict) -> dict[str, str]:
@@ -120,7 +122,7 @@ def findings(found: ClusterVerdict) -> list[tuple[str, Sequence[str], str]]:
     """The kind, the nodes and the direction of each finding that is clear. Not of slow
     collectives: all their ranks want a CPU at once, and these nodes share few."""
     return sorted(
-        (each.kind, each.nodes, each.direction)
+        (each.id, each.nodes, each.where.direction)
         for each in found.findings
-        if each.kind != "collective slow" and is_clear(each, found)
+        if each.id != "collective slow" and is_clear(each, found)
     )

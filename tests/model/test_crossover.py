@@ -109,10 +109,10 @@ def test_ranges_and_crossings_say_what_the_times_say(
         for value in range(each.low, each.high + 1):
             one, other = rows[value - 1]
             is_known = one is not None and other is not None
-            assert bool(each.faster) is is_known is not bool(each.unknown)
+            assert bool(each.fastest) is is_known is not bool(each.unknown)
             if one is not None and other is not None:
-                assert each.faster == ("b" if other < one else "a")
-                faster[value], sure[value] = each.faster, each.is_sure
+                assert each.fastest == ("b" if other < one else "a")
+                faster[value], sure[value] = each.fastest, each.is_sure
                 if width is not None:
                     assert (
                         each.is_sure is (abs(one - other) > 2 * width)

@@ -87,12 +87,12 @@ def test_planted_crossovers_are_in_their_ranges(tmp_path: Path, seed: int) -> No
         for each in basis.comparisons:
             for known in each.ranges:
                 if known.is_sure:
-                    other = each.second if known.faster == each.first else each.first
+                    other = each.second if known.fastest == each.first else each.first
                     for value in (known.low, known.high):
                         point = (
                             (value, each.fixed) if each.axis == "messages" else (each.fixed, value)
                         )
-                        times = [cluster.time(n, *point, processes) for n in (known.faster, other)]
+                        times = [cluster.time(n, *point, processes) for n in (known.fastest, other)]
                         assert times[0] < times[1], (each.first, each.second, point)
         assert all(
             abs(time.seconds / cluster.time(time.name, time.count, time.bytes, processes) - 1)
@@ -211,7 +211,7 @@ def test_a_method_measured_whole_is_a_strategy_beside_the_others(tmp_path: Path)
     assert measured.strategies == (*ALL, "alltoallv") and "alltoallv" not in modelled.strategies
     assert measured.fastest[0].ranges[0].fastest == "alltoallv"
     found_pair = measured.comparison("direct", "alltoallv", "bytes", 2)
-    assert found_pair is not None and found_pair.ranges[0].faster == "alltoallv"
+    assert found_pair is not None and found_pair.ranges[0].fastest == "alltoallv"
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +293,7 @@ def test_lassen(tmp_path: Path) -> None:
         of_counts = basis.comparison("direct", "3-step", "messages", 64)
         assert of_counts is not None and of_counts.crossings == ()
         first, *others = of_counts.ranges
-        assert (first.low, first.high, first.faster) == (1, 4, "direct")
+        assert (first.low, first.high, first.fastest) == (1, 4, "direct")
         assert others and all("direct" in each.unknown for each in others)
 
 

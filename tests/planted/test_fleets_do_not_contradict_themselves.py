@@ -16,7 +16,7 @@ import pytest
 from analysis.comparison import nodes
 from kept import RESULTS, unpacked
 from planted.changes import slow_group, slow_path, survey
-from waywiser.analysis.comparison.fleet import Fleet, Status, assess_fleet
+from waywiser.analysis.comparison.fleet import Fleet, assess_fleet
 from waywiser.analysis.comparison.hardware import equal_hosts
 from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.comparison.slow_paths import PathTimes
@@ -26,8 +26,9 @@ from waywiser.report.page import page
 from waywiser.report.parts import Words
 from waywiser.report.views.fleet import fleet_parts
 from waywiser.stats.decision import THRESHOLD
+from waywiser.words.status import Reason
 
-KINDS: tuple[Status, ...] = ("bad", "suspect", "fine")
+KINDS: tuple[Reason, ...] = ("bad", "suspect", "fine")
 
 OWN = "the link of gpu:1 to the host is slower than those of the others: H2D −11 %"
 
@@ -99,18 +100,20 @@ def check(hosts: Sequence[Subject]) -> None:
     assert said[0].endswith(f" of {len(found.hosts)} hosts")
     for host in found.of("bad", "suspect"):
         assert host.faults
+        by_curve = {path.curve: path for path in host.slow_paths}
         for fault in host.faults:
-            assert fault.statement in said
-            for path in fault.paths:
+            assert fault.title in said
+            paths = [by_curve[each.series] for each in fault.exhibits]
+            for path in paths:
                 assert path.ratio < 1
             of = re.search(r"(\d+) of (\d+) paths", fault.statement)
             if of:
-                assert int(of[1]) == len({path.curve for path in fault.paths}) <= int(of[2])
-            elif fault.paths:
+                assert int(of[1]) == len({path.curve for path in paths}) <= int(of[2])
+            elif paths:
                 more = re.search(r"and so (?:is|are) (\d+) more", fault.statement)
-                assert len(fault.paths) == 1 + (int(more[1]) if more else 0)
+                assert len(paths) == 1 + (int(more[1]) if more else 0)
                 (by,) = re.findall(r"([\d.]+)% (?:slower|longer)", fault.statement)
-                worst = fault.paths[0]
+                worst = paths[0]
                 shown = 1 / worst.ratio - 1 if worst.is_time else 1 - worst.ratio
                 assert float(by) / 100 == pytest.approx(shown, abs=0.0006)
     assert ("No node differs" in page(fleet_document(found))) == (not found.of("bad", "suspect"))

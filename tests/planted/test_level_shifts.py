@@ -79,7 +79,7 @@ def accused(new: Subject, base: Subject) -> set[str]:
     found = check_up(new, [base])
     changed = found.comparison.of("regression", "improvement", "suspected")
     said = {path.curve for path in changed} | set(found.suspects)
-    return said | {line for line in (*found.findings, *found.undecided) if "whole" in line}
+    return said | {line for line in found.reasons if "whole" in line}
 
 
 @pytest.mark.parametrize("seed", VARIANTS)

@@ -134,13 +134,13 @@ def of_tables(answer: Answer) -> Iterator[str]:
     """Rows in which what could have been missed is smaller than an effect beside it."""
     for table in answer.tables:
         for row in table.rows:
-            texts = [cell.text for cell in row]
+            texts = [cell.text for cell in row.cells]
             hidden = [share(found) for text in texts for found in HIDDEN.findall(text)]
             if not hidden:
                 continue
             effects = [abs(math.log(float(m[1]))) for text in texts if (m := RATIO.match(text))]
             effects += [abs(share(m[1])) for text in texts if (m := PERCENT.match(text))]
-            marks = {cell.mark for cell in row}
+            marks = {cell.mark for cell in row.cells}
             if (
                 effects
                 and "yes" not in marks

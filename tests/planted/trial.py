@@ -144,5 +144,5 @@ def _names(host: HostVerdict, kind: str, gpu: int) -> bool:
     """Whether the device is named by its address, and no other as the reason for the same."""
     pci = f"0000:{gpu + 1:02x}:00.0"
     expected = {HALF: "link", SLOWER: "slow", GONE: "missing GPU"}[kind]
-    named = [device.pci for each in host.faults if each.kind == expected for device in each.devices]
+    named = [device.pci for each in host.faults if each.id == expected for device in each.devices]
     return named == [pci]

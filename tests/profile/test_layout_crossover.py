@@ -38,9 +38,9 @@ def test_methods_cross_over_as_pieces_grow(some: Estimate) -> None:
         for piece, seconds in zip((8192, 28672, 65536), times, strict=True)
     ]
     (result,) = layout_crossovers(found)
-    assert [each.method for each in result.fastest] == ["sm", "sm", "batch"]
-    assert [each.clear for each in result.fastest] == [True, False, True]
-    assert result.fastest[2].margin == pytest.approx(1.0)
+    assert [each.fastest for each in result.fastest] == ["sm", "sm", "batch"]
+    assert [each.is_sure for each in result.fastest] == [True, False, True]
+    assert result.fastest[2].most == pytest.approx(1.0)
     assert str(result) == (
         "fastest from call to completion, 64 MiB in pieces of: 8 KiB sm; "
         "28 KiB batch or sm (about even); 64 KiB batch"
@@ -80,9 +80,9 @@ def test_methods_are_ranked_from_call_to_completion(some: Estimate) -> None:
     slow = msgspec.structs.replace(quick, host_median=3.0, host_interval=Interval(2.9, 3.1))
     unknown = msgspec.structs.replace(quick, host_median=None, host_interval=None)
     found = [layout_crossovers([(laid_out, one), (same, batch)])[0] for one in (slow, unknown)]
-    assert [each.fastest[0].method for each in found] == ["batch", "sm"]
-    assert all(each.fastest[0].clear for each in found)
-    assert found[0].fastest[0].margin == pytest.approx(2.0)
+    assert [each.fastest[0].fastest for each in found] == ["batch", "sm"]
+    assert all(each.fastest[0].is_sure for each in found)
+    assert found[0].fastest[0].most == pytest.approx(2.0)
 
 
 def test_between_sizes_that_are_far_apart_one_is_interpolated(some: Estimate) -> None:
@@ -94,10 +94,10 @@ def test_between_sizes_that_are_far_apart_one_is_interpolated(some: Estimate) ->
     ]
     (result,) = layout_crossovers(found)
     below, between, above = result.fastest
-    assert (between.run, between.interpolated, between.clear) == (65536, True, False)
+    assert (between.low, between.interpolated, between.is_sure) == (65536, True, False)
     share = math.log(65536 / 28672) / math.log(131072 / 28672)
-    assert (between.method, between.next_method) == ("batch", "sm")
-    assert between.margin == pytest.approx(4 ** (2 * share - 1) - 1)
+    assert (between.fastest, between.second) == ("batch", "sm")
+    assert between.most == pytest.approx(4 ** (2 * share - 1) - 1)
     assert not below.interpolated and not above.interpolated
     assert result.ranges == ["28 KiB sm", "64 KiB batch or sm (interpolated)", "128 KiB batch"]
 
@@ -113,14 +113,14 @@ def test_the_interpolated_size_is_the_power_of_two_in_the_middle(
         entry(some, method, piece, t) for method, at in times.items() for piece, t in at.items()
     ]
     (result,) = layout_crossovers(found)
-    assert [each.run for each in result.fastest if each.interpolated] == [between]
+    assert [each.low for each in result.fastest if each.interpolated] == [between]
 
 
 def test_between_two_results_that_agree_the_interpolated_one_is_clear(some: Estimate) -> None:
     pieces, methods = (28672, 131072), {"sm": 1.0, "batch": 2.0}
     found = [entry(some, method, piece, t) for piece in pieces for method, t in methods.items()]
     (result,) = layout_crossovers(found)
-    assert result.fastest[1].clear and result.fastest[1].margin == pytest.approx(1.0)
+    assert result.fastest[1].is_sure and result.fastest[1].most == pytest.approx(1.0)
     assert result.ranges == ["28 KiB to 128 KiB sm"]
 
 
@@ -132,7 +132,7 @@ def test_near_sizes_and_sizes_too_far_apart_have_none_between_them(some: Estimat
             for method, t in (("sm", 1.0), ("batch", 2))
         ]
         (result,) = layout_crossovers(found)
-        assert [each.run for each in result.fastest] == list(pieces)
+        assert [each.low for each in result.fastest] == list(pieces)
         assert not any(each.interpolated for each in result.fastest)
 
 

@@ -64,7 +64,7 @@ def test_what_is_shown_two_sides() -> None:
     assert len(found.blocks) == found.agreeing == 12
     assert {each.side for each in found.blocks} == {0, 1}
     assert all(0.3e-6 < each.margin_seconds < 0.9e-6 for each in found.blocks)
-    assert found.cores.verdict == "stable"
+    assert found.cores.stability == "stable"
 
 
 def test_sides_of_blocks_are_right_whatever_the_gpus_take_by_themselves() -> None:
@@ -115,7 +115,7 @@ def test_without_records_or_copies_nothing_is_shown_gpus() -> None:
     blocks = tuple(msgspec.structs.replace(block, copies=()) for block in record.blocks)
     found = decide_sides([msgspec.structs.replace(record, gpus=(), blocks=blocks)])
     assert found is not None
-    assert found.groups == () and found.cores.verdict == "stable"
+    assert found.groups == () and found.cores.stability == "stable"
 
 
 def test_the_verdict_is_the_same_each_time() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from waywiser.curves.answer import Answer, Cell, Device, Exhibit, Finding, Table
+from waywiser.curves.answer import Answer, Device, Exhibit, Finding, SheetCell, table
 from waywiser.stats.order import Interval
 
 CURVE = "pinned@numa:0 -> device@gpu:0 by copy-engine"
@@ -22,14 +22,19 @@ def answers() -> tuple[Answer, ...]:
         "reseat the card",
     )  # fmt: skip
     small = Finding("dip", "info", "A small dip at 2 MiB.", -0.06)
-    cells = (Cell("host to GPU"), Cell("12 %", "yes", CURVE), Cell("", "no"), Cell("", "unclear"))
+    cells = (
+        SheetCell("host to GPU"),
+        SheetCell("12 %", "yes", CURVE),
+        SheetCell("", "no"),
+        SheetCell("", "unclear"),
+    )
     # wider than a phone, and what is read aloud alone stands at its far end
-    wide = (*cells, *(Cell("unbroken" * 4) for _ in range(3)), Cell("", "unclear"))
+    wide = (*cells, *(SheetCell("unbroken" * 4) for _ in range(3)), SheetCell("", "unclear"))
     columns = ("kind", "large", "small", "other", "a", "b", "c", "last")
-    table = Table("Is it so?", columns, (wide,) * 12, "yes, no")
+    (found,) = table("Is it so?", columns, (wide,) * 12, "yes, no")
     return (
         Answer(
-            "identical", "Are equal links equal?", "One is not.", (slow,), (table,), ("x: few",)
+            "identical", "Are equal links equal?", "One is not.", (slow,), (found,), ("x: few",)
         ),
         Answer("irregular", "Is a curve irregular?", "Hardly.", (small,) * 7),
         Answer("calm", "Is all calm?", "It is."),

@@ -17,7 +17,7 @@ from waywiser.report.assessment import MOST_ADVICE, assess, first_advice
 from waywiser.report.chapters.status import findings, status
 from waywiser.report.entry import Entry, entry
 from waywiser.report.markdown import markdown
-from waywiser.report.parts import Document, Section, Verdict, Words
+from waywiser.report.parts import Assessment, Document, Section, Words
 from waywiser.words.records import Failure, GpuHealth, Health, Series
 from waywiser.words.severity import Severity
 
@@ -104,7 +104,7 @@ def test_a_profile_with_failures_alone_says_that_nothing_was_measured() -> None:
         profiles.workload(profiles.HOST, 2**20), failure=Failure("timeout", "x")
     )
     found = entry(subject([Series(failed.workload, (failed,))], machine=machine))
-    assert [type(block) for block in status([found]).blocks] == [Verdict]
+    assert [type(block) for block in status([found]).blocks] == [Assessment]
     (words,) = findings([found]).blocks
     assert words == Words("No question could be answered: too little was measured.")
 

@@ -17,7 +17,7 @@ from waywiser.cli import run
 from waywiser.profile.cluster_folder import ClusterFolder, ClusterResult
 from waywiser.report.cluster import cluster_document
 from waywiser.report.figures.node_matrix import SCALE_WIDTH, node_matrix, step_of
-from waywiser.report.parts import Document, Remarks, Sheet, Verdict
+from waywiser.report.parts import Assessment, Document, Remarks, Sheet
 from waywiser.words.cluster import ClusterNode, ClusterPlan
 
 Output = pytest.CaptureFixture[str]
@@ -51,7 +51,7 @@ def document(count: int = 8) -> Document:
 def test_the_answer_comes_first() -> None:
     made = document()
     verdict = made.sections[0].blocks[0]
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, Assessment)
     assert verdict.severity == "error"
     assert verdict.statement.startswith("n03 is 12 % slow")
     (remarks,) = made.sections[1].blocks

@@ -12,12 +12,12 @@ from waywiser.analysis.comparison.fleet import Fleet
 from waywiser.cli import run
 from waywiser.report.fleet import fleet_document
 from waywiser.report.page import page
-from waywiser.report.parts import Document, Remarks, Sheet, Verdict
+from waywiser.report.parts import Assessment, Document, Remarks, Sheet
 
 
 def test_the_ill_nodes_come_first(fleet: Document) -> None:
     verdict = fleet.sections[0].blocks[0]
-    assert isinstance(verdict, Verdict) and verdict.severity == "error"
+    assert isinstance(verdict, Assessment) and verdict.severity == "error"
     table = fleet.sections[1].blocks[0]
     assert isinstance(table, Sheet)
     ill = [row.cells[0] for row in table.rows[:3]]

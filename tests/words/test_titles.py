@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from waywiser.analysis.comparison.fleet import Fault
 from waywiser.curves.answer import Finding
 from waywiser.report.parts import Remark
 from waywiser.words.sizes_in_text import with_sizes
@@ -50,8 +49,10 @@ def test_no_title_is_longer_than_its_limit_and_nothing_is_lost(text: str) -> Non
 @given(STATEMENTS)
 @settings(max_examples=50, deadline=None)
 def test_whatever_holds_a_title_keeps_it_short(text: str) -> None:
-    for each in (Finding("x", "info", text), Fault("slow", text), Remark("info", text)):
-        assert (each.statement, each.detail) == divided(text)
+    finding, remark = Finding("x", "info", text), Remark("info", text)
+    assert (finding.title, finding.below) == divided(text)
+    assert (remark.statement, remark.detail) == divided(text)
+    assert Remark.of(finding) == remark
 
 
 @pytest.mark.parametrize("transfers", [2, 5, 40])
@@ -72,10 +73,10 @@ def test_a_title_ends_with_a_clause_and_outside_of_brackets() -> None:
     assert title.count("(") == title.count(")") and rest.endswith("All 9 do so.")
 
 
-def test_a_value_that_is_copied_with_another_detail_keeps_its_title() -> None:
+def test_the_detail_stands_below_the_rest_of_a_long_statement() -> None:
     long = Finding("x", "info", f"{'a' * 100}: {'b' * 100}", detail="more")
-    assert (long.statement, long.detail) == ("a" * 100, f"{'b' * 100}; more")
-    assert long.text == f"{'a' * 100}; {'b' * 100}; more"
+    assert (long.title, long.below) == ("a" * 100, f"{'b' * 100}; more")
+    assert long.text == f"{'a' * 100}: {'b' * 100}; more"
 
 
 def test_a_title_has_the_figure_of_its_statement_if_there_is_room() -> None:

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from waywiser.cli.app import USUAL_THRESHOLD, Json, ProfileFile, Repeat, Threshold, parse_fraction
-from waywiser.cli.result import print_result
+from waywiser.cli.result import exit_code, print_result
 from waywiser.cli.verb import verb
+from waywiser.words.status import STATUSES
 
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.checkup import Checkup
     from waywiser.curves.normal import NormalPath
     from waywiser.curves.subject import Subject
     from waywiser.report.parts import Block
-
-EXIT_CODES = {"ok": 0, "failed": 1, "inconclusive": 3}
 
 
 @verb("Say in one line whether a node changed since its baseline.")
@@ -93,7 +92,7 @@ def check(
         write_output(junit, check_junit(found), CHECK_JUNIT)
     to_errors = STANDARD_OUTPUT in (prometheus, junit)
     print_result(found, parts, json=json, to_errors=to_errors)
-    return EXIT_CODES[found.status]
+    return exit_code(STATUSES[found.status])
 
 
 def _beside_others(file: str) -> list[NormalPath]:
@@ -113,7 +112,7 @@ def _normal_notes(node: Subject, beside: Sequence[NormalPath]) -> Iterator[str]:
     below = below_findings(node.machine, beside)
     for finding in below:
         remedy = finding.remedy.replace("normal FILE", f"normal {shlex.quote(node.file)}")
-        yield f"review: {finding.statement}; {remedy}"
+        yield f"review: {finding.title}; {remedy}"
     if text := verdicts_text(beside):
         yield f"beside other machines {text}{f'. {NO_BASELINE}' if below else ''}"
 
@@ -141,7 +140,7 @@ def checkup_parts(
     from waywiser.words.sizes_in_text import with_units
 
     yield Words(str(found), "lead")
-    for line in (*found.findings, *found.undecided):
+    for line in found.reasons:
         yield Words(line, indent=2)
     if found.undecided or found.comparison.another_machine:
         yield from command_parts(node, found.comparison, "check")

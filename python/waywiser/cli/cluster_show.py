@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from waywiser.cli.app import Json
-from waywiser.cli.result import print_result
+from waywiser.cli.result import CLEAN, FINDING, INCONCLUSIVE, print_result
 from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
     from waywiser.analysis.cluster.summary import ClusterSummary
-
-CLEAN, FINDING, INCONCLUSIVE = 0, 1, 3
 
 
 class ClusterShowError(WaywiserError):

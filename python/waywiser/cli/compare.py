@@ -7,25 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from waywiser.cli.app import USUAL_THRESHOLD, Json, Only, Repeat, Threshold, parse_fraction
 from waywiser.cli.command_help import Verb
-from waywiser.cli.result import print_result
+from waywiser.cli.result import CLEAN, FINDING, INCONCLUSIVE, print_result
 from waywiser.cli.verb import verb
-from waywiser.words import WaywiserError
+from waywiser.words import STATUSES, Status, WaywiserError
 
 if TYPE_CHECKING:
-    from waywiser.analysis.comparison.path_change import PathVerdict, ProfileComparison
+    from waywiser.analysis.comparison.path_change import ProfileComparison
     from waywiser.report.parts import Block
 
 SEPARATOR = "\0"
 """What stands for ``--`` between the sides after parsing: a word that no file is named by."""
 
-CLEAN, FINDING, INCONCLUSIVE = 0, 1, 3
-
-FAILING: dict[str, tuple[PathVerdict, ...]] = {
-    "regression": ("regression", "missing"),
-    "suspected": ("regression", "missing", "suspected"),
-    "never": (),
-}
-"""What ``--fail-on`` takes, and the verdicts that are findings then."""
+FAILING = {"regression": Status.FAILED, "suspected": Status.SUSPECTED, "never": None}
+"""What ``--fail-on`` takes, and from which status on a path is a finding then."""
 
 
 class CompareError(WaywiserError):
@@ -77,7 +71,7 @@ def compare(
     )
 
     limit = parse_fraction(threshold, "threshold")
-    failing = failing_verdicts(fail_on)
+    failing = failing_status(fail_on)
     require_one_output(json=json, junit=junit)
     if junit:
         from waywiser.exchange.exports.junit import JUNIT_FILE, junit_xml
@@ -103,7 +97,7 @@ def compare(
     return exit_code(found, failing)
 
 
-def failing_verdicts(word: str) -> tuple[PathVerdict, ...]:
+def failing_status(word: str) -> Status | None:
     """Raises `CompareError` for a word that is none of them."""
     if word not in FAILING:
         raise CompareError(
@@ -131,10 +125,11 @@ def sides_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return before, after
 
 
-def exit_code(found: ProfileComparison, failing: Sequence[PathVerdict]) -> int:
-    if not failing:
+def exit_code(found: ProfileComparison, failing: Status | None) -> int:
+    worst = max((STATUSES[path.verdict] for path in found.paths), default=Status.NOT_COMPARED)
+    if failing is None:
         return CLEAN
-    if any(found.counts[verdict] for verdict in failing):
+    if worst >= failing:
         return FINDING
     is_nothing_decided = all(path.verdict == "not decided" for path in found.measured)
-    return INCONCLUSIVE if found.counts["suspected"] or is_nothing_decided else CLEAN
+    return INCONCLUSIVE if worst is Status.SUSPECTED or is_nothing_decided else CLEAN

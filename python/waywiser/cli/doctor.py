@@ -26,8 +26,8 @@ def doctor(file: str | None = None, severity: str = "warning", json: Json = Fals
     waywiser doctor node.wwp --severity error
         check the machine of a profile; exit with 1 for errors alone
     """
+    from waywiser.curves.answer import at_least
     from waywiser.doctor.diagnosis import diagnose, live_situation, stored_situation, unchecked
-    from waywiser.doctor.finding import at_least
     from waywiser.machine.unusable_gpus import lost_text
     from waywiser.report.parts import Words
     from waywiser.report.views.doctor import finding_parts
@@ -43,7 +43,7 @@ def doctor(file: str | None = None, severity: str = "warning", json: Json = Fals
             situation, created = stored_situation(profile), profile.created
     findings, missing = diagnose(situation), unchecked(situation)
     hostname = situation.machine.hostname
-    document: dict[str, object] = {"schema": 1, "hostname": hostname, "findings": findings}
+    document: dict[str, object] = {"schema": 2, "hostname": hostname, "findings": findings}
     parts: list[Block] = [*finding_parts(findings, missing)]
     if situation.build:
         machine = situation.machine

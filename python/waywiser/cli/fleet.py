@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from waywiser.cli.app import USUAL_THRESHOLD, ExpectedGpus, Json, Threshold, parse_fraction
-from waywiser.cli.result import print_result
+from waywiser.cli.result import CLEAN, FINDING, INCONCLUSIVE, print_result
 from waywiser.cli.unread_files import none_read
 from waywiser.cli.verb import verb
 
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.fleet import Fleet
-
-CLEAN, FINDING, INCONCLUSIVE = 0, 1, 3
 
 
 @verb("Find the nodes that differ from others of their kind.")

@@ -7,15 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from waywiser.cli.app import USUAL_THRESHOLD, Json, Threshold, parse_fraction
-from waywiser.cli.result import print_result
+from waywiser.cli.result import exit_code, print_result
 from waywiser.cli.unread_files import none_read
 from waywiser.cli.verb import verb
-from waywiser.words import WaywiserError, WordError
+from waywiser.words import STATUSES, WaywiserError, WordError
 
 if TYPE_CHECKING:
     from waywiser.analysis.history.history import History
 
-CLEAN, FINDING, FAILED, INCONCLUSIVE = 0, 1, 2, 3
 
 _DAYS = re.compile(r"([0-9]{1,4})d")
 
@@ -103,7 +102,7 @@ def history(
             print_result(found, parts, json=json, to_errors=to_errors)
     if nothing_read:
         raise none_read(found.unreadable, "no path to follow")
-    return exit_code(found)
+    return exit_code(max(STATUSES[path.status] for path in found.paths)) if found.paths else 2
 
 
 def read_history(
@@ -125,15 +124,6 @@ def print_suspects(found: History) -> None:
 
     if found.suspects:
         typer.echo(compress_hosts(found.suspects))
-
-
-def exit_code(found: History) -> int:
-    if not found.paths:
-        return FAILED
-    if found.of("slower"):
-        return FINDING
-    decided = found.of("changed", "steady")
-    return INCONCLUSIVE if found.of("suspected") or not decided else CLEAN
 
 
 def first_day(text: str) -> str:

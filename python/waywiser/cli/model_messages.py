@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from waywiser.model.message_strategies import MessageStrategies
     from waywiser.model.strategy_table import StrategyTable
 
-SCHEMA = 1
+SCHEMA = 2
 """The schema of the JSON forms of ``waywiser model``. A new field does not change it."""
 
 

@@ -6,9 +6,18 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from waywiser.cli.streams import print_json
+from waywiser.words.status import Status
 
 if TYPE_CHECKING:
     from waywiser.report.parts import Block, Section
+
+CLEAN, FINDING, INCONCLUSIVE = 0, 1, 3
+"""Exit codes of what was compared."""
+
+
+def exit_code(worst: Status) -> int:
+    """The exit code for the worst status of all that was compared."""
+    return {Status.OK: CLEAN, Status.FAILED: FINDING}.get(worst, INCONCLUSIVE)
 
 
 def print_result(

@@ -10,8 +10,9 @@ Types to know:
 - `Subject`: a profile, read once: its curves and all that it says beside them.
 - `Finding` (`curves.answer`): one thing worth knowing, with evidence and remedy. `Answer` holds
   those of one question.
+- `Sheet` (`curves.sheet`): a table of an answer or a report.
 
-Never here: a question about a machine (`analysis`), a prediction (`model`), layout (`report`).
-`curves.headline` has the groups of headline paths and `curves.terms` the terms that ``--only``
-takes: both follow from the ends, the size and the links of a transfer.
+Never here: a question about a machine (`analysis`), a prediction (`model`), the form of a page
+(`report`). `curves.headline` has the groups of headline paths and `curves.terms` the terms that
+``--only`` takes: both follow from the ends, the size and the links of a transfer.
 """

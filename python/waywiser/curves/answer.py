@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from waywiser.curves.sheet import Mark as Mark
+from waywiser.curves.sheet import Sheet as Sheet
+from waywiser.curves.sheet import SheetCell as SheetCell
+from waywiser.curves.sheet import SheetColumn
 from waywiser.machine.machine import Machine
 from waywiser.stats.order import Interval
 from waywiser.words import Place, Value
-from waywiser.words.severity import ORDER, Severity
-from waywiser.words.titles import divide
-
-Mark = Literal["", "yes", "no", "unclear"]
-"""The mark of a cell: yes, no or ?, as in the thesis chapter's tables; none if it holds a figure
-alone."""
+from waywiser.words.cluster import ClusterPlace
+from waywiser.words.severity import ORDER, Severity, is_at_least
+from waywiser.words.titles import divided
 
 MOST_ROWS = 40
 """Rows that a table shows at most."""
@@ -63,14 +64,14 @@ def device_at(place: Place, machine: Machine) -> Device:
 
 
 class Finding(Value, frozen=True):
-    """One thing worth knowing."""
+    """One thing worth knowing, of a machine, a profile, a host of a fleet or a cluster."""
 
     id: str
     """Stable, for scripts: ``slow-link``, ``hidden-sockets``."""
     severity: Severity
+    """A ``warning`` too if it is suspected, and should be measured again before it counts."""
     statement: str
-    """The title: what is so, with its figures. A statement that is longer than a title ends
-    there, and goes on in ``detail``."""
+    """What is so, with its figures."""
     effect: float | None = None
     """Relative size: 0.05 is 5 % more or less than it should be. None if it has no size."""
     interval: Interval | None = None
@@ -80,37 +81,40 @@ class Finding(Value, frozen=True):
     remedy: str = ""
     """What it suggests to do; empty if nothing."""
     detail: str = ""
-    """What the title has no room for."""
+    """What else is to be said."""
+    evidence: tuple[str, ...] = ()
+    """What was read, counted or tested, and where: a line each."""
+    again: str = ""
+    """The command that measures it again; empty if none does."""
+    tests: int = 0
+    """The tests of a cluster behind it."""
+    where: ClusterPlace | None = None
+    """Where in a cluster it is; None if it is no finding about one."""
 
-    def __post_init__(self) -> None:
-        divide(self)
+    @property
+    def title(self) -> str:
+        """The statement, or its beginning if it is longer than a title."""
+        return divided(self.statement)[0]
+
+    @property
+    def below(self) -> str:
+        """What the title has no room for, and the detail."""
+        return "; ".join(filter(None, (divided(self.statement)[1], self.detail)))
 
     @property
     def text(self) -> str:
-        """The title and its detail."""
+        """The statement and the detail."""
         return "; ".join(filter(None, (self.statement, self.detail)))
 
-
-class Cell(Value, frozen=True):
-    text: str = ""
-    mark: Mark = ""
-    series: str = ""
-    """The text of the series (or curve) that shows why; empty if none does."""
-
-
-class Table(Value, frozen=True):
-    """Rows of cells, each row as long as ``columns``; the first column names the row."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    caption: str = ""
-    """What the marks and figures mean, in a sentence."""
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes of a cluster that it is about."""
+        return self.where.nodes if self.where is not None else ()
 
 
 def table(
-    title: str, columns: Iterable[str], rows: Iterable[tuple[Cell, ...]], caption: str
-) -> tuple[Table, ...]:
+    title: str, columns: Iterable[str], rows: Iterable[tuple[SheetCell, ...]], caption: str
+) -> tuple[Sheet, ...]:
     """Returns a table of at most `MOST_ROWS` rows, whose caption says how many more there are; no
     table if there are no rows."""
     found = tuple(rows)
@@ -118,7 +122,8 @@ def table(
         return ()
     if more := len(found[MOST_ROWS:]):
         caption += f" {more} further rows are not shown."
-    return (Table(title, tuple(columns), found[:MOST_ROWS], caption),)
+    names = (SheetColumn(name, folds=n > 0) for n, name in enumerate(columns))
+    return (Sheet.of(title, names, found[:MOST_ROWS], caption),)
 
 
 class Answer(Value, frozen=True):
@@ -132,7 +137,7 @@ class Answer(Value, frozen=True):
     """The answer in a sentence or two."""
     findings: tuple[Finding, ...] = ()
     """The gravest first, then the largest effects, or what people ask for first."""
-    tables: tuple[Table, ...] = ()
+    tables: tuple[Sheet, ...] = ()
     unanswered: tuple[str, ...] = ()
     """What could not be answered, each with the reason."""
     answered: bool = True
@@ -150,6 +155,11 @@ CRASHED = "crashed-path"
 
 LOADED = "loaded-machine"
 """The finding that other programs used the machine while it was measured."""
+
+
+def at_least(findings: Iterable[Finding], severity: Severity) -> tuple[Finding, ...]:
+    """The findings of this severity and above."""
+    return tuple(finding for finding in findings if is_at_least(finding.severity, severity))
 
 
 def practical(findings: Iterable[Finding]) -> list[Finding]:

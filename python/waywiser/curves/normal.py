@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from msgspec.structs import replace
 
@@ -37,7 +36,7 @@ from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.order import Interval, relative
 from waywiser.version import __version__
-from waywiser.words import Place, Value, Workload, grouped
+from waywiser.words import Place, Reason, Value, Workload, grouped
 from waywiser.words.number_format import count, format_rate
 from waywiser.words.sizes_in_text import size_of
 
@@ -49,8 +48,6 @@ NO_BASELINE = "A range of other machines is no baseline: it does not make a node
 
 BELOW = "below-normal"
 """The finding that headline paths are below the range of their class."""
-
-Verdict = Literal["below", "normal", "above", ""]
 
 
 class NormalPath(Value, frozen=True):
@@ -68,7 +65,7 @@ class NormalPath(Value, frozen=True):
     """95 %, GB/s; None if the measurement has none."""
     link: str
     """The class of its link; empty if it is not known."""
-    verdict: Verdict
+    verdict: Reason
     why: str
     """Why it has no verdict; empty if it has one."""
     range: NormalRange | None = None
@@ -163,7 +160,7 @@ def _beside(
     if not why:
         found = range_of_class(values, link, group, _size(workload), _model(machine, workload))
         why = _why_not(found, rate.interval)
-    verdict: Verdict = ""
+    verdict: Reason = ""
     if found is not None and not why:
         verdict, why = _verdict(found, rate.interval)
     return NormalPath(
@@ -214,7 +211,7 @@ def _why_not(found: NormalRange | None, interval: Interval | None) -> str:
     return "" if interval is not None else "the measurement has no interval"
 
 
-def _verdict(found: NormalRange, interval: Interval | None) -> tuple[Verdict, str]:
+def _verdict(found: NormalRange, interval: Interval | None) -> tuple[Reason, str]:
     assert interval is not None
     low, high = found.whole.low * 1e9 * (1 - MARGIN), found.whole.high * 1e9 * (1 + MARGIN)
     if interval.high < low:

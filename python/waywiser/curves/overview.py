@@ -36,7 +36,7 @@ from waywiser.profile.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.words import Transfer, Value, Workload
 from waywiser.words.records import Locality, Series, Unsupported
 
-SCHEMA = 2
+SCHEMA = 3
 """The schema of the JSON form."""
 
 

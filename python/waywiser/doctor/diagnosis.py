@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
+from waywiser.curves.answer import Finding, at_least
 from waywiser.curves.curve import curves_of
 from waywiser.curves.headline import headline
 from waywiser.curves.overview import overview
 from waywiser.curves.point import Point
 from waywiser.doctor import direct_storage, gpu, isolation, memory, nccl, processor, ranks, virtual
-from waywiser.doctor.finding import DoctorFinding, at_least
 from waywiser.doctor.situation import Situation
 from waywiser.profile import Profile
 from waywiser.profile.health import health_report, readings
@@ -20,7 +20,7 @@ from waywiser.words.number_format import format_rate
 from waywiser.words.records import GpuState
 from waywiser.words.severity import ORDER
 
-Check = Callable[[Situation], Iterator[DoctorFinding]]
+Check = Callable[[Situation], Iterator[Finding]]
 
 CHECKS: tuple[Check, ...] = (
     gpu.lost,
@@ -76,16 +76,21 @@ OTHER_WORK = ("load", "gpu-in-use")
 """The findings of these that are about the work of others, and not about settings."""
 
 
-def diagnose(situation: Situation) -> tuple[DoctorFinding, ...]:
+def diagnose(situation: Situation) -> tuple[Finding, ...]:
     """Every finding of every check, the severest first."""
     findings = [finding for check in CHECKS for finding in check(situation)]
     return tuple(sorted(findings, key=lambda finding: -ORDER.index(finding.severity)))
 
 
-def disturbances(situation: Situation) -> tuple[DoctorFinding, ...]:
+def disturbances(situation: Situation) -> tuple[Finding, ...]:
     """The warnings of `DISTURBING` checks. Reports warn of them too, and of no others."""
     found = (finding for check in DISTURBING for finding in check(situation))
-    return at_least(tuple(found), "warning")
+    return at_least(found, "warning")
+
+
+def seen(finding: Finding) -> str:
+    """What was found, and where it was seen."""
+    return f"{finding.text} ({'; '.join(finding.evidence)})"
 
 
 def unchecked(situation: Situation) -> tuple[str, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.doctor.finding import DoctorFinding
+from waywiser.curves.answer import Finding
 from waywiser.doctor.situation import Situation
 from waywiser.machine.direct_storage import CONFIGURATION
 
 
-def direct_storage(situation: Situation) -> Iterator[DoctorFinding]:
+def direct_storage(situation: Situation) -> Iterator[Finding]:
     """Whether cuFile, if it is installed, would use GPUDirect Storage or go through the host."""
     library = situation.text("cufile")
     if not library or not situation.machine.gpus:
@@ -27,20 +27,21 @@ def direct_storage(situation: Situation) -> Iterator[DoctorFinding]:
         way = f"nvidia-fs {module}" if module else "PCI P2PDMA"
         what = f"cuFile can use GPUDirect Storage by {way} for {', '.join(mounted)}"
         remedy = "check one file with gdscheck -p and gdsio"
-        yield DoctorFinding("gpudirect-storage", "info", what, seen, remedy)
+        yield Finding("gpudirect-storage", "info", what, evidence=(seen,), remedy=remedy)
         return
     otherwise = (
         "files are read into host memory and copied (compatibility mode)"
         if compatible
         else "calls of cuFile fail, since allow_compat_mode is off"
     )
-    yield DoctorFinding(
+    yield Finding(
         "gpudirect-storage",
         "info",
         f"cuFile is installed, but would not use GPUDirect Storage: {' and '.join(reasons)}; "
         f"{otherwise}",
-        seen,
-        f"load nvidia-fs, or set use_pci_p2pdma in {configuration} (NVMe, Linux 6.2 or later); "
+        evidence=(seen,),
+        remedy=f"load nvidia-fs, or set use_pci_p2pdma in {configuration} (NVMe, Linux 6.2 or "
+        f"later); "
         "use ext4 or xfs on NVMe; check with gdscheck -p",
     )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from waywiser.doctor.finding import DoctorFinding
+from waywiser.curves.answer import Finding
 from waywiser.doctor.situation import Situation
 from waywiser.machine.environment import boot_parameters
 from waywiser.machine.machine import Machine
@@ -23,37 +23,38 @@ def may_cost(environment: Mapping[str, Any]) -> bool:
     return environment.get("gpu_confidential") == "on" or any(map(environment.get, keys))
 
 
-def confidential_gpu(situation: Situation) -> Iterator[DoctorFinding]:
+def confidential_gpu(situation: Situation) -> Iterator[Finding]:
     """Confidential computing of GPUs, which encrypts what they exchange with the host."""
     if situation.text("gpu_confidential") != "on":
         return
-    yield DoctorFinding(
+    yield Finding(
         "confidential-gpu",
         "warning",
         "confidential computing of the GPUs is on: copies between host and GPU are encrypted and "
         "go through bounce buffers, so H2D and D2H stay below the link"
         + _measured(situation, "H2D", "D2H"),
-        "NVML's SystemGetConfComputeState: ccFeature is on",
-        "if it is not needed, turn it off with NVIDIA's gpu-admin-tools (--set-cc-mode=off), and "
+        evidence=("NVML's SystemGetConfComputeState: ccFeature is on",),
+        remedy="if it is not needed, turn it off with NVIDIA's gpu-admin-tools "
+        "(--set-cc-mode=off), and "
         "survey again",
     )
 
 
-def confidential_guest(situation: Situation) -> Iterator[DoctorFinding]:
+def confidential_guest(situation: Situation) -> Iterator[Finding]:
     """A confidential virtual machine, whose memory devices cannot reach."""
     kind = situation.text("confidential_guest")
     if kind:
-        yield DoctorFinding(
+        yield Finding(
             "confidential-guest",
             "warning" if situation.machine.gpus else "info",
             f"a confidential virtual machine ({kind}): devices do not reach its private memory, so "
             "that their transfers go through bounce buffers" + _measured(situation, "H2D", "D2H"),
-            "the guest's device in /sys/class/misc, or the flags in /proc/cpuinfo",
-            "measure a virtual machine without it to see what it costs",
+            evidence=("the guest's device in /sys/class/misc, or the flags in /proc/cpuinfo",),
+            remedy="measure a virtual machine without it to see what it costs",
         )
 
 
-def iommu(situation: Situation) -> Iterator[DoctorFinding]:
+def iommu(situation: Situation) -> Iterator[Finding]:
     """Whether the IOMMU translates the addresses that GPUs use."""
     if not situation.machine.gpus:
         return
@@ -61,24 +62,28 @@ def iommu(situation: Situation) -> Iterator[DoctorFinding]:
     translated = [kind for kind in types if kind != PASSTHROUGH]
     units = situation.items("iommu", str)
     if translated:
-        yield DoctorFinding(
+        yield Finding(
             "iommu",
             "warning" if _is_bare_x86(situation.machine) else "info",
             f"the IOMMU translates the addresses of GPUs ({', '.join(translated)}): host copies "
             "wait for translations, and P2P over PCIe goes through the host or fails"
             + _measured(situation, "H2D", "P2P"),
-            f"/sys/bus/pci/devices/*/iommu_group/type: {', '.join(types)}",
-            "kernel parameter iommu=pt (passthrough), or iommu=off if no virtual machine needs it, "
+            evidence=(f"/sys/bus/pci/devices/*/iommu_group/type: {', '.join(types)}",),
+            remedy="kernel parameter iommu=pt (passthrough), or iommu=off if no virtual machine "
+            "needs it, "
             "and reboot",
         )
     elif units and not types and situation.files and not _is_passed_through(situation.files):
-        yield DoctorFinding(
+        yield Finding(
             "iommu-unknown",
             "info",
             f"the system has {count(len(units), 'IOMMU')}, and does not say whether they translate "
             "the addresses of GPUs",
-            "no /sys/bus/pci/devices/*/iommu_group/type, and no iommu=pt in /proc/cmdline",
-            'look for "Default domain type" in the kernel\'s log: Translated costs bandwidth',
+            evidence=(
+                "no /sys/bus/pci/devices/*/iommu_group/type, and no iommu=pt in /proc/cmdline",
+            ),
+            remedy='look for "Default domain type" in the kernel\'s log: Translated costs '
+            "bandwidth",
         )
 
 
@@ -95,31 +100,31 @@ def _is_passed_through(files: SystemFiles) -> bool:
     return parameters.get("iommu") in ("pt", "off") or "off" in units
 
 
-def acs(situation: Situation) -> Iterator[DoctorFinding]:
+def acs(situation: Situation) -> Iterator[Finding]:
     """Bridges of a PCIe switch that send P2P transfers to the root complex."""
     redirects = situation.items("acs_redirects", str)
     unreadable = situation.items("acs_unreadable", str)
     if redirects:
         linked = all(gpu.nvlinks for gpu in situation.machine.gpus)
         beside = "; GPUs with NVLinks use those instead" if linked else ""
-        yield DoctorFinding(
+        yield Finding(
             "acs",
             "info" if linked else "warning",
             f"ACS of {count(len(redirects), 'bridge')} between GPUs of one PCIe switch redirects "
             f"P2P to the root complex: it takes the links to the host and back{beside}"
             + _measured(situation, "P2P"),
-            f"ACS control (request or completion redirect) of {', '.join(redirects)}",
-            "turn it off in the firmware, or as root: setpci -s ADDRESS ECAP_ACS+6.w=0000 "
+            evidence=(f"ACS control (request or completion redirect) of {', '.join(redirects)}",),
+            remedy="turn it off in the firmware, or as root: setpci -s ADDRESS ECAP_ACS+6.w=0000 "
             "(not for machines that pass devices to virtual machines)",
         )
     elif unreadable:
-        yield DoctorFinding(
+        yield Finding(
             "acs-unknown",
             "info",
             f"GPUs share a PCIe switch, and whether ACS of its {count(len(unreadable), 'bridge')} "
             "redirects P2P is not known",
-            "only root reads the configuration space of bridges",
-            "run waywiser doctor once as root, or lspci -vvv as root and look for ACSCtl",
+            evidence=("only root reads the configuration space of bridges",),
+            remedy="run waywiser doctor once as root, or lspci -vvv as root and look for ACSCtl",
         )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.doctor.finding import DoctorFinding
+from waywiser.curves.answer import Finding
 from waywiser.doctor.situation import Situation
 from waywiser.machine.nccl_library import REMEDY
 
 
-def nccl(situation: Situation) -> Iterator[DoctorFinding]:
+def nccl(situation: Situation) -> Iterator[Finding]:
     """The NCCL of this machine, and whether it loads; nothing if it has no two GPUs."""
     if situation.nccl is None or len(situation.machine.gpus) < 2:
         return
@@ -17,12 +17,12 @@ def nccl(situation: Situation) -> Iterator[DoctorFinding]:
     if found.library is None:
         what = "NCCL is not found: collectives among GPUs are not measured"
         looked = "WAYWISER_NCCL, the system, the Python environment and PyTorch have none"
-        yield DoctorFinding("nccl", "info", what, looked, REMEDY)
+        yield Finding("nccl", "info", what, evidence=(looked,), remedy=REMEDY)
         return
     evidence = f"{found.library.path} (found by {found.library.found_by})"
     if found.version:
         what = f"NCCL {found.version} measures collectives among GPUs in a full survey"
-        yield DoctorFinding("nccl", "info", what, evidence, "")
+        yield Finding("nccl", "info", what, evidence=(evidence,), remedy="")
     else:
         what = f"NCCL cannot be used: {found.reason}"
-        yield DoctorFinding("nccl", "warning", what, evidence, REMEDY)
+        yield Finding("nccl", "warning", what, evidence=(evidence,), remedy=REMEDY)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.doctor.finding import DoctorFinding
+from waywiser.curves.answer import Finding
 from waywiser.doctor.situation import Situation
 
 
-def rank_limits(situation: Situation) -> Iterator[DoctorFinding]:
+def rank_limits(situation: Situation) -> Iterator[Finding]:
     """The limits that two ranks of MPI would meet on the live machine."""
     for limit in situation.rank_limits:
-        yield DoctorFinding(
+        yield Finding(
             f"ranks-{limit.kind}",
             "info",
             f"surveys with --ranks do not work: {limit.what}",
-            limit.evidence,
-            limit.remedy,
+            evidence=(limit.evidence,),
+            remedy=limit.remedy,
         )

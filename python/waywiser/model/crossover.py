@@ -13,25 +13,13 @@ from itertools import groupby, pairwise
 from typing import Literal, NamedTuple, TypeVar
 
 from waywiser.model.strategies import StrategyTimes
+from waywiser.stats.method_choice import FastestRange as FastestRange
 from waywiser.words import Value
 
 T = TypeVar("T")
 
 Axis = Literal["messages", "bytes"]
 """What varies; the other one is fixed."""
-
-
-class StrategyRange(Value, frozen=True):
-    """Neighbouring values at which the same is known."""
-
-    low: int
-    high: int
-    faster: str
-    """The faster of the two, of equal times the first; empty if one is not known."""
-    is_sure: bool | None
-    """The intervals do not overlap; None if there are none with the scatter between jobs."""
-    unknown: tuple[str, ...] = ()
-    """Those of the two that are not known here."""
 
 
 class StrategyCrossing(Value, frozen=True):
@@ -60,23 +48,9 @@ class StrategyComparison(Value, frozen=True):
     axis: Axis
     fixed: int
     """The bytes of each message, or the number of messages."""
-    ranges: tuple[StrategyRange, ...]
+    ranges: tuple[FastestRange, ...]
+    """The faster one of the two over ranges; empty where one of them is not known."""
     crossings: tuple[StrategyCrossing, ...]
-
-
-class FastestRange(Value, frozen=True):
-    """Neighbouring values at which the same strategy is the fastest of those that are known."""
-
-    low: int
-    high: int
-    fastest: str
-    """Empty if none is known."""
-    perhaps: tuple[str, ...]
-    """Others whose intervals overlap with its own."""
-    is_sure: bool | None
-    """Whether no other may be faster and none is unknown; None without intervals."""
-    unknown: tuple[str, ...]
-    """Strategies that are not known here and may be faster."""
 
 
 class Disagreement(Value, frozen=True):
@@ -109,7 +83,10 @@ def comparison(
         second,
         axis,
         fixed,
-        tuple(StrategyRange(low, high, *state) for low, high, state in _grouped(values, states)),
+        tuple(
+            FastestRange(low, high, state.faster, (), state.is_sure, state.unknown)
+            for low, high, state in _grouped(values, states)
+        ),
         tuple(_crossings(values, states)),
     )
 

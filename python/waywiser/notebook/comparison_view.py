@@ -14,7 +14,6 @@ from waywiser.analysis.comparison.comparison_text import answer_lines, note_line
 from waywiser.analysis.comparison.path_change import (
     REGIMES,
     PathChange,
-    PathVerdict,
     ProfileComparison,
 )
 from waywiser.analysis.comparison.read_subject import read_subject
@@ -23,14 +22,14 @@ from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.profile_view import ProfileView
 from waywiser.profile.estimate import rate
 from waywiser.stats.decision import THRESHOLD
-from waywiser.words import WaywiserError
+from waywiser.words import Reason, WaywiserError
 from waywiser.words.sizes_in_text import size_of
 from waywiser.words.visible_text import visible
 
 MOST_CHANGES = 8
 """Changed paths that a comparison shows of itself."""
 
-CHANGED: tuple[PathVerdict, ...] = ("regression", "missing", "suspected", "improvement")
+CHANGED: tuple[Reason, ...] = ("regression", "missing", "suspected", "improvement")
 """Verdicts whose paths a comparison shows of itself."""
 
 PATH_TYPES: dict[str, type] = {

@@ -39,7 +39,7 @@ Sided = Mapping[tuple[int, str, int], int | None]
 class CoreVerdict(Value, frozen=True):
     """What is known of cores."""
 
-    verdict: Stability
+    stability: Stability = msgspec.field(name="verdict")
     local_seconds: float = msgspec.field(default=0.0, name="near_seconds")
     """Seconds of one load out of memory on the core's side; without sides, out of any."""
     remote_seconds: float = msgspec.field(default=0.0, name="far_seconds")

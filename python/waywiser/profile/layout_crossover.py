@@ -14,26 +14,10 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from waywiser.profile.estimate import Estimate
+from waywiser.stats.method_choice import FastestRange
 from waywiser.words import Layout, Transfer, Value, format_bytes, format_settings
 from waywiser.words.sizes import nearest_power_of_two
 from waywiser.words.transfer import piece_between
-
-
-class Fastest(Value, frozen=True):
-    """The fastest method of one layout at one size."""
-
-    run: int
-    """Bytes that lie together."""
-    method: str
-    """The executor with its settings."""
-    next_method: str
-    """The second fastest."""
-    margin: float
-    """How much longer the second takes, as a share of the fastest's time."""
-    clear: bool
-    interpolated: bool = False
-    """Between the next smaller and the next larger pieces; clear if both have the same method as
-    the clear fastest."""
 
 
 class LayoutCrossover(Value, frozen=True):
@@ -44,7 +28,8 @@ class LayoutCrossover(Value, frozen=True):
     kind: str
     bytes: int
     """The power of two nearest to the bytes moved: layouts take whole numbers of their units."""
-    fastest: tuple[Fastest, ...]
+    fastest: tuple[FastestRange, ...]
+    """By the bytes that lie together, each of one number of them."""
     scattered: str = ""
     """The side of a list whose other side is contiguous: ``source``, say; empty for none."""
 
@@ -52,17 +37,17 @@ class LayoutCrossover(Value, frozen=True):
     def ranges(self) -> list[str]:
         """``4 KiB to 128 KiB sm``: of each stretch of pieces that have the same fastest method."""
         parts = []
-        for (method, clear), group in groupby(self.fastest, key=lambda f: (_method(f), f.clear)):
+        for (method, clear), group in groupby(self.fastest, key=lambda f: (_method(f), f.is_sure)):
             found = list(group)
-            at = format_bytes(found[0].run)
+            at = format_bytes(found[0].low)
             if len(found) > 1:
-                at += f" to {format_bytes(found[-1].run)}"
+                at += f" to {format_bytes(found[-1].high)}"
             ends = [found[0], found[-1]]
             if all(each.interpolated for each in ends):
                 notes = ["interpolated"]
             else:
                 guessed = (each for each in ends if each.interpolated)
-                notes = [f"{format_bytes(each.run)} interpolated" for each in guessed]
+                notes = [f"{format_bytes(each.low)} interpolated" for each in guessed]
                 notes = notes if clear else ["about even", *notes]
             parts.append(f"{at} {method}" + (f" ({', '.join(notes)})" if notes else ""))
         return parts
@@ -74,10 +59,8 @@ class LayoutCrossover(Value, frozen=True):
         return f"fastest from call to completion, {what} of: {'; '.join(self.ranges)}"
 
 
-def _method(fastest: Fastest) -> str:
-    if fastest.clear:
-        return fastest.method
-    return " or ".join(sorted((fastest.method, fastest.next_method)))
+def _method(fastest: FastestRange) -> str:
+    return " or ".join(sorted((fastest.fastest, *fastest.perhaps)))
 
 
 class _Timed(NamedTuple):
@@ -118,16 +101,34 @@ def layout_crossovers(found: Iterable[tuple[Transfer, Estimate]]) -> list[Layout
             if kind == "list":
                 pairs = pairwise(zip(compared, fastest, strict=True))
                 fastest += [each for below, above in pairs for each in _between(below, above)]
-                fastest.sort(key=lambda each: each.run)
+                fastest.sort(key=lambda each: each.low)
             crossovers.append(LayoutCrossover(ends, kind, size, tuple(fastest), scattered))
     return crossovers
 
 
-def _fastest(methods: Sequence[_Timed]) -> Fastest:
+def _fastest(methods: Sequence[_Timed]) -> FastestRange:
     best, *others = sorted(methods, key=lambda each: each.estimate.seen_median)
     clear = is_first_clear([best.estimate, *(other.estimate for other in others)])
     margin = others[0].estimate.seen_median / best.estimate.seen_median - 1
-    return Fastest(best.layout.run, best.method, others[0].method, margin, clear)
+    return _at(best.layout.run, (best.method, others[0].method), margin, is_sure=clear)
+
+
+def _at(
+    run: int, methods: Sequence[str], margin: float, *, is_sure: bool, interpolated: bool = False
+) -> FastestRange:
+    best, second = methods
+    return FastestRange(
+        low=run,
+        high=run,
+        fastest=best,
+        perhaps=() if is_sure else (second,),
+        is_sure=is_sure,
+        unknown=(),
+        second=second,
+        least=margin,
+        most=margin,
+        interpolated=interpolated,
+    )
 
 
 def is_first_clear(estimates: Sequence[Estimate]) -> bool:
@@ -136,14 +137,14 @@ def is_first_clear(estimates: Sequence[Estimate]) -> bool:
     return first is not None and all(each and first.high < each.low for each in others)
 
 
-_Compared = tuple[Sequence[_Timed], Fastest]
+_Compared = tuple[Sequence[_Timed], FastestRange]
 """All methods of one size of pieces, and the fastest."""
 
 
-def _between(below: _Compared, above: _Compared) -> Iterator[Fastest]:
+def _between(below: _Compared, above: _Compared) -> Iterator[FastestRange]:
     """The fastest method for pieces between those of two sizes (`piece_between`): the time of each
     method on a line in the logarithms of both."""
-    low, high = below[1].run, above[1].run
+    low, high = below[1].low, above[1].low
     run = piece_between(low, high)
     if run is None:
         return
@@ -156,6 +157,6 @@ def _between(below: _Compared, above: _Compared) -> Iterator[Fastest]:
     }
     if len(seconds) > 1:
         best, second = sorted(seconds, key=lambda method: seconds[method])[:2]
-        clear = all(each.clear and each.method == best for _, each in (below, above))
+        clear = all(each.is_sure and each.fastest == best for _, each in (below, above))
         margin = seconds[second] / seconds[best] - 1
-        yield Fastest(run, best, second, margin, clear, interpolated=True)
+        yield _at(run, (best, second), margin, is_sure=clear, interpolated=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from waywiser.curves.answer import CRASHED, EXPLAINING, LOADED, UNDECIDED, Answer, Finding
 from waywiser.curves.point import outliers_text
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Remark, Verdict
+from waywiser.report.parts import Assessment, Remark
 from waywiser.report.remarks import of_health, question_anchor, remark
 from waywiser.words.number_format import count
 from waywiser.words.severity import ORDER, Severity
@@ -50,17 +50,17 @@ def findings(entry: Entry) -> list[Found]:
     return found
 
 
-def assess(entry: Entry, name: str = "") -> Verdict:
+def assess(entry: Entry, name: str = "") -> Assessment:
     """The status of the machine: OK, Review or Problem, by the gravest finding that changes what a
     person would do; ``name`` is given if there are several machines, and then it is brief.
 
     The status is about what was measured. Questions that need more are named beside it.
     """
     if not entry.curves:
-        return Verdict("error", "Problem: nothing could be measured here.", name)
+        return Assessment("error", "Problem: nothing could be measured here.", name)
     severity, statement = _status(entry)
     brief = bool(name)
-    return Verdict(
+    return Assessment(
         severity, statement, name, *_quality(entry, brief), _not_determined(entry.answers, brief),
         *_equivalence(entry),
     )  # fmt: skip
@@ -77,7 +77,7 @@ def _status(entry: Entry) -> tuple[Severity, str]:
                 need = "needs" if warnings == 2 else "need"
                 more = f" {count(warnings - 1, 'other finding')} {need} attention."
                 more = more if warnings > 1 else ""
-                return "warning", f"Review: {with_sizes(finding.statement)}.{more}"
+                return "warning", f"Review: {with_sizes(finding.title)}.{more}"
         needs = "needs" if warnings == 1 else "need"
         found = f"Review: {count(warnings, 'finding')} {needs} attention. No problem was found."
         return "warning", found

@@ -5,31 +5,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from waywiser.analysis.cluster.summary import ClusterSummary
 from waywiser.analysis.cluster.texts import (
-    SEVERITIES,
     counts_text,
     detectable_text,
-    finding_remedy,
     measured_text,
     reference_text,
     standing_remedy,
-    where_text,
 )
 from waywiser.analysis.cluster.verdict_values import (
-    BAD_STANDINGS,
-    ClusterFinding,
     ClusterVerdict,
     NodeVerdict,
 )
 from waywiser.analysis.comparison.fleet import Fleet
-from waywiser.curves.answer import Mark
+from waywiser.curves.answer import Finding
 from waywiser.curves.texts import capital
 from waywiser.profile.cluster_folder import PROFILES, ClusterResult
 from waywiser.report.document import made_now
 from waywiser.report.figures.node_matrix import node_matrix
 from waywiser.report.fleet import fleet_document
 from waywiser.report.parts import (
+    Assessment,
     Block,
     Code,
     Document,
@@ -41,7 +39,6 @@ from waywiser.report.parts import (
     Section,
     Sheet,
     SheetCell,
-    Verdict,
     Words,
     numbers,
 )
@@ -54,7 +51,7 @@ from waywiser.report.views.cluster import (
 from waywiser.words.grouping import grouped
 from waywiser.words.host_list import natural_key
 from waywiser.words.number_format import count
-from waywiser.words.severity import Severity
+from waywiser.words.status import severity_of
 
 MOST_NODES = 2000
 """Nodes of the table, the worst first."""
@@ -65,7 +62,7 @@ def cluster_document(found: ClusterSummary, result: ClusterResult, fleet: Fleet 
     verdict = found.verdict
     chapters = (
         Section("status", "Status", tuple(_status(found))),
-        Section("wrong", "What is wrong", tuple(_wrong(verdict, found.transport))),
+        Section("wrong", "What is wrong", tuple(_wrong(verdict))),
         Section("nodes", "Nodes", (_nodes(verdict, result),)) if verdict.nodes else None,
         Section("pairs", "Pairs", tuple(_matrices(verdict))),
         *(Section(anchor, title, (sheet,)) for anchor, title, sheet in result_sheets(verdict)),
@@ -82,7 +79,7 @@ def cluster_document(found: ClusterSummary, result: ClusterResult, fleet: Fleet 
 
 def _status(found: ClusterSummary) -> Iterator[Block]:
     verdict = found.verdict
-    yield Verdict(
+    yield Assessment(
         found.severity,
         f"{found.answer}.",
         counts_text(verdict),
@@ -93,9 +90,9 @@ def _status(found: ClusterSummary) -> Iterator[Block]:
         yield Listing(tuple(each.text for each in found.versions))
 
 
-def _wrong(verdict: ClusterVerdict, transport: str) -> Iterator[Block]:
+def _wrong(verdict: ClusterVerdict) -> Iterator[Block]:
     shown, counted = main_findings(verdict)
-    remarks = [_remark(each, transport) for each in shown]
+    remarks = [_remark(each) for each in shown]
     remarks += (_standing_remark(each, verdict) for each in unexplained(verdict))
     if remarks:
         yield Remarks(tuple(remarks))
@@ -103,20 +100,14 @@ def _wrong(verdict: ClusterVerdict, transport: str) -> Iterator[Block]:
         yield Words(f"{counted}.", "note")
 
 
-def _remark(finding: ClusterFinding, transport: str) -> Remark:
+def _remark(finding: Finding) -> Remark:
     lines = dict.fromkeys((*finding.evidence, measured_text(finding)))
-    return Remark(
-        severity=SEVERITIES[finding.kind],
-        statement=finding.text,
-        devices=(where_text(finding),),
-        remedy=finding_remedy(finding.kind, transport),
-        evidence=tuple(RemarkEvidence(line) for line in lines if line),
-    )
+    return Remark.of(replace(finding, evidence=tuple(filter(None, lines))))
 
 
 def _standing_remark(node: NodeVerdict, verdict: ClusterVerdict) -> Remark:
     return Remark(
-        severity="error" if node.verdict in BAD_STANDINGS else "warning",
+        severity=severity_of(node.verdict),
         statement=f"{node.node}: {node.verdict}",
         remedy=standing_remedy(node.verdict, verdict),
         evidence=(RemarkEvidence(node.reason),) if node.reason else (),
@@ -134,7 +125,7 @@ def _nodes(verdict: ClusterVerdict, result: ClusterResult) -> Sheet:
         )
         rows.append((
             each.node,
-            SheetCell(each.verdict, _mark(each)),
+            SheetCell(each.verdict, severity_of(each.verdict)),
             each.reason,
             each.tests,
             each.failed_tests or "",
@@ -148,12 +139,6 @@ def _nodes(verdict: ClusterVerdict, result: ClusterResult) -> Sheet:
         rows,
         f"{left} more are not shown." if left > 0 else "",
     ).without_empty_columns()
-
-
-def _mark(node: NodeVerdict) -> Mark | Severity:
-    if node.verdict in BAD_STANDINGS:
-        return "error"
-    return "info" if node.verdict == "ok" else "warning"
 
 
 def _matrices(verdict: ClusterVerdict) -> Iterator[Block]:

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from waywiser.analysis.policy.decision_table import CopyKind, DecisionTable, MethodTime
 from waywiser.report.entry import Entry
 from waywiser.report.families import MOST_LINES, method_of
-from waywiser.words import Place, Workload
-from waywiser.words.grouping import grouped
+from waywiser.words import Place, Workload, grouped
 
 LEAST_BYTES = 4 * 2**10
 """The smallest size in a figure: below, bandwidths only restate times."""

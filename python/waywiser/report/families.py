@@ -10,9 +10,8 @@ from waywiser.curves.curve import BETWEEN_RANKS, BYSTANDERS, FAMILIES, Curve
 from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.machine.traits import DECLARED, Traits
 from waywiser.report.entry import Entry
-from waywiser.words import Transfer, Value, format_settings
+from waywiser.words import Transfer, Value, format_settings, grouped
 from waywiser.words.collective import COLLECTIVE
-from waywiser.words.grouping import grouped
 from waywiser.words.sizes_in_text import with_units
 
 MOST_LINES = 8

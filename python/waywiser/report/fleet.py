@@ -6,30 +6,26 @@ from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.comparison.change_texts import loss
 from waywiser.analysis.comparison.fleet import (
-    WORST_FIRST,
+    HOST_REASONS,
     Fleet,
     HardwareClass,
     HostVerdict,
-    Status,
 )
-from waywiser.analysis.comparison.fleet_faults import Fault
-from waywiser.analysis.comparison.fleet_texts import usual_text
 from waywiser.curves.answer import Mark
 from waywiser.curves.texts import capital, percent
 from waywiser.report.document import made_now
 from waywiser.report.parts import (
+    Assessment,
     Block,
     Code,
     Document,
     Fold,
     Listing,
     Remark,
-    RemarkEvidence,
     Remarks,
     Section,
     Sheet,
     SheetCell,
-    Verdict,
     Words,
     numbers,
 )
@@ -38,23 +34,13 @@ from waywiser.report.views.fleet import (
     counts_text,
     detectable_text,
     notes_of,
-    remedy_of,
 )
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
 from waywiser.words.severity import Severity
+from waywiser.words.status import Reason, severity_of
 
-ILL: tuple[Status, ...] = ("bad", "suspect")
-SEVERITY: dict[Status, Severity] = {
-    "bad": "error",
-    "suspect": "warning",
-    "not determined": "warning",
-    "fine": "info",
-}
-MARK: dict[Status, Mark | Severity] = {**SEVERITY, "not determined": ""}
-
-MOST_PATHS = 6
-"""Paths listed for a fault; `--json` has all."""
+ILL: tuple[Reason, ...] = ("bad", "suspect")
 
 MOST_HOSTS = 1000
 """Most hosts in the table."""
@@ -82,15 +68,16 @@ def fleet_document(fleet: Fleet) -> Document:
 
 
 def _verdict(fleet: Fleet) -> Section:
-    counts = {status: len(fleet.of(status)) for status in WORST_FIRST}
-    worst: Status = next((status for status in WORST_FIRST if counts[status]), "not determined")
+    counts = {status: len(fleet.of(status)) for status in HOST_REASONS}
+    worst: Reason = next((status for status in HOST_REASONS if counts[status]), "not determined")
     statement = {
         "bad": f"{count(counts['bad'], 'node')} should not be used before they are inspected.",
         "suspect": f"{count(counts['suspect'], 'node')} should be measured again.",
         "not determined": "There are too few peers to compare with.",
         "fine": f"No node differs from its peers{by_themselves(fleet)}.",
     }[worst]
-    blocks = (Verdict(SEVERITY[worst], statement, counts_text(fleet) or "nothing could be read"),)
+    counted = counts_text(fleet) or "nothing could be read"
+    blocks = (Assessment(severity_of(worst), statement, counted),)
     return Section("status", "Status", blocks)
 
 
@@ -101,12 +88,12 @@ def _nodes(fleet: Fleet) -> Sheet:
     changes = any(host.last_change for host in shown)
     rows = []
     for n, host in enumerate(shown):
-        first = host.faults[0].statement if host.faults else "; ".join(host.own_findings)
+        first = host.faults[0].title if host.faults else "; ".join(host.own_findings)
         more = f"and {len(host.faults) - 1} more" if len(host.faults) > 1 else ""
         link = _anchor(n) if host.status in ILL else ""
         rows.append((
             SheetCell(host.host, link=link),
-            SheetCell(host.status, MARK[host.status]),
+            SheetCell(host.status, _mark(host.status)),
             SheetCell(first, note=more),
             *((host.hardware,) if several else ()),
             *((host.last_change,) if changes else ()),
@@ -124,6 +111,10 @@ def _nodes(fleet: Fleet) -> Sheet:
     )
 
 
+def _mark(reason: Reason) -> Mark | Severity:
+    return "" if reason == "not determined" else severity_of(reason)
+
+
 def _anchor(number: int) -> str:
     return f"node-{number + 1}"
 
@@ -138,34 +129,13 @@ def _wrong(fleet: Fleet) -> Section:
 
 
 def _host(host: HostVerdict) -> Iterator[Block]:
-    yield Remarks(tuple(_remark(fault) for fault in host.faults))
-    again = dict.fromkeys(f.again for f in host.faults if f.again and not f.verdict)
+    yield Remarks(tuple(map(Remark.of, host.faults)))
+    again = dict.fromkeys(f.again for f in host.faults if f.again and f.severity != "error")
     if again:
         yield Words(f"To measure again, on {host.host}:")
         yield Code("\n".join(again), is_elsewhere=True)
     if notes := notes_of(host):
         yield Listing(notes)
-
-
-def _remark(fault: Fault) -> Remark:
-    paths = fault.paths[:MOST_PATHS]
-    evidence = [
-        RemarkEvidence(
-            f"{path.name}: {usual_text(path)}, probability of this by chance: {path.p:.2g}"
-            f"{', seen in two surveys' if path.confirmed else ''}"
-        )
-        for path in paths
-    ]
-    if (more := len(fault.paths) - len(paths)) > 0:
-        evidence.append(RemarkEvidence(f"and {more} more"))
-    return Remark(
-        severity="error" if fault.verdict else "warning",
-        statement=fault.statement,
-        devices=tuple(map(str, fault.devices)),
-        remedy=remedy_of(fault),
-        evidence=tuple(evidence),
-        detail=fault.detail,
-    )
 
 
 def _classes(classes: Sequence[HardwareClass]) -> Iterator[Block]:

@@ -9,13 +9,12 @@ from waywiser.analysis.history.history import (
     History,
     NodeHistory,
     PathHistory,
-    PathStatus,
 )
 from waywiser.analysis.history.history_texts import change_text, node_change_text
-from waywiser.curves.answer import Mark
 from waywiser.report.document import made_now
 from waywiser.report.figures.nights import nights_picture
 from waywiser.report.parts import (
+    Assessment,
     Block,
     Document,
     Listing,
@@ -23,13 +22,13 @@ from waywiser.report.parts import (
     Section,
     Sheet,
     SheetCell,
-    Verdict,
     Words,
     numbers,
 )
 from waywiser.report.views.history import chart, headline, label_text
 from waywiser.words.number_format import count, format_rate
 from waywiser.words.severity import Severity
+from waywiser.words.status import Reason, severity_of
 
 MOST_CHARTS = 60
 """Charts on a page: of the worst paths."""
@@ -37,15 +36,7 @@ MOST_CHARTS = 60
 MOST_PATHS = 20_000
 """Lines of paths on a page."""
 
-MARK: dict[PathStatus, Mark | Severity] = {
-    "slower": "error",
-    "suspected": "warning",
-    "changed": "info",
-    "steady": "",
-    "too few nights": "",
-}
-
-STILL: tuple[PathStatus, ...] = ("steady", "too few nights")
+STILL: tuple[Reason, ...] = ("steady", "too few nights")
 
 
 def history_document(found: History) -> Document:
@@ -98,7 +89,7 @@ def _status(found: History) -> Iterator[Block]:
         statement = f"{count(nodes, 'node')} should be measured again."
     elif not found.paths:
         severity, statement = "warning", "There is no path that can be followed."
-    yield Verdict(severity, statement, headline(found))
+    yield Assessment(severity, statement, headline(found))
     common = [f"{node.name}: {node_change_text(c)}" for node in found.nodes for c in node.changes]
     if common:
         yield Listing(tuple(common[:MOST_CHARTS]), max(0, len(common) - MOST_CHARTS))
@@ -108,8 +99,9 @@ def _paths(paths: Sequence[PathHistory], labels: dict[str, str], links: dict[int
     rows = []
     for path in paths[:MOST_PATHS]:
         change = path.last_change
+        mark = "" if path.status in STILL else severity_of(path.status)
         rows.append((
-            SheetCell(path.node, MARK[path.status], labels[path.node], links.get(id(path), "")),
+            SheetCell(path.node, mark, note=labels[path.node], link=links.get(id(path), "")),
             path.path,
             SheetCell(
                 change_text(change) if change else path.status,

@@ -10,6 +10,7 @@ import msgspec
 from waywiser.report.parts import (
     MARKS,
     SEVERITIES,
+    Assessment,
     Block,
     Code,
     Document,
@@ -25,7 +26,6 @@ from waywiser.report.parts import (
     SheetCell,
     SheetRow,
     Sheets,
-    Verdict,
     Words,
     shown_of,
     shown_there,
@@ -96,7 +96,7 @@ def _summarize(text: _LimitedText, section: Section) -> None:
             added = _add_remarks(text, head, block)
         elif isinstance(block, Sheet) and section.anchor == "headlines":
             added = _add_rows(text, head, block)
-        elif isinstance(block, Verdict):
+        elif isinstance(block, Assessment):
             short = msgspec.structs.replace(block, about=_cut(block.about, MOST_NAME))
             added = text.add([*head, *_block(short)], SPARE_BYTES)
         else:
@@ -186,7 +186,7 @@ def _section(section: Section, level: int) -> Iterator[str]:
 
 
 def _block(block: Block) -> Iterator[str]:
-    if isinstance(block, Verdict):
+    if isinstance(block, Assessment):
         sign = MARKS[block.severity][0]
         about = f"{_text(block.about)}: " if block.about else ""
         yield from (f"**{about}{sign} {_text(block.statement)}**", "")

@@ -12,10 +12,10 @@ from waywiser.report.figures.render import inline, key_sign
 from waywiser.report.parts import (
     MARKS,
     SEVERITIES,
+    Assessment,
     Document,
     Picture,
     Tile,
-    Verdict,
     shown_of,
     shown_there,
 )
@@ -108,7 +108,7 @@ def page(document: Document) -> str:
     return visible(template.render(document=document, style=Markup(_style())))
 
 
-def _grounds(verdict: Verdict) -> list[str]:
+def _grounds(verdict: Assessment) -> list[str]:
     """What a status rests on, briefly: ``Link equivalence``, ``Not determined: 2 of 8 questions``,
     ``3 warnings``."""
     found = (
@@ -146,8 +146,8 @@ def _to_do(document: Document) -> tuple[str, str, str]:
     return "", statement if len(statement.split()) <= left else findings, ""
 
 
-def _verdicts(document: Document) -> list[Verdict]:
-    return [block for block in document.sections[0].blocks if isinstance(block, Verdict)]
+def _verdicts(document: Document) -> list[Assessment]:
+    return [block for block in document.sections[0].blocks if isinstance(block, Assessment)]
 
 
 def _words_above(document: Document) -> int:

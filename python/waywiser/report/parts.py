@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
-from waywiser.curves.answer import Mark
-from waywiser.words import Value
+from waywiser.curves.answer import Finding, Mark
+from waywiser.curves.sheet import Sheet as Sheet
+from waywiser.curves.sheet import SheetCell as SheetCell
+from waywiser.curves.sheet import SheetColumn as SheetColumn
+from waywiser.curves.sheet import SheetRow as SheetRow
+from waywiser.curves.sheet import Tone as Tone
+from waywiser.curves.sheet import numbers as numbers
+from waywiser.words import STATUSES, Reason, Status, Value
 from waywiser.words.number_format import count
 from waywiser.words.severity import Severity
 from waywiser.words.titles import divide
@@ -34,125 +38,18 @@ SEVERITIES: dict[Severity, tuple[str, str]] = {
 }
 """The same of a finding's severity."""
 
-Tone = Literal["plain", "good", "info", "warning", "error", "unknown"]
-"""How good or grave something is, where a form can show it without a word."""
+_TONES: dict[Status, Tone] = {
+    Status.FAILED: "error",
+    Status.SUSPECTED: "warning",
+    Status.UNDECIDED: "unknown",
+    Status.OK: "good",
+    Status.NOT_COMPARED: "unknown",
+}
 
 
-class SheetCell(Value, frozen=True):
-    """What stands in a table."""
-
-    text: str = ""
-    mark: Mark | Severity = ""
-    note: str = ""
-    """Smaller, after the text."""
-    link: str = ""
-    """The anchor that it leads to, without ``#``."""
-    tone: Tone = "plain"
-    brief: str = ""
-    """What stands for the text in a column that is `SheetColumn.shortened`."""
-
-
-class SheetRow(Value, frozen=True):
-    """The first cell names it."""
-
-    cells: tuple[SheetCell, ...]
-    anchor: str = ""
-    more: str = ""
-    """What has no column; the table says what it is."""
-
-
-class SheetColumn(Value, frozen=True):
-    """A column of a table without its cells, with what a table may do that has no room for all."""
-
-    name: str
-    number: bool = False
-    """Its cells are aligned so that digits stand below digits."""
-    short: str = ""
-    """Its name where there is little room."""
-    notes: str = ""
-    """The name of the column of its notes, where notes have a column of their own."""
-    spared: int = 0
-    """The column with the lowest number is left out first; one with 0 stays."""
-    notes_spared: int = 0
-    """The same of its notes."""
-    folds: bool = False
-    """Whether its cells may continue below."""
-    most: int = 0
-    """Characters that a column which folds is left before another column goes; 0: all."""
-    least: int = 0
-    """Characters that it has at least."""
-    brief: str = ""
-    """What may stand for any of its texts before a column that folds gets less than ``most``."""
-    shortened: int = 0
-    """The number of the column once its cells are brief. They become brief, under the short name,
-    instead of being left out; 0: they do not."""
-
-
-class Sheet(Value, frozen=True):
-    """A table."""
-
-    title: str
-    columns: tuple[SheetColumn, ...]
-    rows: tuple[SheetRow, ...]
-    caption: str = ""
-    anchor: str = ""
-    more: str = ""
-    """The heading of what rows have beside their cells; empty if none has more."""
-    least: int = 0
-    """Characters that it needs: where there are fewer, each row is a paragraph."""
-    is_matrix: bool = False
-    """Whether all columns but the first are alike: those without room follow in a further table."""
-
-    @classmethod
-    def of(
-        cls,
-        title: str,
-        columns: Iterable[object],
-        rows: Iterable[Iterable[object] | SheetRow],
-        caption: str = "",
-        **others: Any,
-    ) -> Sheet:
-        """Names stand for columns of text, texts and numbers for cells, sequences of cells for
-        rows."""
-        return cls(
-            title,
-            tuple(
-                each if isinstance(each, SheetColumn) else SheetColumn(str(each))
-                for each in columns
-            ),
-            tuple(each if isinstance(each, SheetRow) else _row(each) for each in rows),
-            caption,
-            **others,
-        )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Those of the columns."""
-        return tuple(column.name for column in self.columns)
-
-    def without_empty_columns(self) -> Sheet:
-        """The table with those columns that any cell has a text in, and the first."""
-        kept = [
-            n
-            for n in range(len(self.columns))
-            if not n or any(row.cells[n].text for row in self.rows)
-        ]
-        rows = (
-            msgspec.structs.replace(row, cells=tuple(row.cells[n] for n in kept))
-            for row in self.rows
-        )
-        return msgspec.structs.replace(
-            self, columns=tuple(self.columns[n] for n in kept), rows=tuple(rows)
-        )
-
-
-def _row(cells: Iterable[object]) -> SheetRow:
-    return SheetRow(tuple(c if isinstance(c, SheetCell) else SheetCell(str(c)) for c in cells))
-
-
-def numbers(*names: str) -> tuple[SheetColumn, ...]:
-    """Columns of numbers."""
-    return tuple(SheetColumn(name, number=True) for name in names)
+def tone_of(reason: Reason) -> Tone:
+    """How good or grave it is; a change that is no loss is worth reading."""
+    return "info" if reason == "changed" else _TONES[STATUSES[reason]]
 
 
 class Sheets(Value, frozen=True):
@@ -233,6 +130,19 @@ class Remark(Value, frozen=True):
     def __post_init__(self) -> None:
         divide(self)
 
+    @classmethod
+    def of(cls, finding: Finding, statement: str = "") -> Remark:
+        """A finding, with another ``statement`` if it has one here."""
+        where = (str(finding.where),) if finding.where is not None else ()
+        return cls(
+            severity=finding.severity,
+            statement=statement or finding.title,
+            devices=(*where, *map(str, finding.devices)),
+            remedy=finding.remedy,
+            evidence=tuple(map(RemarkEvidence, finding.evidence)),
+            detail="" if statement else finding.below,
+        )
+
 
 class Remarks(Value, frozen=True):
     """Findings, the gravest first; ``ranked`` where their order is a number."""
@@ -254,7 +164,7 @@ def shown_there(remark: Remark) -> str:
     return f"and {remark.more} more {'thing' if remark.more == 1 else 'things'} to look at"
 
 
-class Verdict(Value, frozen=True):
+class Assessment(Value, frozen=True):
     """Whether a machine is all right."""
 
     severity: Severity
@@ -325,7 +235,17 @@ class Fold(Value, frozen=True):
 
 
 Block = (
-    Words | Listing | Outline | Facts | Code | Remarks | Verdict | Sheet | Sheets | Pictures | Fold
+    Words
+    | Listing
+    | Outline
+    | Facts
+    | Code
+    | Remarks
+    | Assessment
+    | Sheet
+    | Sheets
+    | Pictures
+    | Fold
 )
 
 

@@ -12,8 +12,7 @@ from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED, PathClass, Traits
 from waywiser.stats.order import median
-from waywiser.words import Place, Value
-from waywiser.words.grouping import grouped
+from waywiser.words import Place, Value, grouped
 
 
 class Between(Value, frozen=True):

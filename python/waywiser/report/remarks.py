@@ -30,7 +30,7 @@ def remark(
     other things to look at are shown where it leads."""
     return Remark(
         severity=finding.severity,
-        statement=_begun(with_sizes(finding.statement)),
+        statement=_begun(with_sizes(finding.title)),
         machine=machine,
         devices=_devices(finding, brief=bool(link)),
         effect="" if link else _effect(finding),
@@ -38,7 +38,7 @@ def remark(
         evidence=() if link else _evidence(entry, finding),
         link=link,
         more=more,
-        detail="" if link else with_sizes(finding.detail),
+        detail="" if link else with_sizes(finding.below),
     )
 
 

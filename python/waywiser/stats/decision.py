@@ -46,7 +46,7 @@ POWER = 0.80
 SUSPECT_DEVIATIONS = 3.0
 """Deviations of a lower limit of the noise beyond which a difference is suspected."""
 
-Verdict = Literal["different", "equivalent", "no change found"]
+TestOutcome = Literal["different", "equivalent", "no change found"]
 
 
 class Effect(NamedTuple):
@@ -89,7 +89,7 @@ class Effect(NamedTuple):
 class Decision(Value, frozen=True):
     """What a measured change means."""
 
-    verdict: Verdict
+    verdict: TestOutcome
     ratio: float
     """The ratio of bandwidths (of inverse times), now over before: 0.95 is 5 % slower."""
     interval: Interval | None
@@ -170,7 +170,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 def _decision(effect: Effect, p_corrected: float | None, significant: float) -> Decision:
     change, variance, limit = effect.log_ratio, effect.variance, effect.limit
     error, beyond = variance.deviation, abs(change) > limit
-    verdict: Verdict = "no change found"
+    verdict: TestOutcome = "no change found"
     interval = None
     if p_corrected is not None:
         half = student_quantile(variance.freedom, (1 + CONFIDENCE) / 2) * error
@@ -193,7 +193,7 @@ def _decision(effect: Effect, p_corrected: float | None, significant: float) -> 
 
 
 def _detectable(
-    effect: Effect, p_corrected: float | None, significant: float, verdict: Verdict
+    effect: Effect, p_corrected: float | None, significant: float, verdict: TestOutcome
 ) -> float | None:
     """The smallest loss that would have been found. If a larger effect without a verdict stands
     beside it, that is so because all effects are tested together: then at that level."""

@@ -50,16 +50,29 @@ class Timed(NamedTuple):
     """Medians of its blocks, if they are known."""
 
 
-class WinnerRange(Value, frozen=True):
-    """Adjacent sizes with one winner."""
+class FastestRange(Value, frozen=True, omit_defaults=True):
+    """Neighbouring sizes, or numbers of messages, at which the same is known of the fastest."""
 
-    winner: Winner
     low: int
     high: int
-    """Bytes, both included."""
-    least: float
-    most: float
-    """How much longer the loser takes: 0.5 is half as long again. Of neither, how they differ."""
+    """Both included."""
+    fastest: str
+    """The fastest of those that are known, of equal times the first; empty if none is known, or
+    none is faster."""
+    perhaps: tuple[str, ...]
+    """Others whose intervals overlap with its own."""
+    is_sure: bool | None
+    """Whether no other may be faster and none is unknown; None without intervals."""
+    unknown: tuple[str, ...]
+    """Those that are not known here and may be faster."""
+    second: str = ""
+    least: float = 0.0
+    most: float = 0.0
+    """How much longer the second takes: 0.5 is half as long again. If none is faster, how the two
+    differ."""
+    interpolated: bool = False
+    """Between the next smaller and the next larger measured size; sure if both have the same
+    fastest, surely."""
 
 
 def winner(first: Timed, second: Timed) -> Winner:
@@ -75,8 +88,9 @@ def winner(first: Timed, second: Timed) -> Winner:
 
 def fastest_ranges(
     sizes: Sequence[int], first: Sequence[Timed], second: Sequence[Timed]
-) -> list[WinnerRange]:
-    """Ranges of ``sizes``, ascending, with one winner each, from the times of both at each size."""
+) -> list[FastestRange]:
+    """Ranges of ``sizes``, ascending, from the times of both at each size; the fastest is
+    ``first``, ``second`` or none."""
     winners = [winner(a, b) for a, b in zip(first, second, strict=True)]
     ratios = [b.seconds / a.seconds for a, b in zip(first, second, strict=True)]
     winners = [
@@ -102,13 +116,15 @@ def _margin(ratio: float) -> float:
     return max(ratio, 1 / ratio) - 1
 
 
-def _winner_range(who: Winner, ratios: Mapping[int, float]) -> WinnerRange:
+def _winner_range(who: Winner, ratios: Mapping[int, float]) -> FastestRange:
     """The range of these sizes, from how much longer the second takes than the first at each."""
     if who == "neither":
         margins = [_margin(ratio) for ratio in ratios.values()]
     else:
         margins = [(ratio if who == "first" else 1 / ratio) - 1 for ratio in ratios.values()]
-    return WinnerRange(who, min(ratios), max(ratios), min(margins), max(margins))
+    name = "" if who == "neither" else who
+    ends = min(ratios), max(ratios)
+    return FastestRange(*ends, name, (), None, (), least=min(margins), most=max(margins))
 
 
 def choices(times: Sequence[Sequence[Timed | None]]) -> list[int]:

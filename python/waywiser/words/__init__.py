@@ -3,8 +3,8 @@
 What may happen here: texts and JSON become values, and values become texts. Small helpers for
 numbers and files are here too.
 
-Types to know: `Memory` at a `Place`, `Transfer` over a `Path`, `Workload`. `words.records` has what
-workers exchange and profiles store.
+Types to know: `Memory` at a `Place`, `Transfer` over a `Path`, `Workload`; `Status`, how bad
+something is, and its `Reason`. `words.records` has what workers exchange and profiles store.
 
 Never here: a machine, a file format, a number that was measured. docs/glossary.md defines the
 words.
@@ -33,6 +33,7 @@ from waywiser.words.memory import Memory, Place
 from waywiser.words.numbers import ranges_of
 from waywiser.words.settings import format_settings, parse_settings
 from waywiser.words.sizes import DecimalUnit, format_bytes, parse_bytes
+from waywiser.words.status import STATUSES, Reason, Status, rank
 from waywiser.words.transfer import Layout, Path, Transfer
 from waywiser.words.value import Value, canonical_json, json_text
 from waywiser.words.workload import Cache, Operation, Quantity, Stop, TimingMode, Workload

@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from waywiser.words.host_list import compress_hosts
 from waywiser.words.records import Failure
 from waywiser.words.value import Value
 
@@ -28,6 +29,28 @@ Phase = Literal["hangs", "pairs", "alone", "among", "cover", "pair", "collective
 suspect again, alone on its up-links. ``among``: confirmed suspects among themselves, or others with
 them. ``cover``: pairs of good nodes that no test has shown to be fast. ``pair``: a pair that stands
 out, again. ``collective``: the good nodes together."""
+
+
+RailDirection = Literal["sending", "receiving", "both"]
+
+
+class ClusterPlace(Value, frozen=True):
+    """Where in a cluster something was found."""
+
+    nodes: tuple[str, ...] = ()
+    """The node; the pair, the sender first; the members of the group."""
+    rail: int = -1
+    """-1: all rails."""
+    interface: str = ""
+    direction: RailDirection = "both"
+
+    def __str__(self) -> str:
+        """``n3, rail 2 (mlx5_2), sending``: all of it that is known."""
+        rail = f"rail {self.rail}" if self.rail >= 0 else ""
+        interface = f"({self.interface})" if self.interface else ""
+        direction = "" if self.direction == "both" else self.direction
+        parts = (compress_hosts(self.nodes), f"{rail} {interface}".strip(), direction)
+        return ", ".join(filter(None, parts))
 
 
 class Interface(Value, frozen=True):

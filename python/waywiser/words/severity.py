@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from waywiser.words import WordError
+from waywiser.words.errors import WordError
 
 Severity = Literal["info", "warning", "error"]
 """``info`` explains a number; ``warning`` makes a machine or a number worse or less certain;

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.cluster.simulated_clusters import SimulatedCluster, failure
-from waywiser.analysis.cluster.verdict_values import ClusterVerdict, FindingKind
+from waywiser.analysis.cluster.verdict_values import ClusterVerdict
 from waywiser.words.cluster import FailedTest
 
-Expected = set[tuple[FindingKind, frozenset[str]]]
+Expected = set[tuple[str, frozenset[str]]]
 
 
 NO_NODES: frozenset[str] = frozenset()
@@ -95,9 +95,9 @@ ACCUSING = (*OF_NODES, *SHARED, *PAIRS)
 
 def outcome(verdict: ClusterVerdict, expected: Expected, amount: float = 0.0) -> Outcome:
     found = {
-        (each.kind, NO_NODES if each.kind in SHARED else frozenset(each.nodes))
+        (each.id, NO_NODES if each.id in SHARED else frozenset(each.nodes))
         for each in verdict.findings
-        if each.kind in ACCUSING
+        if each.id in ACCUSING
     }
     guilty = {name for _, names in expected for name in names}
     accused = {*verdict.of("slow"), *verdict.of("failed")}

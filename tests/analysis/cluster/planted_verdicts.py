@@ -4,48 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from waywiser.analysis.cluster.texts import cluster_finding
 from waywiser.analysis.cluster.verdict_values import (
-    ClusterFinding,
     ClusterVerdict,
     CollectiveResult,
     DetectableRail,
     NodeGroup,
-    NodeStanding,
     NodeVerdict,
     PairCoverage,
     PairTime,
     RailRate,
 )
+from waywiser.curves.answer import Finding
+from waywiser.words.status import Reason
 
-SLOW = ClusterFinding(
+SLOW = cluster_finding(
     kind="slow node",
     nodes=("n03",),
-    text="n03 is 12 % slow to every node, sending, on rail 2 (mlx5_2)",
     rail=2,
     interface="mlx5_2",
     direction="sending",
-    ratio=1.12,
-    low=1.10,
-    high=1.14,
+    text="n03 is 12 % slow to every node, sending, on rail 2 (mlx5_2)",
+    ratio=(1.12, 1.10, 1.14),
     tests=8,
     evidence=("8 tests: 12 % slower, 95 % interval 10 % to 14 %",),
 )
-GROUP = ClusterFinding(
+GROUP = cluster_finding(
     kind="slow group",
     nodes=tuple(f"n{n:02}" for n in range(16, 32)),
     text="n[16-31] share something slow: they are fast among themselves",
-    ratio=1.3,
-    low=1.25,
-    high=1.36,
+    ratio=(1.3, 1.25, 1.36),
     tests=240,
 )
-CRASH = ClusterFinding(
+CRASH = cluster_finding(
     kind="failed node",
     nodes=("n05",),
     text="n05 fails: rank 5 ended with signal 11 at 'send, sample 12'",
     tests=3,
 )
-COUNTED = ClusterFinding(
+COUNTED = cluster_finding(
     kind="errors counted",
     nodes=("n07",),
     text="n07 counted 5 symbol errors on mlx5_0",
@@ -53,7 +50,7 @@ COUNTED = ClusterFinding(
 
 
 def nodes(
-    count: int, verdicts: dict[str, NodeStanding] | None = None, **reasons: str
+    count: int, verdicts: dict[str, Reason] | None = None, **reasons: str
 ) -> list[NodeVerdict]:
     """Nodes n00 and so on, 31 tests each, but for those with another verdict."""
     others = verdicts or {}
@@ -71,7 +68,7 @@ def nodes(
 
 def planted(
     found: Sequence[NodeVerdict],
-    *findings: ClusterFinding,
+    *findings: Finding,
     complete: bool = True,
     smallest: float = 1.04,
     share: float = 1.0,

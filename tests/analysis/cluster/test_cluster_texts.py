@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import get_args
 
 import pytest
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from waywiser.analysis.cluster.texts import (
     SEVERITIES,
     UNSEEN_SWITCHES,
     answer,
+    cluster_finding,
     counts_text,
     detectable_text,
     finding_remedy,
@@ -24,16 +24,15 @@ from waywiser.analysis.cluster.texts import (
     severity_of,
 )
 from waywiser.analysis.cluster.verdict_values import (
-    ClusterFinding,
+    NODE_REASONS,
     ClusterVerdict,
-    FindingKind,
-    NodeStanding,
     NodeVerdict,
 )
+from waywiser.curves.answer import Finding
 
 
 def test_every_kind_of_finding_has_a_remedy_and_a_severity() -> None:
-    assert set(REMEDIES) == set(SEVERITIES) == set(get_args(FindingKind))
+    assert set(REMEDIES) == set(SEVERITIES)
 
 
 def test_the_answer_names_what_is_slow() -> None:
@@ -58,7 +57,9 @@ def test_the_answer_is_short_whatever_was_found() -> None:
 
 
 def test_the_answer_quotes_the_begin_of_a_long_failure() -> None:
-    found = planted(nodes(8, {"n05": "failed"}), replace(CRASH, text=f"n05 fails: {'x' * 5000}"))
+    found = planted(
+        nodes(8, {"n05": "failed"}), replace(CRASH, statement=f"n05 fails: {'x' * 5000}")
+    )
     assert answer(found).startswith("n05 fails: xxx") and "x…; all 21 pairs" in answer(found)
     assert len(answer(found)) < 300
 
@@ -91,7 +92,7 @@ def test_what_is_open_is_neither_healthy_nor_a_finding(found: ClusterVerdict, sa
 
 
 def test_two_nodes_that_are_slow_blame_neither() -> None:
-    slow = ClusterFinding("slow pair", ("n00", "n01"), "n00 and n01 are slow to one another")
+    slow = cluster_finding("slow pair", ("n00", "n01"), "n00 and n01 are slow to one another")
     found = planted(nodes(2, {"n00": "pair", "n01": "pair"}), slow)
     assert answer(found) == f"{slow.text}; no pair was tested"
     assert has_finding(found)
@@ -104,16 +105,16 @@ def test_two_nodes_that_are_slow_blame_neither() -> None:
         (CRASH, "3 tests"),
         (COUNTED, ""),
         (
-            ClusterFinding("below interface rate", ("n1",), "", ratio=0.42, tests=9),
+            cluster_finding("below interface rate", ("n1",), "", (0.42, 0.0, 0.0), tests=9),
             "42% of the rate, 9 tests",
         ),
         (
-            ClusterFinding("collective slow", ("n1",), "", ratio=1.5, tests=1),
+            cluster_finding("collective slow", ("n1",), "", (1.5, 0.0, 0.0), tests=1),
             "1.50 × the predicted time, 1 test",
         ),
     ],
 )
-def test_what_was_measured_has_ratio_interval_and_tests(finding: ClusterFinding, text: str) -> None:
+def test_what_was_measured_has_ratio_interval_and_tests(finding: Finding, text: str) -> None:
     assert measured_text(finding) == text
 
 
@@ -139,9 +140,6 @@ def test_what_would_hide_a_slow_node_is_not_fine(smallest: float) -> None:
     assert (f"{100 * (smallest - 1):.1f} %" in answer(found)) == (smallest > 0)
 
 
-STANDINGS = get_args(NodeStanding)
-
-
 @pytest.mark.parametrize("complete", [True, False])
 @pytest.mark.parametrize("share", [1.0, 0.4, 0.0])
 @pytest.mark.parametrize("smallest", [1.04, 1.3, 0.0])
@@ -150,12 +148,12 @@ def test_every_verdict_says_which_pairs_were_tested(
 ) -> None:
     """Each kind of finding and each standing is tried, alone and beside others."""
     findings = [
-        ClusterFinding(kind, ("n01", "n02"), f"{kind} of n01 and n02", tests=3)
-        for kind in get_args(FindingKind)
+        cluster_finding(kind, ("n01", "n02"), f"{kind} of n01 and n02", tests=3)
+        for kind in tuple(SEVERITIES)
     ]
     chosen = [(), *((each,) for each in findings), tuple(findings)]
     for own in chosen:
-        for standing in STANDINGS:
+        for standing in NODE_REASONS:
             members = nodes(9, {"n00": standing, "n01": standing})
             found = planted(members, *own, complete=complete, smallest=smallest, share=share)
             said = answer(found)
@@ -196,8 +194,8 @@ def test_too_few_tests_find_no_slowness() -> None:
     assert "too few tests" in detectable_text(planted(nodes(3), smallest=0.0))
 
 
-@pytest.mark.parametrize("kind", get_args(FindingKind))
-def test_a_remedy_names_no_transport_that_the_run_does_not_have(kind: FindingKind) -> None:
+@pytest.mark.parametrize("kind", tuple(SEVERITIES))
+def test_a_remedy_names_no_transport_that_the_run_does_not_have(kind: str) -> None:
     assert "UCX" not in finding_remedy(kind, "nccl")
     for transport in ("mpi", "simulated", ""):
         assert "NCCL" not in finding_remedy(kind, transport)

@@ -21,15 +21,15 @@ def test_a_load_that_begins_after_the_rounds_makes_no_node_slow(
     done = surveyed(5, seed, noise=noise, slow_pairs=slow_pairs, load={"alone": load, "pair": load})
     assert done.verdict.suspects == ("n0",)
     assert done.verdict.of("ok") == tuple(f"n{n}" for n in range(5))
-    assert {each.kind for each in done.verdict.findings} == {"slow pair"}
+    assert {each.id for each in done.verdict.findings} == {"slow pair"}
 
 
 def test_a_slow_node_is_found_beside_a_load_and_its_slowness_is_its_own() -> None:
     done = surveyed(8, 3, slow={(2, -1, 0): 0.3}, load={"alone": 0.5})
     assert done.verdict.of("slow") == ("n2",)
     (finding,) = done.verdict.findings
-    assert finding.low < 1.3 < finding.high + 0.03
-    assert finding.ratio < 1.4
+    assert finding.interval.low < 0.3 < finding.interval.high + 0.03
+    assert finding.effect < 0.4
 
 
 def test_a_suspect_is_tested_alone_with_partners_that_it_was_not_slow_with() -> None:
@@ -65,7 +65,7 @@ def test_scattered_times_of_few_nodes_accuse_nobody(
         cluster = SimulatedCluster(nodes, np.random.default_rng([seed, nodes]), **traffic)  # type: ignore[arg-type]
         result = survey(cluster, cluster.plan(seed=seed)).verdict
         assert not result.of("slow")
-        assert not [each for each in result.findings if each.kind.startswith("slow")]
+        assert not [each for each in result.findings if each.id.startswith("slow")]
 
 
 def test_shared_uplinks_of_unknown_groups_accuse_nobody() -> None:

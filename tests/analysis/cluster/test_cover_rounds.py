@@ -59,7 +59,7 @@ def test_pairs_that_share_uplinks_are_not_slow_and_one_that_is_slow_is_found() -
     cluster = SimulatedCluster(24, np.random.default_rng(8), **planted)  # type: ignore[arg-type]
     done = survey(cluster, cluster.plan(groups=True))
     (finding,) = done.verdict.findings
-    assert (finding.kind, finding.nodes) == ("slow pair", ("n01", "n20"))
+    assert (finding.id, finding.nodes) == ("slow pair", ("n01", "n20"))
     alone = [r for r in done.rounds if r.phase == "pair"]
     assert sum(frozenset(finding.nodes) in pairs_of(each.tests) for each in alone) >= 7
 
@@ -73,7 +73,7 @@ def test_a_pair_that_always_fails_is_found_wherever_it_is() -> None:
         cluster = SimulatedCluster(26, np.random.default_rng(3), group_size=13, fail=fail)
         done = survey(cluster, cluster.plan(groups=True))
         (finding,) = done.verdict.findings
-        assert (finding.kind, set(finding.nodes)) == ("failed pair", pair)
+        assert (finding.id, set(finding.nodes)) == ("failed pair", pair)
         assert done.verdict.coverage.share == 1
 
 
@@ -89,7 +89,7 @@ def test_a_node_that_fails_now_and_then_fails_by_itself(share: float) -> None:
         cluster = SimulatedCluster(40, np.random.default_rng(seed), fail=fail)
         done = survey(cluster, cluster.plan(groups=True))
         assert done.verdict.of("failed") == ("n05",)
-        assert {each.kind for each in done.verdict.findings} == {"failed node"}
+        assert {each.id for each in done.verdict.findings} == {"failed node"}
 
 
 def test_rounds_without_time_end_at_once_and_the_verdict_says_what_was_not_tested() -> None:

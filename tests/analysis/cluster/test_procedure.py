@@ -14,6 +14,7 @@ from analysis.cluster.simulated_clusters import (
     survey,
 )
 from waywiser.analysis.cluster.procedure import Round, next_round
+from waywiser.analysis.cluster.texts import ratio_of
 from waywiser.analysis.cluster.verdict import verdict
 from waywiser.words.cluster import FailedTest, FinishedTest, PlannedTest
 
@@ -47,16 +48,16 @@ def test_a_node_that_is_slow_in_one_direction(nodes: int, way: int, direction: s
     done = surveyed(nodes, slow={(1, -1, way): 0.5})
     assert standings(done) == {"n1": "slow"}
     (finding,) = done.verdict.findings
-    assert (finding.kind, finding.nodes, finding.direction) == ("slow node", ("n1",), direction)
-    assert finding.low <= finding.ratio <= finding.high
-    assert 1.4 < finding.ratio < 1.6
+    assert (finding.id, finding.nodes, finding.where.direction) == ("slow node", ("n1",), direction)
+    assert finding.interval.low <= finding.effect <= finding.interval.high
+    assert 1.4 < ratio_of(finding) < 1.6
 
 
 def test_a_slow_rail() -> None:
     done = surveyed(6, rails=4, slow={(2, 3, 0): 0.2, (2, 3, 1): 0.2})
     (finding,) = done.verdict.findings
-    assert (finding.kind, finding.nodes, finding.rail) == ("slow node", ("n2",), 3)
-    assert finding.direction == "both"
+    assert (finding.id, finding.nodes, finding.where.rail) == ("slow node", ("n2",), 3)
+    assert finding.where.direction == "both"
 
 
 def test_traffic_that_delays_every_test_makes_no_node_slow() -> None:
@@ -91,14 +92,14 @@ def test_a_slow_pair(nodes: int) -> None:
     done = surveyed(nodes, slow_pairs={(0, 2): 0.4})
     assert standings(done) == {}
     (finding,) = done.verdict.findings
-    assert (finding.kind, finding.nodes) == ("slow pair", ("n0", "n2"))
+    assert (finding.id, finding.nodes) == ("slow pair", ("n0", "n2"))
 
 
 def test_slow_pairs_of_a_node_that_is_fast_alone() -> None:
     done = surveyed(5, seed=11, slow_pairs={(0, 1): 0.4, (0, 3): 0.4})
     assert done.verdict.suspects == ("n0",)
     assert standings(done) == {}
-    found = {(each.kind, each.nodes) for each in done.verdict.findings}
+    found = {(each.id, each.nodes) for each in done.verdict.findings}
     assert found == {("slow pair", ("n0", "n1")), ("slow pair", ("n0", "n3"))}
 
 
@@ -108,7 +109,7 @@ def test_a_slow_group(late: float) -> None:
     done = surveyed(8, group_size=5, slow_groups={1: 0.5}, crossing=0.0, load={"among": late})
     assert standings(done) == dict.fromkeys(("n5", "n6", "n7"), "slow")
     (finding,) = done.verdict.findings
-    assert (finding.kind, finding.nodes) == ("slow group", ("n5", "n6", "n7"))
+    assert (finding.id, finding.nodes) == ("slow group", ("n5", "n6", "n7"))
 
 
 def test_a_slow_group_of_which_most_pairs_are_tested_once() -> None:
@@ -119,7 +120,7 @@ def test_a_slow_group_of_which_most_pairs_are_tested_once() -> None:
     among = {frozenset(t.nodes) for r in done.rounds if r.phase == "among" for t in r.tests}
     assert sum(tested[each] == 1 for each in among) > len(among) / 2
     (finding,) = done.verdict.findings
-    assert (finding.kind, len(finding.nodes)) == ("slow group", 4)
+    assert (finding.id, len(finding.nodes)) == ("slow group", 4)
 
 
 def test_of_two_halves_neither_is_blamed() -> None:
@@ -128,7 +129,7 @@ def test_of_two_halves_neither_is_blamed() -> None:
     (finding,) = done.verdict.findings
     assert finding.nodes == ("n0", "n1", "n2", "n3")
     assert "n0–n1 and n2–n3 are each fast among themselves" in finding.text
-    assert 1.4 < finding.ratio < 1.6
+    assert 1.4 < ratio_of(finding) < 1.6
 
 
 @pytest.mark.parametrize("given", [1, 2])
@@ -166,7 +167,7 @@ def test_a_node_that_fails(nodes: int, named: bool) -> None:
 def test_where_everything_fails_no_node_is_blamed(nodes: int) -> None:
     done = surveyed(nodes, fail=lambda test: failure("timeout"))
     assert set(standings(done).values()) == {"not decided"}
-    kinds = {each.kind for each in done.verdict.findings}
+    kinds = {each.id for each in done.verdict.findings}
     assert kinds == {"failed pair", "collective failed"}
     assert done.verdict.complete
 
@@ -178,7 +179,7 @@ def test_a_pair_that_fails() -> None:
     done = surveyed(4, fail=fail)
     assert standings(done) == {}
     (finding,) = done.verdict.findings
-    assert (finding.kind, finding.nodes) == ("failed pair", ("n2", "n3"))
+    assert (finding.id, finding.nodes) == ("failed pair", ("n2", "n3"))
 
 
 def test_a_collective_that_fails_is_bisected() -> None:
@@ -188,7 +189,7 @@ def test_a_collective_that_fails_is_bisected() -> None:
 
     done = surveyed(8, fail=fail)
     (finding,) = done.verdict.findings
-    assert finding.kind == "collective failed"
+    assert finding.id == "collective failed"
     assert finding.nodes in (("n4", "n5"), ("n5",))
     last = done.verdict.collectives[-1]
     assert last.seconds > 0

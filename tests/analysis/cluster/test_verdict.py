@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from analysis.cluster.planted_faults import NETWORKS, Network, outcome, plant, simulated
 from analysis.cluster.simulated_clusters import BYTES, SECONDS, SimulatedCluster, survey
 from waywiser.analysis.cluster.procedure import next_round
+from waywiser.analysis.cluster.texts import ratio_of
 from waywiser.analysis.cluster.verdict import verdict
 from waywiser.words.cluster import ClusterNode, FinishedTest, Interface, Rail
 
@@ -113,7 +114,7 @@ def test_a_node_is_slow_to_as_many_nodes_as_it_is() -> None:
         cluster = SimulatedCluster(nodes, np.random.default_rng(2), slow=slow, slow_pairs=fast)
         result = survey(cluster, cluster.plan()).verdict
         (finding,) = result.findings
-        assert (finding.kind, finding.nodes) == ("slow node", ("n1",))
+        assert (finding.id, finding.nodes) == ("slow node", ("n1",))
         assert result.of("slow") == ("n1",)
         assert f"slow to {said} nodes" in finding.text
 
@@ -168,7 +169,7 @@ def test_groups_are_discovered_from_times() -> None:
 def test_two_nodes_compare_their_rails() -> None:
     cluster = SimulatedCluster(2, np.random.default_rng(1), rails=2, slow={(1, 1, 0): 0.3})
     (finding,) = survey(cluster, cluster.plan()).verdict.findings
-    assert (finding.kind, finding.nodes, finding.rail) == ("slow pair", ("n1", "n0"), 1)
+    assert (finding.id, finding.nodes, finding.where.rail) == ("slow pair", ("n1", "n0"), 1)
     assert "neither can be blamed" in finding.text
 
 
@@ -180,7 +181,7 @@ def test_all_rails_below_the_rate_of_their_interface() -> None:
         rail = Rail(0, interface=Interface("mlx5_0", "infiniband", rate / share))
         members = [replace(each, rails=(rail,)) for each in cluster.members]
         result = verdict(members, cluster.plan(), done.finished)
-        assert [each.kind for each in result.findings] == kinds
+        assert [each.id for each in result.findings] == kinds
         assert result.of("ok") == tuple(cluster.names)
 
 
@@ -195,7 +196,7 @@ def test_errors_and_bytes_that_took_another_path_are_evidence() -> None:
         times=tuple(replace(each, crossed=0.01) for each in first.times if each.sender == "n2"),
     )
     result = verdict(members, cluster.plan(), [*done.finished, elsewhere])
-    kinds = {(each.kind, each.nodes) for each in result.findings}
+    kinds = {(each.id, each.nodes) for each in result.findings}
     assert kinds == {("errors counted", ("n1",)), ("not over interface", ("n2",))}
     assert result.errors_counted == {"n1": {"mlx5_0 symbol_error": 7}}
 
@@ -219,7 +220,7 @@ def test_bytes_that_took_another_path_are_one_finding_and_none_between_nodes_of_
             for node, address in zip(cluster.members, addresses, strict=True)
         ]
         result = verdict(members, cluster.plan(), elsewhere)
-        other = [each for each in result.findings if each.kind == "not over interface"]
+        other = [each for each in result.findings if each.id == "not over interface"]
         assert [each.nodes for each in other] == found
         assert all("2% of the bytes that every node sent" in each.text for each in other)
 
@@ -234,9 +235,10 @@ def test_bytes_of_several_rails_that_took_another_path_are_one_finding() -> None
         if each.test.phase == "pairs"
     ]
     result = verdict(cluster.members, cluster.plan(), crossed)
-    (finding,) = [each for each in result.findings if each.kind == "not over interface"]
+    (finding,) = [each for each in result.findings if each.id == "not over interface"]
     assert finding.text.startswith("2% to 30% of the bytes that every node sent on their rails")
-    assert (finding.rail, finding.ratio, len(finding.evidence)) == (-1, 0.02, 2)
+    assert (finding.where.rail, len(finding.evidence)) == (-1, 2)
+    assert ratio_of(finding) == pytest.approx(0.02)
     assert finding.tests == 2 * 2 * len(crossed)
 
 

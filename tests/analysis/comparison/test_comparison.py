@@ -369,7 +369,7 @@ def test_a_size_that_fails_now_is_not_hidden_by_the_others() -> None:
     assert path.curve == nodes.h2d(2)
     assert f"fails at {nodes.SIZE} B, 1 of 2 sizes: timeout: no answer" in path.why
     assert path.why.endswith("; at the other 1: no change") and path.parts
-    (said,) = [line for line in check_up(new, [base]).findings if nodes.h2d(2) in line]
+    (said,) = [line for line in check_up(new, [base]).reasons if nodes.h2d(2) in line]
     assert f"{nodes.h2d(2)} fails at" in said and "is missing" not in said
 
 

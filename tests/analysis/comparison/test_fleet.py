@@ -52,16 +52,16 @@ def test_every_ill_node_is_found_and_its_device_is_named() -> None:
     assert {host.host for host in fleet.hosts[: len(ill)]} == ill
     assert len(fleet.of("bad", "suspect")) <= len(ill) + 1
     for host, gpu in halved.items():
-        kinds = {fault.kind: fault for fault in of(fleet, host).faults}
+        kinds = {fault.id: fault for fault in of(fleet, host).faults}
         assert of(fleet, host).status == "bad"
         assert kinds["link"].devices[0].uuid == f"GPU-{host}-{gpu}"
         assert "PCIe 5 x8 of 5 x16" in kinds["link"].statement
     for host, gpu in slower.items():
         (fault,) = of(fleet, host).faults
-        assert (of(fleet, host).status, fault.kind) == ("suspect", "slow")
+        assert (of(fleet, host).status, fault.id) == ("suspect", "slow")
         assert [device.place for device in fault.devices] == [f"gpu:{gpu}"]
         assert fault.devices[0].pci == f"0000:{gpu + 1:02x}:00.0"
-        assert ";" not in fault.paths[0].curve
+        assert ";" not in fault.exhibits[0].series
     for host in gone:
         assert "7 of 8 GPUs: none at 0000:04:00.0" in of(fleet, host).faults[0].statement
         assert of(fleet, host).status == "bad"
@@ -73,7 +73,7 @@ def test_a_slow_link_behind_a_missing_gpu_has_the_hosts_own_number() -> None:
     slow = nodes.node(7, "n007", gpus=7, slow=nodes.slow_host_link(5, 1.3))
     fleet_nodes[7] = msgspec.structs.replace(slow, machine=ill.machine)
     faults = of(assess_fleet(fleet_nodes), "n007").faults
-    slow_fault = next(fault for fault in faults if fault.kind == "slow")
+    slow_fault = next(fault for fault in faults if fault.id == "slow")
     assert slow_fault.devices[0].place == "gpu:5"
     assert slow_fault.devices[0].pci == "0000:07:00.0"
     assert "device@gpu:5" in slow_fault.again
@@ -87,7 +87,7 @@ def test_a_suspicion_comes_with_the_command_that_tests_it() -> None:
     assert words[:2] == ["waywiser", "survey"]
     assert nodes.h2d(2) in words
     assert words[words.index("--sizes") + 1].split(",") == ["64MiB"] and nodes.SIZE == 2**26
-    assert not fault.verdict
+    assert fault.severity == "warning"
 
 
 def test_a_suspicion_seen_again_is_a_verdict_and_else_it_is_dropped() -> None:

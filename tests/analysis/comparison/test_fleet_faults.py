@@ -9,11 +9,11 @@ import nodes
 import pytest
 
 from waywiser.analysis.comparison.fleet import assess_fleet
-from waywiser.analysis.comparison.fleet_faults import Fault
+from waywiser.analysis.comparison.fleet_faults import COMPARE, REMEDIES
+from waywiser.curves.answer import Finding
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import PlacedRank
 from waywiser.machine.traits import ExecutorTraits, Traits
-from waywiser.report.views.fleet import COMPARE, REMEDIES
 from waywiser.words import Workload
 
 RANKS = tuple(PlacedRank(n, (n,), 0) for n in range(4))
@@ -39,7 +39,7 @@ OF_LINKS = (
 )
 
 
-def fault(path: str) -> Fault:
+def fault(path: str) -> Finding:
     """Returns the fault of one of twelve hosts, on which this path takes 1.3 times as long in two
     surveys."""
     what = Workload.parse(f"{path} of {nodes.SIZE}")
@@ -62,8 +62,8 @@ def fault(path: str) -> Fault:
 @pytest.mark.parametrize("path", OTHERS)
 def test_what_others_have_a_part_in_accuses_no_hardware(path: str) -> None:
     found = fault(path)
-    assert found.kind == "slow method" and path.partition(" by ")[0] in found.statement
-    assert "slot" not in REMEDIES[found.kind]
+    assert found.id == "slow method" and path.partition(" by ")[0] in found.statement
+    assert "slot" not in REMEDIES[found.id]
     if "rank:" in path:
         assert found.devices == () and found.again.startswith("waywiser survey --ranks 4 --only ")
     else:
@@ -73,5 +73,5 @@ def test_what_others_have_a_part_in_accuses_no_hardware(path: str) -> None:
 @pytest.mark.parametrize("path", OF_LINKS)
 def test_copies_by_gpus_alone_accuse_their_gpu(path: str) -> None:
     found = fault(path)
-    assert found.kind == "slow" and REMEDIES[found.kind] == COMPARE
+    assert found.id == "slow" and REMEDIES[found.id] == COMPARE
     assert "gpu:2" in [device.place for device in found.devices]

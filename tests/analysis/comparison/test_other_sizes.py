@@ -16,7 +16,7 @@ from waywiser.analysis.comparison.fleet import assess_fleet
 from waywiser.analysis.comparison.other_sizes import PLATEAU
 from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
 from waywiser.analysis.comparison.read_subject import CROWDED
-from waywiser.cli.compare import INCONCLUSIVE, exit_code, failing_verdicts
+from waywiser.cli.compare import INCONCLUSIVE, exit_code, failing_status
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.profile.block import BlockSummary
@@ -78,7 +78,7 @@ def test_one_value_beside_a_plateau_shows_the_ratio_and_decides_nothing() -> Non
     assert path.size is not None and str(path.size.other_size) == "64 MiB to 512 MiB"
     assert path.size.decision.detectable is None and not path.size.decision.suspected
     assert "1 not decided, of 1 path" in shown(found)
-    assert exit_code(found, failing_verdicts("regression")) == INCONCLUSIVE
+    assert exit_code(found, failing_status("regression")) == INCONCLUSIVE
 
 
 def test_the_new_survey_can_be_the_side_on_its_plateau() -> None:

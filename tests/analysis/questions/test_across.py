@@ -10,7 +10,7 @@ from tests.analysis.questions.machines import host_links, machine
 from tests.analysis.questions.subjects import curve, postal, subject
 
 from waywiser.analysis.questions.across import alternatives, names_of, tables
-from waywiser.curves.answer import Table
+from waywiser.curves.answer import Sheet
 from waywiser.curves.subject import Subject
 
 H2D, D2H = (
@@ -24,11 +24,12 @@ def named(name: str, seen: Subject) -> Subject:
     return msgspec.structs.replace(seen, name=name)
 
 
-def by_title(found: tuple[Table, ...]) -> dict[str, dict[str, list[str]]]:
+def by_title(found: tuple[Sheet, ...]) -> dict[str, dict[str, list[str]]]:
     """Marks and texts by table and row."""
     return {
         table.title: {
-            row[0].text: [f"{c.mark} {c.text}".strip() for c in row[1:]] for row in table.rows
+            row.cells[0].text: [f"{c.mark} {c.text}".strip() for c in row.cells[1:]]
+            for row in table.rows
         }
         for table in found
     }
@@ -42,13 +43,13 @@ def test_a_table_has_a_column_for_each_machine_and_a_dash_for_what_it_lacks() ->
     titles = [table.title for table in found]
     assert titles == ["Anisotropy", "Differences between equivalent paths"]
     links = by_title(found)["Differences between equivalent paths"]
-    assert found[1].columns == ("transfer", "even", "slow", "lone")
+    assert found[1].names == ("transfer", "even", "slow", "lone")
     there, back = links["pinned -> GPU by copy-engine"], links["GPU -> pinned by copy-engine"]
     assert (there[0], there[2]) == ("no", "—")
     assert there[1].startswith("yes −5")
     assert there[1].endswith("(1 of 8)")
     assert back == ["no", "no", "—"]
-    assert found[1].rows[0][2].series == "pinned@numa:0 -> device@gpu:3 by copy-engine"
+    assert found[1].rows[0].cells[2].series == "pinned@numa:0 -> device@gpu:3 by copy-engine"
 
 
 def test_profiles_of_one_machine_are_named_by_their_files_or_else_by_the_time() -> None:
@@ -56,7 +57,7 @@ def test_profiles_of_one_machine_are_named_by_their_files_or_else_by_the_time() 
     other = named("other", one)
     names = names_of([one, other, one], ["a/monday.wwp", "b.wwp", "a/friday.wwp"])
     assert names == ["node7, monday", "other", "node7, friday"]
-    assert tables([one, one], names[::2])[0].columns == ("transfer", *names[::2])
+    assert tables([one, one], names[::2])[0].names == ("transfer", *names[::2])
     runs = [[RunAt("2026-11-20T12:24:31Z")], [RunAt("2026-11-21T08:00:00Z")]]
     both = [
         msgspec.structs.replace(one, seen=msgspec.structs.replace(one.overview, runs=run))

@@ -29,7 +29,7 @@ def answered(rate: float = 1.0, latency: float = 1.0, *, gpus: int = 4) -> Answe
 def test_where_the_node_does_not_matter_nothing_is_found() -> None:
     found = answered()
     assert found.findings == ()
-    assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "no", "no", ""]
+    assert [cell.mark for cell in found.tables[0].rows[0].cells] == ["", "no", "no", "no", ""]
     assert "does not change the bandwidth" in found.summary
 
 
@@ -42,8 +42,8 @@ def test_a_remote_node_that_is_slower_is_reported_with_how_much() -> None:
     assert [device.place for device in finding.devices] == [f"gpu:{gpu}" for gpu in range(4)]
     assert "numactl" in finding.remedy
     row = found.tables[0].rows[0]
-    assert (row[1].mark, row[3].mark) == ("yes", "no")
-    assert row[1].text.startswith("−")
+    assert (row.cells[1].mark, row.cells[3].mark) == ("yes", "no")
+    assert row.cells[1].text.startswith("−")
 
 
 def test_effects_of_opposite_sign_are_reported_for_each_pair() -> None:
@@ -59,7 +59,7 @@ def test_effects_of_opposite_sign_are_reported_for_each_pair() -> None:
     assert finding.id == "affinity-differs"
     assert "gpu:0 −20 %" in finding.text and "gpu:3 +25 %" in finding.text
     assert "4 of 4 pairs differ" in finding.text
-    assert result.tables[0].rows[0][1].mark == "yes"
+    assert result.tables[0].rows[0].cells[1].mark == "yes"
 
 
 def test_small_copies_are_distinguished() -> None:
@@ -86,7 +86,7 @@ def test_copies_within_a_node_are_related_with_copies_to_another() -> None:
         )
     )
     assert found.findings[0].id == "remote-memory"
-    assert found.tables[0].rows[0][0].text == "pageable -> pageable by cpu"
+    assert found.tables[0].rows[0].cells[0].text == "pageable -> pageable by cpu"
 
 
 def test_of_one_node_nothing_can_be_reported() -> None:

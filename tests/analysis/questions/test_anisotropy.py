@@ -31,9 +31,9 @@ def test_a_machine_that_is_even_has_nothing_to_show() -> None:
     found = answer(subject(bidirectional(EVEN, EVEN), bidirectional(EVEN, EVEN, 1)))
     assert (found.findings, found.unanswered) == ((), ())
     (row,) = found.tables[0].rows
-    assert [cell.mark for cell in row] == ["", "no", "no", "no", ""]
-    assert row[0].text == "pinned <-> GPU by copy-engine"
-    assert row[1].series == "pinned@numa:0 -> device@gpu:0 by copy-engine"
+    assert [cell.mark for cell in row.cells] == ["", "no", "no", "no", ""]
+    assert row.cells[0].text == "pinned <-> GPU by copy-engine"
+    assert row.cells[1].series == "pinned@numa:0 -> device@gpu:0 by copy-engine"
 
 
 def test_what_all_peers_show_is_reported_once_of_their_kind() -> None:
@@ -49,20 +49,20 @@ def test_what_all_peers_show_is_reported_once_of_their_kind() -> None:
     assert finding.devices[0].uuid == "GPU-00000000"
     assert finding.text.endswith("pairs)")
     assert [exhibit.unit for exhibit in finding.exhibits] == ["B/s", "B/s", "ratio"]
-    assert found.tables[0].rows[0][1].mark == "yes"
-    assert "<- −" in found.tables[0].rows[0][1].text
+    assert found.tables[0].rows[0].cells[1].mark == "yes"
+    assert "<- −" in found.tables[0].rows[0].cells[1].text
 
 
 def test_what_changes_nothing_that_a_person_does_is_in_the_table_alone() -> None:
     found = answer(subject(bidirectional(EVEN, SLOW), bidirectional(EVEN, SLOW, 1)))
     assert found.findings == ()
-    assert found.tables[0].rows[0][1].mark == "yes"
+    assert found.tables[0].rows[0].cells[1].mark == "yes"
 
 
 def test_the_way_there_may_be_the_slower_one() -> None:
     found = answer(subject(bidirectional(postal(5e-6, 50e9 / 1.15), EVEN)))
     assert found.findings[0].text.startswith("pinned -> GPU by copy-engine has ")
-    assert "-> −" in found.tables[0].rows[0][1].text
+    assert "-> −" in found.tables[0].rows[0].cells[1].text
 
 
 def test_what_all_pairs_show_accuses_no_hardware() -> None:
@@ -89,7 +89,7 @@ def test_small_copies_are_distinguished_from_rates_and_in_one_finding() -> None:
     (finding,) = found.findings
     assert (finding.id, finding.severity) == ("anisotropic-start", "info")
     assert "2 kinds" in finding.text
-    assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "yes", "yes", ""]
+    assert [cell.mark for cell in found.tables[0].rows[0].cells] == ["", "no", "yes", "yes", ""]
 
 
 def test_nothing_is_said_of_what_was_measured_one_way() -> None:
@@ -107,7 +107,7 @@ def test_what_is_too_noisy_is_said_to_be() -> None:
     assert found.findings == ()
     (reason,) = found.unanswered
     assert reason.startswith("a difference of this size could have been missed: pinned <-> GPU")
-    assert found.tables[0].rows[0][1].text.startswith("< ")
+    assert found.tables[0].rows[0].cells[1].text.startswith("< ")
 
 
 def test_a_difference_at_medium_sizes_alone_is_reported() -> None:
@@ -117,7 +117,7 @@ def test_a_difference_at_medium_sizes_alone_is_reported() -> None:
     found = answer(subject(bidirectional(EVEN, bump)))
     (finding,) = found.findings
     assert "at 128 KiB to 512 KiB" in finding.text
-    assert [cell.mark for cell in found.tables[0].rows[0]] == ["", "no", "yes", "no", ""]
+    assert [cell.mark for cell in found.tables[0].rows[0].cells] == ["", "no", "yes", "no", ""]
 
 
 def test_what_the_first_of_several_shows_alone_is_said_of_the_kind() -> None:
@@ -155,7 +155,7 @@ def test_the_arrow_the_number_and_the_sentence_name_the_slower_direction(
     found = answer(subject(bidirectional(postal(5e-6, there), postal(5e-6, back))))
     (row,) = found.tables[0].rows
     lacks = 1 - min(there, back) / max(there, back)
-    arrow, _, number = row[1].text.partition(" −")
+    arrow, _, number = row.cells[1].text.partition(" −")
     assert arrow == ("->" if there < back else "<-")
     assert float(number.split()[0]) == pytest.approx(100 * lacks, abs=2)
     finding = next(each for each in found.findings if each.id == "anisotropic-kind")

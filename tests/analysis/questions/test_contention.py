@@ -55,8 +55,8 @@ def test_transfers_that_share_nothing_are_as_fast_together() -> None:
     found = answered(together([h2d(gpu) for gpu in range(4)], [50e9] * 4))
     assert found.findings == ()
     (row,) = found.tables[0].rows
-    assert row[0].text.startswith("host-to-all")
-    assert (row[1].mark, row[3].text) == ("no", "100%")
+    assert row.cells[0].text.startswith("host-to-all")
+    assert (row.cells[1].mark, row.cells[3].text) == ("no", "100%")
 
 
 def test_a_shared_bottleneck_is_reported_with_what_it_carries() -> None:
@@ -95,11 +95,11 @@ def test_a_transfer_that_waits_for_others_is_slowed_by_the_wait(times: int, wait
         if visit.samples
     )
     (row,) = answered([Series(series.workload, longer)]).tables[0].rows
-    assert row[1].mark == ("no" if times == 1 else "yes")
-    slowest, _, result = row[4].text.partition(", ")
+    assert row.cells[1].mark == ("no" if times == 1 else "yes")
+    slowest, _, result = row.cells[4].text.partition(", ")
     assert float(slowest[1:]) == pytest.approx(times, rel=0.02)
     assert result == waiting
-    assert float(row[5].text[1:]) == pytest.approx(1, abs=0.02)
+    assert float(row.cells[5].text[1:]) == pytest.approx(1, abs=0.02)
 
 
 def test_only_those_that_are_slowed_share_it() -> None:
@@ -139,7 +139,7 @@ def test_ten_percent_are_a_finding_and_less_is_in_the_table() -> None:
     (finding,) = found(1.15).findings
     assert finding.effect == pytest.approx(0.13, abs=0.01)
     assert found(1.05).findings == ()
-    assert found(1.05).tables[0].rows[0][1].mark == "yes"
+    assert found(1.05).tables[0].rows[0].cells[1].mark == "yes"
 
 
 def test_kernels_that_slow_one_another_where_engines_do_not_share_no_link() -> None:
@@ -170,7 +170,7 @@ def test_a_star_shares_its_one_gpu_by_nature() -> None:
     star = [f"device@gpu:0 -> device@gpu:{gpu} by copy-engine" for gpu in (1, 2, 3)]
     found = answered(peer_links(4), together(star, [130e9] * 3))
     assert found.findings == ()
-    assert found.tables[0].rows[0][1].mark == "yes"
+    assert found.tables[0].rows[0].cells[1].mark == "yes"
 
 
 def test_both_ways_of_a_link_may_cost_one_another() -> None:

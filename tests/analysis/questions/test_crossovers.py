@@ -46,7 +46,7 @@ def test_one_winner_is_reported_with_its_margins() -> None:
         PAGEABLE,
     }
     (row,) = said.tables[0].rows
-    assert {cell.mark for cell in row[4:]} == {"yes", ""}
+    assert {cell.mark for cell in row.cells[4:]} == {"yes", ""}
 
 
 def test_at_a_crossover_both_ranges_are_reported() -> None:
@@ -104,7 +104,7 @@ def test_a_setting_is_compared_with_the_default() -> None:
     head = "which of cpu and cpu[threads=8] is faster depends on the size: within numa:0"
     assert finding.text.startswith(head)
     (row,) = said.tables[0].rows
-    assert [cell.text for cell in row[2:4]] == ["cpu", "cpu[threads=8]"]
+    assert [cell.text for cell in row.cells[2:4]] == ["cpu", "cpu[threads=8]"]
 
 
 def test_the_recommendation_is_the_fastest_of_all_that_was_measured() -> None:
@@ -192,7 +192,7 @@ def test_alike_places_are_counted_and_not_repeated() -> None:
     said = answer(subject(*curves))
     (finding,) = said.findings
     assert "the same for both equivalent pairs of places" in finding.text
-    assert said.tables[0].rows[0][0].text == "numa:0 -> gpu:0 and 1 equivalent"
+    assert said.tables[0].rows[0].cells[0].text == "numa:0 -> gpu:0 and 1 equivalent"
 
 
 def laid_out(way: str, layout: str, seconds: Seconds) -> list[Series]:
@@ -216,8 +216,8 @@ def test_boxes_are_compared_over_the_size_of_their_rows() -> None:
     assert finding.id == "layout-crossover"
     assert "4 KiB sm, 1 MiB copy-engine; up to 5 times as fast as the next" in finding.text
     (table,) = said.tables
-    assert table.columns[-2:] == ("4 KiB", "1 MiB")
-    cells = table.rows[0][-2:]
+    assert table.names[-2:] == ("4 KiB", "1 MiB")
+    cells = table.rows[0].cells[-2:]
     assert cells[0].text.startswith("sm (") and cells[1].text.startswith("copy-engine")
 
 

@@ -9,7 +9,7 @@ from tests.analysis.questions.subjects import curve, postal, subject
 
 from waywiser.analysis.questions.efficiency import answer
 from waywiser.analysis.questions.fitted import rate_at, saturation, sustained
-from waywiser.curves.answer import Answer, Cell, Table
+from waywiser.curves.answer import Answer, Sheet, SheetCell
 from waywiser.machine.machine import Cache, Gpu, Machine
 from waywiser.words.records import Series
 
@@ -30,8 +30,8 @@ def four_gpus() -> Machine:
     return msgspec.structs.replace(machine, gpus=gpus)
 
 
-def row(table: Table, name: str, column: int = 0) -> tuple[Cell, ...]:
-    return next(each for each in table.rows if each[column].text == name)
+def row(table: Sheet, name: str, column: int = 0) -> tuple[SheetCell, ...]:
+    return next(each.cells for each in table.rows if each.cells[column].text == name)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_equal_paths_are_one_row_and_one_finding() -> None:
     said = answer(subject(*(curve(path, postal(2e-6, 55e9)) for path in paths),
                           machine=four_gpus()))  # fmt: skip
     assert len(said.tables[0].rows) == 1
-    assert said.tables[0].rows[0][0].text == f"{paths[0]} and 3 equivalent"
+    assert said.tables[0].rows[0].cells[0].text == f"{paths[0]} and 3 equivalent"
     (finding,) = said.findings
     assert "All 4 such paths reach" in finding.text
 
@@ -110,7 +110,7 @@ def test_a_cache_is_no_sustained_rate() -> None:
     (each,) = result.curves
     assert sustained(each).rate == pytest.approx(2e12, rel=0.02)
     assert saturation(each) <= 2**24
-    cells = [cell.text for cell in answer(result).tables[0].rows[0]]
+    cells = [cell.text for cell in answer(result).tables[0].rows[0].cells]
     assert cells[3] == "other line from 32 MiB" and cells[6].endswith("at 16 MiB")
 
 
@@ -176,7 +176,7 @@ def test_what_caches_can_hold_is_no_rate_of_host_memory() -> None:
     cached = curve(f"{HOST}[threads=8]", lambda size: size / 290e9, (2**23,))
     result = within_host(memory, cached)
     assert "by cpu: 6.0" in result
-    assert "that is at 64 MiB; data in the caches moves at up to 289.7 GB/s (8 MiB, " in result
+    assert "that is at 64 MiB: data in the caches moves at up to 289.7 GB/s (8 MiB, " in result
     assert "by cpu[threads=8])" in result
     alone = within_host(memory)
     assert "that is at 64 MiB: data in the caches moves at up to 60 GB/s" in alone
@@ -226,7 +226,7 @@ def test_a_few_bytes_show_no_bandwidth_and_raise_no_warning() -> None:
         "the fastest method, because no size is large enough for a bandwidth: numa:0 -> gpu:0",
     )
     (fits,) = said.tables
-    cells = dict(zip(fits.columns, (cell.text for cell in fits.rows[0]), strict=True))
+    cells = dict(zip(fits.names, (cell.text for cell in fits.rows[0].cells), strict=True))
     assert cells.pop("latency").startswith("5.0") and cells.pop("path") == H2D
     assert set(cells.values()) == {"—", ""}
 

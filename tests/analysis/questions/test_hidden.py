@@ -73,13 +73,13 @@ def test_what_it_costs_to_be_far_is_reported_by_kind_and_size() -> None:
     assert small.decision.interval is not None
     assert small.decision.interval.high < 1 / 1.05
     table = answer(two_sided(1.1, synthetic.records(5))).tables[-1]
-    assert [row[2].mark for row in table.rows] == ["yes", "yes"]
-    assert table.rows[0][3].text == "2 and 2"
+    assert [row.cells[2].mark for row in table.rows] == ["yes", "yes"]
+    assert table.rows[0].cells[3].text == "2 and 2"
 
 
 def test_being_far_may_cost_nothing() -> None:
     table = answer(two_sided(1.0, synthetic.records(5))).tables[-1]
-    assert [row[2].mark for row in table.rows] == ["no", "no"]
+    assert [row.cells[2].mark for row in table.rows] == ["no", "no"]
 
 
 def test_sides_that_the_system_shows_are_not_hidden() -> None:

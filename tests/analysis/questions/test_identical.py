@@ -23,16 +23,18 @@ def answered(*series: list[Series], made: Machine | None = None) -> Answer:
 def test_equal_links_are_found_to_be_equal() -> None:
     found = answered(host_links(8), peer_links(8))
     assert found.findings == ()
-    assert [row[1].mark for row in found.tables[-1].rows] == ["no", "no", "no"]
+    assert [row.cells[1].mark for row in found.tables[-1].rows] == ["no", "no", "no"]
     assert "72 are equivalent" in found.summary
 
 
 def test_every_gpu_has_a_row_with_its_link_against_its_peers() -> None:
     found = answered(host_links(8, {3: 0.05}), peer_links(4)).tables[0]
-    assert found.columns == ("GPU", "slower", "H2D, GB/s", "H2D ratio", "D2H, GB/s", "D2H ratio")
-    assert [row[0].text for row in found.rows] == [f"gpu:{n}" for n in range(8)]
-    assert [row[1].mark for row in found.rows] == ["yes" if n == 3 else "no" for n in range(8)]
-    slow, other = found.rows[3], found.rows[4]
+    assert found.names == ("GPU", "slower", "H2D, GB/s", "H2D ratio", "D2H, GB/s", "D2H ratio")
+    assert [row.cells[0].text for row in found.rows] == [f"gpu:{n}" for n in range(8)]
+    assert [row.cells[1].mark for row in found.rows] == [
+        "yes" if n == 3 else "no" for n in range(8)
+    ]
+    slow, other = found.rows[3].cells, found.rows[4].cells
     assert re.fullmatch(r"H2D −[45]\.\d+ %, D2H −[45]\.\d+ %", slow[1].text)
     for bandwidth in (2, 4):
         assert float(slow[bandwidth].text) < float(other[bandwidth].text)
@@ -45,14 +47,16 @@ def test_every_gpu_has_a_row_with_its_link_against_its_peers() -> None:
 def test_a_direction_that_was_not_measured_is_left_open() -> None:
     to_gpus = [each for each in host_links(8, {2: -0.1}) if str(each.workload).startswith("pinned")]
     found = answered(to_gpus).tables[0]
-    assert all(row[4].text == row[5].text == "—" for row in found.rows)
-    assert (found.rows[2][1].mark, found.rows[2][1].text[:11]) == ("no", "faster: H2D")
+    assert all(row.cells[4].text == row.cells[5].text == "—" for row in found.rows)
+    assert (found.rows[2].cells[1].mark, found.rows[2].cells[1].text[:11]) == ("no", "faster: H2D")
 
 
 def test_without_replicates_the_rows_of_gpus_say_so() -> None:
     found = answered(host_links(2, {1: 0.05}, blocks=1), made=machine(2)).tables[0]
-    assert [(row[1].mark, row[1].text) for row in found.rows] == [("unclear", "not replicated")] * 2
-    assert all("(" not in row[3].text for row in found.rows)
+    assert [(row.cells[1].mark, row.cells[1].text) for row in found.rows] == [
+        ("unclear", "not replicated")
+    ] * 2
+    assert all("(" not in row.cells[3].text for row in found.rows)
 
 
 def test_one_gpu_has_no_peers() -> None:
@@ -86,7 +90,7 @@ def test_the_direction_that_is_slow_is_named() -> None:
     (finding,) = found.findings
     assert "numa:0 to gpu:5" in finding.text
     assert " more ha" not in finding.text
-    marks = {row[0].text: row[1].mark for row in found.tables[-1].rows}
+    marks = {row.cells[0].text: row.cells[1].mark for row in found.tables[-1].rows}
     assert marks == {"pinned -> GPU by copy-engine": "yes", "GPU -> pinned by copy-engine": "no"}
 
 
@@ -182,7 +186,7 @@ def test_a_fall_at_few_sizes_is_found_although_the_bandwidth_is_equal(blocks: in
     assert (finding.id, finding.severity) == ("slow-link", "warning")
     assert "32 MiB to 64 MiB" in finding.text
     assert finding.effect == pytest.approx(1 - 1 / 5, abs=0.008)
-    assert "at 32 MiB to 64 MiB (1 of 8)" in found.tables[-1].rows[0][1].text
+    assert "at 32 MiB to 64 MiB (1 of 8)" in found.tables[-1].rows[0].cells[1].text
 
 
 def test_pageable_differences_do_not_accuse_a_link_whose_pinned_copies_equal_their_peers() -> None:
@@ -213,7 +217,7 @@ def test_paths_are_equivalent_only_if_the_submitting_node_is_as_near() -> None:
     ]
     found = answered(series, made=machine(4, 2))
     assert found.findings == ()
-    assert [row[1].mark for row in found.tables[-1].rows] == ["no", "no"]
+    assert [row.cells[1].mark for row in found.tables[-1].rows] == ["no", "no"]
 
 
 def test_there_is_nothing_to_compare_with_one_gpu() -> None:

@@ -41,7 +41,7 @@ def test_a_dip_is_named_with_its_sizes_and_what_to_do() -> None:
     assert [str(each) for each in dip.devices] == ["gpu:0 (0000:01:00.0, GPU-00000000)"]
     assert [each.series for each in dip.exhibits] == [f"{H2D} of {2**n}" for n in (21, 22, 23)]
     assert said.summary == "1 unexplained dip or drop in 2 curves."
-    assert said.tables[0].rows[0][0].series == H2D
+    assert said.tables[0].rows[0].cells[0].series == H2D
 
 
 def test_where_more_at_once_is_faster_that_is_the_advice() -> None:
@@ -168,7 +168,7 @@ def test_sizes_of_several_transfers_are_those_of_one(transfers: int, power: int)
     around = (2 ** (power - 1), 2 ** (power + 1))
     low, high = (format_bytes(each).replace(" ", "") for each in around)
     assert f"--sizes {low}:{high}:4" in dip.remedy
-    assert len(dip.statement) <= LONGEST_TITLE
+    assert len(dip.title) <= LONGEST_TITLE
 
 
 @pytest.mark.parametrize("gpus", [2, 3, 5, 8])
@@ -185,7 +185,7 @@ def test_one_cause_on_many_paths_is_one_finding(gpus: int, power: int, depth: fl
     (dip,) = said.findings
     assert f"(on {len(paths)} of {len(paths)} " in dip.text
     assert said.summary == f"1 unexplained dip or drop in {len(paths)} curves."
-    assert len(dip.detail) < 1000 and "on these paths" in dip.remedy
+    assert len(dip.below) < 1000 and "on these paths" in dip.remedy
 
 
 def test_dips_of_other_executors_memories_or_sizes_are_other_causes() -> None:

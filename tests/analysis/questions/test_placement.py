@@ -233,8 +233,8 @@ def test_four_gpus_that_were_measured(tmp_path: Path) -> None:
     assert {choice.series for rank in found.ranks for choice in rank.choices} <= known
     for made in placement_tables(found):
         assert 0 < len(made.rows) <= 40
-        assert all(len(row) == len(made.columns) for row in made.rows)
-        assert {cell.series for row in made.rows for cell in row} <= {"", *known}
+        assert all(len(row.cells) == len(made.columns) for row in made.rows)
+        assert {cell.series for row in made.rows for cell in row.cells} <= {"", *known}
 
 
 def test_a_dgx_1_shows_what_the_thesis_about_it_shows(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_remote_ranks_are_compared_with_local_ones_of_the_same_gpus() -> None:
     assert "(both pairs)" in finding.text
     (table,) = found.tables
     assert table.title == "Ranks at another node against local ranks"
-    assert [cell.text for cell in table.rows[0]][:2] == ["device -> device by mpi", "−20 %"]
+    assert [cell.text for cell in table.rows[0].cells][:2] == ["device -> device by mpi", "−20 %"]
     assert "Between ranks: yes, for device -> device by mpi." in found.summary
 
 

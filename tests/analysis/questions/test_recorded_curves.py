@@ -40,11 +40,11 @@ def test_answers_fit_a_page(recorded: Subject, ask: Callable[[Subject], Answer])
     assert len(said.findings) <= 10
     for table in said.tables:
         assert len(table.rows) <= 40
-        assert all(len(row) == len(table.columns) for row in table.rows)
+        assert all(len(row.cells) == len(table.columns) for row in table.rows)
     known = {line.text for line in recorded.overview.series}
     curves = {curve.text for curve in recorded.curves}
     assert all(each.series in known for finding in said.findings for each in finding.exhibits)
-    shown = {cell.series for table in said.tables for row in table.rows for cell in row}
+    shown = {cell.series for table in said.tables for row in table.rows for cell in row.cells}
     assert shown - known - curves <= {""}
 
 

@@ -57,7 +57,10 @@ def test_the_contention_answer_has_them_in_a_table_and_names_the_worst() -> None
     (table,) = [each for each in found.tables if each.title.startswith("Beside")]
     assert len(table.rows) == 9
     assert "default priority" in table.caption
-    rows = {(row[0].text, row[5].text): (row[1].mark, row[2].text) for row in table.rows}
+    rows = {
+        (row.cells[0].text, row.cells[5].text): (row.cells[1].mark, row.cells[2].text)
+        for row in table.rows
+    }
     allreduce = "allreduce gpu:0-1 of 256 MiB"
     pageable = "device@gpu:0 -> pageable@numa:0 by copy-engine of 1 GiB"
     assert rows[allreduce, pageable] == ("yes", "×12")

@@ -11,9 +11,9 @@ from tests.analysis.questions.subjects import FEW, curve, postal, subject
 from tests.scripted_cpus import LIMIT
 
 from waywiser.analysis.questions.trust import KINDS, answer
+from waywiser.curves.answer import at_least
 from waywiser.curves.subject import Subject
 from waywiser.doctor.diagnosis import diagnose
-from waywiser.doctor.finding import at_least
 from waywiser.doctor.situation import Situation
 from waywiser.machine import cpu_load
 from waywiser.profile import RunHealth
@@ -39,7 +39,12 @@ def test_a_quiet_profile_has_nothing_against_it() -> None:
         "100% of 28 series are known to within 2%, 100% to within 5%, 100% to within 10%"
     )
     (family,) = said.tables[0].rows
-    assert [cell.text for cell in family[:4]] == ["host to device (H2D)", "28", "100%", "100%"]
+    assert [cell.text for cell in family.cells[:4]] == [
+        "host to device (H2D)",
+        "28",
+        "100%",
+        "100%",
+    ]
     assert any("fewer than six blocks" in each for each in said.unanswered)
 
 
@@ -69,7 +74,7 @@ def test_blocks_that_disagree_are_counted_with_their_size_and_family() -> None:
     assert found.exhibits[0].series.startswith(H2D)
     many = answer(subject(apart))
     assert many.findings[0].severity == "warning"
-    assert many.tables[1].rows[0][0].text == "blocks disagree"
+    assert many.tables[1].rows[0].cells[0].text == "blocks disagree"
 
 
 def test_what_makes_numbers_wrong_comes_first_and_names_the_device() -> None:
@@ -82,7 +87,7 @@ def test_what_makes_numbers_wrong_comes_first_and_names_the_device() -> None:
     slow = next(finding for finding in said.findings if finding.id == "slow-link")
     assert slow.severity == "warning"
     assert [str(each) for each in slow.devices] == ["gpu:1 (0000:02:00.0, GPU-00000001)"]
-    assert [row[0].text for row in said.tables[1].rows[:2]] == ["throttled", "slow link"]
+    assert [row.cells[0].text for row in said.tables[1].rows[:2]] == ["throttled", "slow link"]
     assert len([each for each in said.findings if each.id != "unfit-machine"]) <= 5
 
 

@@ -11,7 +11,8 @@ from rich.console import Console
 from analysis.cluster.planted_verdicts import COUNTED, GROUP, SLOW, nodes, planted
 from tree import ROOT
 from waywiser.analysis.cluster.summary import ClusterSummary, summarise_cluster
-from waywiser.analysis.cluster.verdict_values import ClusterFinding, ClusterVerdict, NodeGroup
+from waywiser.analysis.cluster.texts import cluster_finding
+from waywiser.analysis.cluster.verdict_values import ClusterVerdict, NodeGroup
 from waywiser.profile.cluster_folder import ClusterResult
 from waywiser.report.terminal import print_parts
 from waywiser.report.views.cluster import cluster_parts
@@ -57,7 +58,8 @@ def test_the_answer_comes_first_and_each_finding_has_its_evidence() -> None:
 
 
 def test_counters_alone_are_one_line() -> None:
-    counted = [replace(COUNTED, nodes=(f"n{n:02}",), text=f"n{n:02} counted") for n in range(8)]
+    names = [f"n{n:02}" for n in range(8)]
+    counted = [cluster_finding("errors counted", (name,), f"{name} counted") for name in names]
     said = lines(planted(nodes(8, {"n03": "slow"}), SLOW, *counted))
     assert "i n03 counted" in said
     assert "i n[00-02,04-07] counted errors of interfaces since their drivers were loaded" in said
@@ -65,7 +67,9 @@ def test_counters_alone_are_one_line() -> None:
 
 
 def test_a_finding_of_a_test_does_not_hide_the_reason_of_its_nodes() -> None:
-    whole = ClusterFinding("collective slow", ("n00", "n01"), "the collective is slow", ratio=2.0)
+    whole = cluster_finding(
+        "collective slow", ("n00", "n01"), "the collective is slow", (2.0, 0.0, 0.0)
+    )
     found = nodes(2, {"n00": "not decided"}, n00="it stands out")
     said = lines(planted(found, whole))
     assert "? the collective is slow" in said

@@ -11,8 +11,10 @@ from waywiser.analysis.cluster.confirmed import Channel
 from waywiser.analysis.cluster.levels import below_interval
 from waywiser.analysis.cluster.pair_tests import Floats, PairTests
 from waywiser.analysis.cluster.state import ClusterState
-from waywiser.analysis.cluster.verdict_values import ClusterFinding, FindingKind, RailDirection
+from waywiser.analysis.cluster.texts import cluster_finding
+from waywiser.curves.answer import Finding
 from waywiser.curves.texts import percent
+from waywiser.words.cluster import RailDirection
 
 WHOLE = -1
 """All rails of a node."""
@@ -44,7 +46,7 @@ def group_name(state: ClusterState, number: int) -> str:
 
 
 def timed_finding(
-    kind: FindingKind,
+    kind: str,
     nodes: tuple[str, ...],
     text: str,
     state: ClusterState,
@@ -53,19 +55,17 @@ def timed_finding(
     direction: RailDirection,
     ratio: tuple[float, float, float],
     tests: int,
-) -> ClusterFinding:
-    return ClusterFinding(
-        kind=kind,
-        nodes=nodes,
-        text=text,
+) -> Finding:
+    return cluster_finding(
+        kind,
+        nodes,
+        text,
+        ratio,
+        tests,
+        (f"{tests} tests: {spread_text(ratio, 'slower')}",),
         rail=rail,
         interface=interface_of(state, node, rail),
         direction=direction,
-        ratio=ratio[0],
-        low=ratio[1],
-        high=ratio[2],
-        tests=tests,
-        evidence=(f"{tests} tests: {spread_text(ratio, 'slower')}",),
     )
 
 

@@ -8,16 +8,15 @@ from collections.abc import Iterator
 
 from waywiser.analysis.cluster.texts import measured_text
 from waywiser.analysis.cluster.verdict_values import (
-    BAD_STANDINGS,
     ClusterVerdict,
-    NodeStanding,
     NodeVerdict,
 )
 from waywiser.words.grouping import grouped
 from waywiser.words.host_list import compress_hosts, is_host_name, natural_key
+from waywiser.words.status import Reason
 from waywiser.words.visible_text import single_line
 
-_DRAINED: tuple[NodeStanding, ...] = ("failed", "stuck", "slow")
+_DRAINED: tuple[Reason, ...] = ("failed", "stuck", "slow")
 _LONGEST_REASON = 400
 _PLAIN = str.maketrans({"–": "-", "—": "-", "−": "-", "×": "x", "µ": "u", "…": "...", "'": None,
                         '"': None, "\\": None, "`": None, "$": None})  # fmt: skip
@@ -32,9 +31,7 @@ def excluded_hosts(verdict: ClusterVerdict) -> str:
     """The host list of the nodes that jobs should not have, for ``sbatch --exclude``; empty if all
     are good."""
     return compress_hosts(
-        each.node
-        for each in verdict.nodes
-        if each.verdict in BAD_STANDINGS and is_host_name(each.node)
+        each.node for each in verdict.nodes if each.is_bad and is_host_name(each.node)
     )
 
 
@@ -68,7 +65,7 @@ def _drained(verdict: ClusterVerdict) -> Iterator[tuple[str, str]]:
 
 def _not_drained(verdict: ClusterVerdict) -> Iterator[tuple[str, str]]:
     for node in verdict.nodes:
-        if node.verdict in BAD_STANDINGS and (why := _why_not(node)):
+        if node.is_bad and (why := _why_not(node)):
             yield why, single_line(node.node)
 
 
@@ -83,5 +80,5 @@ def _why_not(node: NodeVerdict) -> str:
 
 
 def _is_only_of_group(node: NodeVerdict) -> bool:
-    kinds = {each.kind for each in node.findings}
+    kinds = {each.id for each in node.findings}
     return "slow group" in kinds and not kinds & {"slow node", "failed node"}

@@ -10,7 +10,9 @@ import numpy as np
 from waywiser.analysis.cluster.levels import THRESHOLD
 from waywiser.analysis.cluster.pair_tests import Bools, Floats, PairTests, node_rows
 from waywiser.analysis.cluster.state import ClusterState
-from waywiser.analysis.cluster.verdict_values import ClusterFinding, RailRate
+from waywiser.analysis.cluster.texts import cluster_finding
+from waywiser.analysis.cluster.verdict_values import RailRate
+from waywiser.curves.answer import Finding
 from waywiser.words.host_list import compress_hosts
 
 LEAST_SHARE = 0.7
@@ -102,13 +104,13 @@ def _message_bytes(state: ClusterState) -> int:
     return max((each.bytes for each in state.finished if each.test.phase == "pairs"), default=0)
 
 
-def interface_findings(state: ClusterState) -> Iterator[ClusterFinding]:
+def interface_findings(state: ClusterState) -> Iterator[Finding]:
     """Yields rails below the rate of their interface, and bytes that did not cross it."""
     yield from _below_rate(state)
     yield from _not_over_interface(state)
 
 
-def _below_rate(state: ClusterState) -> Iterator[ClusterFinding]:
+def _below_rate(state: ClusterState) -> Iterator[Finding]:
     """One finding for a rail: that of all nodes if all are below, else those that are."""
     rates = [each for each in rail_rates(state) if each.interface_bytes_per_second > 0]
     of_tested = " that was tested alone" if _share_links(state) else ""
@@ -128,17 +130,17 @@ def _below_rate(state: ClusterState) -> Iterator[ClusterFinding]:
             f"rail {rail}{f' ({name})' if name else ''} of {who} reaches {share:.0%} of the rate "
             f"of its interface"
         )
-        yield ClusterFinding(
+        yield cluster_finding(
             "below interface rate",
             tuple(each.node for each in below),
             text,
-            rail,
-            name,
-            ratio=share,
+            (share, 0.0, 0.0),
+            rail=rail,
+            interface=name,
         )
 
 
-def _not_over_interface(state: ClusterState) -> Iterator[ClusterFinding]:
+def _not_over_interface(state: ClusterState) -> Iterator[Finding]:
     """One finding of all rails. Between nodes of one host no byte has to cross an interface."""
     hosts = {node.name: node.address for node in state.nodes}
     shares: dict[int, dict[str, list[float]]] = {}
@@ -162,13 +164,11 @@ def _not_over_interface(state: ClusterState) -> Iterator[ClusterFinding]:
     who = _who(nodes, len({node for of_rail in shares.values() for node in of_rail}))
     rail = next(iter(least)) if len(least) == 1 else -1
     where = f"rail {rail} crossed the interface" if rail >= 0 else "their rails crossed interfaces"
-    yield ClusterFinding(
+    yield cluster_finding(
         "not over interface",
         tuple(nodes),
         f"{share} of the bytes that {who} sent on {where}: the rest took another path",
-        rail,
-        direction="sending",
-        ratio=low,
+        (low, 0.0, 0.0),
         tests=sum(
             v < LEAST_CROSSED for rail in least for n in least[rail] for v in shares[rail][n]
         ),
@@ -177,6 +177,8 @@ def _not_over_interface(state: ClusterState) -> Iterator[ClusterFinding]:
             for rail, below in least.items()
             if len(least) > 1
         ),
+        rail=rail,
+        direction="sending",
     )
 
 

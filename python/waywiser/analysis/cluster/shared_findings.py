@@ -20,7 +20,8 @@ from waywiser.analysis.cluster.pair_tests import Bools, Floats, node_rows
 from waywiser.analysis.cluster.schedule import Pair
 from waywiser.analysis.cluster.slow_crossings import crossing_tests, slow_crossings
 from waywiser.analysis.cluster.state import ClusterState
-from waywiser.analysis.cluster.verdict_values import ClusterFinding, FindingKind
+from waywiser.analysis.cluster.texts import cluster_finding
+from waywiser.curves.answer import Finding
 from waywiser.curves.texts import percent
 from waywiser.words.number_format import count
 
@@ -38,13 +39,13 @@ MOST_NAMED = 2
 """Pairs of groups that are named."""
 
 
-def shared_findings(state: ClusterState) -> Iterator[ClusterFinding]:
+def shared_findings(state: ClusterState) -> Iterator[Finding]:
     """Yields slow links between groups, then slow rails."""
     yield from _crossings(state)
     yield from _rails(state)
 
 
-def _crossings(state: ClusterState) -> Iterator[ClusterFinding]:
+def _crossings(state: ClusterState) -> Iterator[Finding]:
     slow = slow_crossings(state)
     if not slow:
         return
@@ -66,18 +67,15 @@ def _crossings(state: ClusterState) -> Iterator[ClusterFinding]:
 
 
 def _finding(
-    kind: FindingKind,
+    kind: str,
     text: str,
     rail: int,
     spread: tuple[float, float, float],
     tests: int,
     evidence: str,
-) -> ClusterFinding:
+) -> Finding:
     """Returns a finding that names no node; ``spread`` is its ratio with the 95 % interval."""
-    ratio, low, high = spread
-    return ClusterFinding(
-        kind, (), text, rail, ratio=ratio, low=low, high=high, tests=tests, evidence=(evidence,)
-    )
+    return cluster_finding(kind, (), text, spread, tests, (evidence,), rail=rail)
 
 
 def _between(state: ClusterState, slow: Mapping[Pair, Bools], channels: Bools) -> str:
@@ -101,7 +99,7 @@ def _between(state: ClusterState, slow: Mapping[Pair, Bools], channels: Bools) -
     return f"between {', '.join(named)}{rest}"
 
 
-def _rails(state: ClusterState) -> Iterator[ClusterFinding]:
+def _rails(state: ClusterState) -> Iterator[Finding]:
     """Compares each rail with the fastest half of the rails, in each test."""
     tests, nodes = state.rounds.undisturbed, len(state.names)
     rails = tests.y.shape[1]

@@ -41,7 +41,9 @@ from waywiser.analysis.cluster.finding_parts import (
 from waywiser.analysis.cluster.pair_tests import PairTests
 from waywiser.analysis.cluster.slow_pair_findings import pair_findings
 from waywiser.analysis.cluster.state import ClusterState
-from waywiser.analysis.cluster.verdict_values import ClusterFinding, NodeGroup
+from waywiser.analysis.cluster.texts import REMEDIES, SEVERITIES, ratio_of
+from waywiser.analysis.cluster.verdict_values import NodeGroup
+from waywiser.curves.answer import Finding
 from waywiser.curves.texts import percent
 from waywiser.words.host_list import compress_hosts
 from waywiser.words.number_format import count
@@ -50,22 +52,22 @@ CROSSED = 1.25
 """A node that is slower than this many times what crossing costs, as logarithms, is slow itself."""
 
 
-def slow_findings(state: ClusterState) -> list[ClusterFinding]:
+def slow_findings(state: ClusterState) -> list[Finding]:
     """Returns groups first, then nodes, then pairs."""
     groups = list(_group_findings(state))
     others = [*_shared_findings(state), *_node_findings(state), *pair_findings(state)]
     return groups + (_without_crossed(others) if state.rounds.may_cross_unseen else others)
 
 
-def _without_crossed(findings: list[ClusterFinding]) -> list[ClusterFinding]:
+def _without_crossed(findings: list[Finding]) -> list[Finding]:
     """Returns the findings without nodes and sets of nodes that are not slower than crossing
     between groups that the run does not know: the crossing names them instead."""
-    crossings = [each for each in findings if each.kind == "slow crossing"]
+    crossings = [each for each in findings if each.id == "slow crossing"]
     if not crossings:
         return findings
-    limit = max(each.ratio for each in crossings) ** CROSSED
+    limit = max(map(ratio_of, crossings)) ** CROSSED
     blamed = ("slow node", "slow group")
-    crossed = [each for each in findings if each.kind in blamed and each.ratio <= limit]
+    crossed = [each for each in findings if each.id in blamed and ratio_of(each) <= limit]
     names = sorted({name for each in crossed for name in each.nodes})
     if not names:
         return findings
@@ -76,7 +78,7 @@ def _without_crossed(findings: list[ClusterFinding]) -> list[ClusterFinding]:
     return [named if each is first else each for each in findings if each not in crossed]
 
 
-def _node_findings(state: ClusterState) -> Iterator[ClusterFinding]:
+def _node_findings(state: ClusterState) -> Iterator[Finding]:
     slow = confirmed(state).copy()
     for (rail, way), sets in shared_of_channel(state).items():
         for members in sets:
@@ -122,7 +124,7 @@ def _partners_text(
     return f"{len(slow)} of {count(len(usual), 'node')}"
 
 
-def _shared_findings(state: ClusterState) -> Iterator[ClusterFinding]:
+def _shared_findings(state: ClusterState) -> Iterator[Finding]:
     by_members: dict[tuple[int, ...], list[Channel]] = defaultdict(list)
     for channel, sets in shared_of_channel(state).items():
         for members in sets:
@@ -134,13 +136,20 @@ def _shared_findings(state: ClusterState) -> Iterator[ClusterFinding]:
         yield from map(_of_two, found) if may_be_one_of_two(state, each) else found
 
 
-def _of_two(finding: ClusterFinding) -> ClusterFinding:
+def _of_two(finding: Finding) -> Finding:
     """Returns the finding about a group as one that blames no node."""
     text = f"crossing is slow, and neither of two groups can be blamed: {finding.text}"
-    return replace(finding, kind="slow crossing", text=text)
+    kind = "slow crossing"
+    return replace(
+        finding,
+        id=kind,
+        severity=SEVERITIES[kind],
+        remedy=REMEDIES[kind],
+        statement=text,
+    )
 
 
-def _group_findings(state: ClusterState) -> Iterator[ClusterFinding]:
+def _group_findings(state: ClusterState) -> Iterator[Finding]:
     tests, _ = beside_controls(state, "alone", with_groups=True)
     group_of = state.rounds.switch_of
     crosses = group_of[tests.a] != group_of[tests.b]
@@ -151,7 +160,7 @@ def _group_findings(state: ClusterState) -> Iterator[ClusterFinding]:
 
 def _of_group(
     state: ClusterState, members: list[int], channels: Sequence[Channel], tests: PairTests
-) -> Iterator[ClusterFinding]:
+) -> Iterator[Finding]:
     names = tuple(state.names[n] for n in members)
     inside = np.zeros(len(state.names), dtype=bool)
     inside[members] = True

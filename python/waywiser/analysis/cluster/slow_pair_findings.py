@@ -24,7 +24,8 @@ from waywiser.analysis.cluster.pair_outcomes import crosses_unseen, slow_pairs
 from waywiser.analysis.cluster.pair_tests import Bools, PairTests
 from waywiser.analysis.cluster.schedule import Pair
 from waywiser.analysis.cluster.state import ClusterState
-from waywiser.analysis.cluster.verdict_values import ClusterFinding
+from waywiser.analysis.cluster.texts import cluster_finding
+from waywiser.curves.answer import Finding
 from waywiser.curves.texts import percent
 from waywiser.words.number_format import count
 
@@ -35,7 +36,7 @@ LEAST_OF_TWO = 0.1
 """The least logarithm by which a rail of two nodes differs from the fastest."""
 
 
-def pair_findings(state: ClusterState) -> Iterator[ClusterFinding]:
+def pair_findings(state: ClusterState) -> Iterator[Finding]:
     """Yields slow pairs, together where they are all between two halves; or of only two nodes their
     slow rails and directions."""
     if len(nodes := np.flatnonzero(state.rounds.tested).tolist()) == 2:
@@ -75,7 +76,7 @@ def pair_findings(state: ClusterState) -> Iterator[ClusterFinding]:
 
 def _unseen_crossing(
     state: ClusterState, number: int, pairs: dict[Pair, Bools], tests: PairTests
-) -> ClusterFinding:
+) -> Finding:
     size = len(state.names)
     own = tests.where(np.isin(tests.keys(size), [a * size + b for a, b in pairs]))
     worst = np.nanmax(own.y, axis=(1, 2))
@@ -85,9 +86,7 @@ def _unseen_crossing(
         f"{percent(ratio - 1)} slow, while their nodes are fast with others; --groups would show "
         "between which groups"
     )
-    return ClusterFinding(
-        "slow crossing", (), text, ratio=ratio, low=low, high=high, tests=len(own)
-    )
+    return cluster_finding("slow crossing", (), text, (ratio, low, high), len(own))
 
 
 def _nodes_of_most_pairs(
@@ -120,7 +119,7 @@ def _slow_to_most(
     tested: int,
     pairs: dict[Pair, Bools],
     tests: PairTests,
-) -> ClusterFinding:
+) -> Finding:
     ways = np.any(
         [pairs[a, b] if a == node else pairs[a, b][:, ::-1] for a, b in pairs if node in (a, b)],
         axis=0,
@@ -163,7 +162,7 @@ def _between_halves(
     halves: tuple[list[int], list[int]],
     pairs: dict[Pair, Bools],
     tests: PairTests,
-) -> ClusterFinding:
+) -> Finding:
     slow = np.any(np.stack(list(pairs.values())), axis=0)
     channels = [(int(rail), int(way)) for rail, way in np.argwhere(slow)]
     values = values_of_node(tests, set(halves[0]), channels)
@@ -180,7 +179,7 @@ def _between_halves(
     )  # fmt: skip
 
 
-def _two_nodes(state: ClusterState, nodes: list[int]) -> Iterator[ClusterFinding]:
+def _two_nodes(state: ClusterState, nodes: list[int]) -> Iterator[Finding]:
     """Compares the rails and directions of the only pair with the fastest of them."""
     tests = state.rounds.undisturbed
     y = np.where((tests.a > tests.b)[:, None, None], tests.y[:, :, ::-1], tests.y)

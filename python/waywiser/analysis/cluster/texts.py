@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.analysis.cluster.verdict_values import (
-    BAD_STANDINGS,
-    WORST_STANDINGS,
-    ClusterFinding,
+    BAD_REASONS,
+    NODE_REASONS,
     ClusterVerdict,
-    FindingKind,
-    NodeStanding,
 )
+from waywiser.curves.answer import Finding
+from waywiser.stats.order import Interval
+from waywiser.words.cluster import ClusterPlace, RailDirection
 from waywiser.words.host_list import compress_hosts
 from waywiser.words.number_format import count
 from waywiser.words.severity import Severity
+from waywiser.words.status import Reason
 
 MOST_ANSWERS = 3
 """Findings that the answer names."""
@@ -30,7 +31,7 @@ UNSEEN_SWITCHES = (
     "or found as slow nodes or pairs"
 )
 
-SEVERITIES: dict[FindingKind, Severity] = {
+SEVERITIES: dict[str, Severity] = {
     "failed node": "error",
     "slow node": "error",
     "slow group": "error",
@@ -45,8 +46,17 @@ SEVERITIES: dict[FindingKind, Severity] = {
     "new errors": "info",
     "errors counted": "info",
 }
+"""The kinds of findings, by their ``id``.
 
-REMEDIES: dict[FindingKind, str] = {
+``slow group``: nodes that are fast among themselves and slow to all others, so that they share
+something slow. ``slow crossing``: tests between groups take much longer than inside them; neither
+of two groups can be blamed, and no node is named. ``slow rail``: a rail is slower than the others
+on every node; no node is named. ``below interface rate``: a rail reaches less than 70 % of its
+interface's rate. ``not over interface``: the bytes of a test did not cross the interface. ``new
+errors``: an interface counted errors during the survey; ``errors counted``: before it. These
+explain other findings, and are no verdict by themselves."""
+
+REMEDIES: dict[str, str] = {
     "failed node": "look at the kernel's log of the node and at its last action; keep it off jobs "
     "until a survey with --retry passes",
     "slow node": "keep the node off jobs (waywiser cluster show --exclude); compare its cable, "
@@ -73,7 +83,7 @@ REMEDIES: dict[FindingKind, str] = {
     "errors counted": "see whether the counters still grow; reseat or replace the cable",
 }
 
-NCCL_REMEDIES: dict[FindingKind, str] = {
+NCCL_REMEDIES: dict[str, str] = {
     "collective slow": "see how often the rings and trees of NCCL cross groups (it lists them with "
     "NCCL_DEBUG=INFO): by the times of pairs it should be faster",
     "not over interface": "choose the interface (NCCL_SOCKET_IFNAME, NCCL_IB_HCA) and run the "
@@ -81,7 +91,7 @@ NCCL_REMEDIES: dict[FindingKind, str] = {
 }
 """What replaces them if messages were sent by NCCL."""
 
-STANDING_REMEDIES: dict[NodeStanding, str] = {
+STANDING_REMEDIES: dict[Reason, str] = {
     "stuck": "a process of the node survives its kill: restart the node",
     "not reached": "see whether the node is up and can reach the coordinator's address and port; "
     "then resume with --retry",
@@ -92,10 +102,44 @@ STANDING_REMEDIES: dict[NodeStanding, str] = {
 }
 
 
+def cluster_finding(
+    kind: str,
+    nodes: tuple[str, ...],
+    text: str,
+    ratio: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    tests: int = 0,
+    evidence: tuple[str, ...] = (),
+    *,
+    rail: int = -1,
+    interface: str = "",
+    direction: RailDirection = "both",
+) -> Finding:
+    """Returns a finding of one of the kinds of `SEVERITIES`. ``ratio`` is the time as a multiple of
+    the usual time of the cluster, or of ``below interface rate`` and ``not over interface`` the
+    share reached, with its 95 % interval; 0 if there is none."""
+    middle, low, high = ratio
+    return Finding(
+        id=kind,
+        severity=SEVERITIES[kind],
+        statement=text,
+        effect=middle - 1 if middle else None,
+        interval=Interval(low - 1, high - 1) if high else None,
+        remedy=REMEDIES[kind],
+        evidence=evidence,
+        tests=tests,
+        where=ClusterPlace(nodes, rail, interface, direction),
+    )
+
+
+def ratio_of(finding: Finding) -> float:
+    """The ratio of `cluster_finding`; 0 if there is none."""
+    return 0.0 if finding.effect is None else 1 + finding.effect
+
+
 def severity_of(verdict: ClusterVerdict) -> Severity:
     """How grave the verdict is: ``error`` if a node, a pair or a group should not be used so."""
-    found = {SEVERITIES[each.kind] for each in verdict.findings}
-    if "error" in found or any(each.verdict in BAD_STANDINGS for each in verdict.nodes):
+    found = {each.severity for each in verdict.findings}
+    if "error" in found or any(each.is_bad for each in verdict.nodes):
         return "error"
     is_open = (
         not verdict.complete
@@ -107,15 +151,15 @@ def severity_of(verdict: ClusterVerdict) -> Severity:
 
 def has_finding(verdict: ClusterVerdict) -> bool:
     """Whether anything is wrong, of whatever severity above ``info``."""
-    return any(SEVERITIES[each.kind] != "info" for each in verdict.findings) or any(
-        each.verdict in BAD_STANDINGS for each in verdict.nodes
+    return any(each.severity != "info" for each in verdict.findings) or any(
+        each.is_bad for each in verdict.nodes
     )
 
 
 def answer(verdict: ClusterVerdict) -> str:
     """What is slow or hangs, and which pairs were tested, in one line: ``n3 is 12 % slow to every
     node, sending, on rail 2; all 28 pairs of the other 8 nodes were tested``."""
-    grave = [each.text for each in verdict.findings if SEVERITIES[each.kind] != "info"]
+    grave = [each.text for each in verdict.findings if each.severity != "info"]
     grave += _unfounded(verdict)
     if grave:
         more = len(grave) - MOST_ANSWERS
@@ -159,7 +203,7 @@ def coverage_text(verdict: ClusterVerdict) -> str:
 
 def _pairs_text(verdict: ClusterVerdict) -> str:
     coverage = verdict.coverage
-    found = {each.kind for each in verdict.findings}
+    found = {each.id for each in verdict.findings}
     rest = len(verdict.nodes) - coverage.nodes
     nodes = f" of {'the other ' if rest else ''}{count(coverage.nodes, 'node')}"
     if not coverage.pairs or not coverage.tested:
@@ -196,31 +240,27 @@ def is_sharp(verdict: ClusterVerdict) -> bool:
 
 def counts_text(verdict: ClusterVerdict) -> str:
     """``1 slow, 1 not reached, 30 ok of 32 nodes``."""
-    counts = [(len(verdict.of(each)), each) for each in WORST_STANDINGS]
+    counts = [(len(verdict.of(each)), each) for each in NODE_REASONS]
     parts = ", ".join(f"{number} {standing}" for number, standing in counts if number)
     nodes = count(len(verdict.nodes), "node")
     return f"{parts} of {nodes}" if parts else "no nodes"
 
 
-def measured_text(finding: ClusterFinding) -> str:
+def measured_text(finding: Finding) -> str:
     """``1.12 × the usual time (1.10–1.14 with 95 %), 8 tests``; empty if nothing was timed."""
     tests = count(finding.tests, "test") if finding.tests else ""
-    if not finding.ratio:
+    ratio = ratio_of(finding)
+    if not ratio:
         return tests
-    if finding.kind in ("below interface rate", "not over interface"):
-        of_what = "rate" if finding.kind == "below interface rate" else "bytes"
-        return _joined(f"{finding.ratio:.0%} of the {of_what}", tests)
-    span = f" ({finding.low:.2f}–{finding.high:.2f} with 95 %)" if finding.high else ""
-    usual = "predicted" if finding.kind == "collective slow" else "usual"
-    return _joined(f"{finding.ratio:.2f} × the {usual} time{span}", tests)
-
-
-def where_text(finding: ClusterFinding) -> str:
-    """``n3, rail 2 (mlx5_2), sending``: all of it that is known."""
-    rail = f"rail {finding.rail}" if finding.rail >= 0 else ""
-    interface = f"({finding.interface})" if finding.interface else ""
-    direction = "" if finding.direction == "both" else finding.direction
-    return _joined(compress_hosts(finding.nodes), f"{rail} {interface}".strip(), direction)
+    if finding.id in ("below interface rate", "not over interface"):
+        of_what = "rate" if finding.id == "below interface rate" else "bytes"
+        return _joined(f"{ratio:.0%} of the {of_what}", tests)
+    span = ""
+    if finding.interval is not None:
+        low, high = finding.interval.low, finding.interval.high
+        span = f" ({1 + low:.2f}–{1 + high:.2f} with 95 %)"
+    usual = "predicted" if finding.id == "collective slow" else "usual"
+    return _joined(f"{ratio:.2f} × the {usual} time{span}", tests)
 
 
 def detectable_text(verdict: ClusterVerdict) -> str:
@@ -258,7 +298,7 @@ def _unfounded(verdict: ClusterVerdict) -> list[str]:
     """What is wrong with nodes that no finding names."""
     named = {node for each in verdict.findings for node in each.nodes}
     found = []
-    for standing in BAD_STANDINGS:
+    for standing in BAD_REASONS:
         is_explained = named if standing in ("slow", "failed") else set()
         nodes = [each for each in verdict.of(standing) if each not in is_explained]
         if nodes:
@@ -275,13 +315,13 @@ def _joined(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def finding_remedy(kind: FindingKind, transport: str) -> str:
+def finding_remedy(kind: str, transport: str) -> str:
     """What to do about a finding of a run with this transport."""
     own = NCCL_REMEDIES.get(kind) if transport == "nccl" else None
     return own or REMEDIES[kind]
 
 
-def standing_remedy(standing: NodeStanding, verdict: ClusterVerdict) -> str:
+def standing_remedy(standing: Reason, verdict: ClusterVerdict) -> str:
     """What to do about a node with this verdict, of which there is no finding."""
     if standing == "not decided" and verdict.complete:
         return "survey again while nothing else uses the nodes and the network"

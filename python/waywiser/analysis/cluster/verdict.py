@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from waywiser.analysis.cluster.collectives import collective_results, is_bad
 from waywiser.analysis.cluster.confirmed import open_suspects
@@ -22,22 +23,21 @@ from waywiser.analysis.cluster.rail_rates import interface_findings, rail_rates
 from waywiser.analysis.cluster.shared_findings import shared_findings
 from waywiser.analysis.cluster.slow_findings import group_list, slow_findings
 from waywiser.analysis.cluster.state import ClusterState
+from waywiser.analysis.cluster.texts import cluster_finding, finding_remedy
 from waywiser.analysis.cluster.verdict_values import (
-    WORST_STANDINGS,
-    ClusterFinding,
     ClusterVerdict,
     CollectiveResult,
-    FindingKind,
-    NodeStanding,
     NodeVerdict,
     PairTime,
 )
+from waywiser.curves.answer import Finding
 from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest
+from waywiser.words.status import Reason, rank
 
 MATRIX_NODES = 64
 """Above so many nodes, only pairs that stand out are listed."""
 
-ORDER: tuple[FindingKind, ...] = (
+ORDER: tuple[str, ...] = (
     *("failed node", "slow group", "slow node", "failed pair", "slow pair", "collective failed"),
     *(
         "slow crossing",
@@ -56,17 +56,7 @@ def verdict(
 ) -> ClusterVerdict:
     """Returns what the finished tests show, however many they are."""
     state = ClusterState(nodes, plan, finished)
-    findings = [
-        *_failed_nodes(state),
-        *slow_findings(state),
-        *shared_findings(state),
-        *_failed_pairs(state),
-        *_collectives(state),
-        *interface_findings(state),
-        *error_findings(state.nodes),
-    ]
-    findings = list(with_new_errors(findings, state.nodes))
-    findings.sort(key=lambda each: ORDER.index(each.kind))
+    findings = _findings(state)
     usual = _usual_seconds(state)
     complete = next_round(nodes, plan, finished) is None
     return ClusterVerdict(
@@ -91,10 +81,28 @@ def verdict(
     )
 
 
+def _findings(state: ClusterState) -> list[Finding]:
+    """All findings, the gravest kinds first."""
+    found = [
+        *_failed_nodes(state),
+        *slow_findings(state),
+        *shared_findings(state),
+        *_failed_pairs(state),
+        *_collectives(state),
+        *interface_findings(state),
+        *error_findings(state.nodes),
+    ]
+    known = [
+        replace(each, remedy=finding_remedy(each.id, state.plan.transport))
+        for each in with_new_errors(found, state.nodes)
+    ]
+    return sorted(known, key=lambda each: ORDER.index(each.id))
+
+
 def _node_verdicts(
-    state: ClusterState, findings: Sequence[ClusterFinding], complete: bool
+    state: ClusterState, findings: Sequence[Finding], complete: bool
 ) -> list[NodeVerdict]:
-    own: dict[str, list[ClusterFinding]] = defaultdict(list)
+    own: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
         for name in finding.nodes:
             own[name].append(finding)
@@ -118,19 +126,19 @@ def _node_verdicts(
                 failed[node.name],
             )
         )
-    return sorted(verdicts, key=lambda each: WORST_STANDINGS.index(each.verdict))
+    return sorted(verdicts, key=lambda each: rank(each.verdict))
 
 
 def _standing(
     state: ClusterState,
     node: ClusterNode,
-    findings: Sequence[ClusterFinding],
+    findings: Sequence[Finding],
     suspected: set[str],
     complete: bool,
-) -> tuple[NodeStanding, str]:
+) -> tuple[Reason, str]:
     if node.state == "not reached" or node.state == "excluded" or node.state == "stuck":
         return node.state, node.reason
-    by_kind = {each.kind: each for each in reversed(findings)}
+    by_kind = {each.id: each for each in reversed(findings)}
     if failure := by_kind.get("failed node"):
         return "failed", failure.text
     if node.state == "lost":
@@ -151,14 +159,14 @@ def _standing(
     return "ok", ""
 
 
-def _failed_nodes(state: ClusterState) -> Iterator[ClusterFinding]:
+def _failed_nodes(state: ClusterState) -> Iterator[Finding]:
     passed = state.all_tests.count_of_nodes(len(state.names)).tolist()
     for n, tests in sorted(state.losses.of_node.items()):
         name = state.names[n]
         total = len(tests) + passed[n]
         evidence = tuple(dict.fromkeys(_failure_text(each) for each in tests))
         text = f"{len(tests)} of {total} tests of {name} failed: {evidence[0]}"
-        yield ClusterFinding("failed node", (name,), text, tests=len(tests), evidence=evidence)
+        yield cluster_finding("failed node", (name,), text, tests=len(tests), evidence=evidence)
 
 
 def _failure_text(test: FinishedTest) -> str:
@@ -172,7 +180,7 @@ def _failure_text(test: FinishedTest) -> str:
     return ", ".join(each for each in (reason, rank, doing) if each)
 
 
-def _failed_pairs(state: ClusterState) -> Iterator[ClusterFinding]:
+def _failed_pairs(state: ClusterState) -> Iterator[Finding]:
     for a, b in failed_pairs(state):
         if a in state.losses.of_node or b in state.losses.of_node:
             continue
@@ -180,10 +188,10 @@ def _failed_pairs(state: ClusterState) -> Iterator[ClusterFinding]:
         names = state.names[a], state.names[b]
         evidence = tuple(dict.fromkeys(_failure_text(each) for each in tests))
         text = f"{names[0]} <-> {names[1]} failed {len(tests)} times: {evidence[0]}"
-        yield ClusterFinding("failed pair", names, text, tests=len(tests), evidence=evidence)
+        yield cluster_finding("failed pair", names, text, tests=len(tests), evidence=evidence)
 
 
-def _collectives(state: ClusterState) -> Iterator[ClusterFinding]:
+def _collectives(state: ClusterState) -> Iterator[Finding]:
     """Only the smallest sets that are bad: those of which no bad part is known."""
     results = collective_results(state)
     bad = [each for each in results if is_bad(each)]
@@ -193,14 +201,14 @@ def _collectives(state: ClusterState) -> Iterator[ClusterFinding]:
         yield _collective_finding(state, each)
 
 
-def _collective_finding(state: ClusterState, result: CollectiveResult) -> ClusterFinding:
+def _collective_finding(state: ClusterState, result: CollectiveResult) -> Finding:
     names = span_text(state, result.nodes)
     if result.failed:
         text = f"the collective of {names} failed: {result.failed}"
-        return ClusterFinding("collective failed", result.nodes, text, tests=1)
+        return cluster_finding("collective failed", result.nodes, text, tests=1)
     ratio = result.seconds / result.predicted_seconds
     text = f"the collective of {names} takes {ratio:.1f} times what its pairs predict"
-    return ClusterFinding("collective slow", result.nodes, text, ratio=ratio, tests=1)
+    return cluster_finding("collective slow", result.nodes, text, (ratio, 0.0, 0.0), 1)
 
 
 def _usual_seconds(state: ClusterState) -> dict[int, float]:

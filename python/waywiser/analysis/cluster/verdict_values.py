@@ -2,89 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
+from waywiser.curves.answer import Finding
+from waywiser.words.cluster import RailDirection
+from waywiser.words.status import STATUSES, Reason, Status
 from waywiser.words.value import Value
 
-NodeStanding = Literal[
-    "ok", "slow", "failed", "pair", "stuck", "not reached", "excluded", "not decided"
-]
-"""``slow``: to every other node, alone or with a group. ``failed``: tests failed because of it.
-``pair``: it was compared with one other node only, and neither of the two can be blamed. ``not
-decided``: no test compares it with others, or it is a suspect and too few good nodes are left."""
-
-WORST_STANDINGS: tuple[NodeStanding, ...] = (
+NODE_REASONS: tuple[Reason, ...] = (
     *("failed", "stuck", "slow", "not reached", "excluded", "pair", "not decided", "ok"),
 )
-"""The order of tables: the worst first."""
+"""The status of a node. ``slow``: to every other node, alone or with a group. ``failed``: tests
+failed because of it. ``pair``: it was compared with one other node only, and neither of the two can
+be blamed. ``not decided``: no test compares it with others, or it is a suspect and too few good
+nodes are left."""
 
-BAD_STANDINGS: tuple[NodeStanding, ...] = ("failed", "stuck", "slow", "not reached", "excluded")
+BAD_REASONS = tuple(each for each in NODE_REASONS if STATUSES[each] is Status.FAILED)
 """What keeps a node off a list of good hosts."""
-
-RailDirection = Literal["sending", "receiving", "both"]
-
-FindingKind = Literal[
-    "slow node",
-    "slow group",
-    "slow pair",
-    "slow crossing",
-    "slow rail",
-    "failed node",
-    "failed pair",
-    "collective failed",
-    "collective slow",
-    "below interface rate",
-    "not over interface",
-    "new errors",
-    "errors counted",
-]
-"""``slow group``: nodes that are fast among themselves and slow to all others, so that they share
-something slow. ``slow crossing``: tests between groups take much longer than inside them; neither
-of two groups can be blamed, and no node is named. ``slow rail``: a rail is slower than the others
-on every node; no node is named. ``below interface rate``: a rail reaches less than 70 % of its
-interface's rate.
-``not over interface``: the bytes of a test did not cross the interface. ``new errors``: an
-interface counted errors during the survey; ``errors counted``: before it. These explain other
-findings, and are no verdict by themselves."""
-
-
-class ClusterFinding(Value, frozen=True):
-    """What is wrong with a node, a pair or a group, and how sure that is."""
-
-    kind: FindingKind
-    nodes: tuple[str, ...]
-    """The node; the pair, the sender first; the members of the group."""
-    text: str
-    """One line: "n3 is 12 % slow to every node, sending, on rail 2 (mlx5_2)"."""
-    rail: int = -1
-    """-1: all rails."""
-    interface: str = ""
-    direction: RailDirection = "both"
-    ratio: float = 0.0
-    """The time, as a multiple of the usual time of the cluster: 1.12; 0 if there is none. Of
-    ``below interface rate`` and ``not over interface`` the share reached."""
-    low: float = 0.0
-    high: float = 0.0
-    """The 95 % interval of ``ratio``."""
-    tests: int = 0
-    """The tests behind it."""
-    evidence: tuple[str, ...] = ()
-    """Further lines: the tests, counters of errors, the last action before a failure."""
 
 
 class NodeVerdict(Value, frozen=True):
     """What is known about a node."""
 
     node: str
-    verdict: NodeStanding
+    verdict: Reason
     reason: str = ""
     """One line; empty if it is ``ok``."""
-    findings: tuple[ClusterFinding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     tests: int = 0
     """Tests of it that have times."""
     failed_tests: int = 0
+
+    @property
+    def is_bad(self) -> bool:
+        return self.verdict in BAD_REASONS
 
 
 class NodeGroup(Value, frozen=True):
@@ -164,7 +115,7 @@ class ClusterVerdict(Value, frozen=True):
 
     nodes: tuple[NodeVerdict, ...]
     """The worst first."""
-    findings: tuple[ClusterFinding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     """All, those of nodes included; the gravest first."""
     groups: tuple[NodeGroup, ...] = ()
     groups_from: str = ""
@@ -185,14 +136,14 @@ class ClusterVerdict(Value, frozen=True):
     complete: bool = False
     """Whether all tests that the procedure needs are finished."""
 
-    def of(self, standing: NodeStanding) -> tuple[str, ...]:
+    def of(self, standing: Reason) -> tuple[str, ...]:
         """Returns the nodes with a verdict."""
         return tuple(each.node for each in self.nodes if each.verdict == standing)
 
     @property
     def good(self) -> tuple[str, ...]:
         """Returns the nodes that nothing keeps off a list of good hosts."""
-        return tuple(each.node for each in self.nodes if each.verdict not in BAD_STANDINGS)
+        return tuple(each.node for each in self.nodes if not each.is_bad)
 
     @property
     def smallest_found(self) -> float:

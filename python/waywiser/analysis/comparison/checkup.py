@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 import msgspec
 
@@ -33,16 +32,16 @@ from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.one_sided import FAILS
 from waywiser.analysis.comparison.path_change import ProfileComparison, SizeChange
 from waywiser.analysis.comparison.whole_machine import whole_loss
+from waywiser.curves.answer import Finding
 from waywiser.curves.gpu_numbers import device_of, match_gpus
 from waywiser.curves.subject import LoadedLink, Subject, is_copy
 from waywiser.machine.unusable_gpus import lost_text, unusable_notes
 from waywiser.stats.decision import THRESHOLD
-from waywiser.words import Value
-from waywiser.words.grouping import grouped
+from waywiser.words import Reason, Value, grouped
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units
 
-SCHEMA = 2
+SCHEMA = 3
 """The schema of the JSON form."""
 
 NO_PATH = "no path in common with its baseline"
@@ -50,7 +49,7 @@ NO_PATH = "no path in common with its baseline"
 MOST_DROPS = 5
 """The largest drops that are listed, whatever the verdict."""
 
-Status = Literal["ok", "failed", "inconclusive"]
+CHECK_REASONS: tuple[Reason, ...] = ("ok", "failed", "inconclusive")
 
 
 class Drop(Value, frozen=True):
@@ -73,8 +72,8 @@ class Checkup(Value, frozen=True):
     host: str
     file: str
     baseline: tuple[str, ...]
-    status: Status
-    findings: tuple[str, ...]
+    status: Reason
+    findings: tuple[Finding, ...]
     """Why it failed, the gravest first."""
     undecided: tuple[str, ...]
     """Why it is inconclusive."""
@@ -85,10 +84,15 @@ class Checkup(Value, frozen=True):
     suspects: tuple[str, ...] = ()
     """Names of the paths that have to be measured again before their change counts."""
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it failed, then why it is inconclusive: a line each."""
+        return (*(each.text for each in self.findings), *self.undecided)
+
     def __str__(self) -> str:
         """One line: the status, what it stands on, and which loss could hide."""
         head = f"{self.status.upper()} {self.host}"
-        why = (*self.findings, *self.undecided)
+        why = self.reasons
         paths = counts_text(self.comparison) or "no path in common"
         if another := self.comparison.another_machine:
             head += f": the baseline is of another machine ({another}), {OF_ANOTHER_MACHINE}"
@@ -159,24 +163,27 @@ def _findings(
     grave: Sequence[str],
     *,
     is_loaded: bool,
-) -> Iterator[str]:
+) -> Iterator[Finding]:
     """The gravest first; ``grave`` are the errors that healthy machines do not have. If a survey
     ``is_loaded``, no slower path is a finding: the other programs may be the reason."""
     gone = ONLY_IN_BASE if comparison.another_machine else GONE
     if lost := lost_text(node.machine):
-        yield lost
-    yield from (f"{gpu} {gone}" for gpu in comparison.missing_gpus)
+        yield Finding("missing GPU", "error", lost)
+    for gpu in comparison.missing_gpus:
+        yield Finding("missing GPU", "error", f"{gpu} {gone}", devices=(gpu,))
     yield from _links(node, baseline)
-    yield from grave
+    yield from (Finding("health", "error", text) for text in grave)
     if not is_loaded:
         yield from _regressions(comparison)
     yield from _missing(comparison)
 
 
-def _regressions(comparison: ProfileComparison) -> Iterator[str]:
+def _regressions(comparison: ProfileComparison) -> Iterator[Finding]:
     if regressions := comparison.of("regression"):
-        yield from _whole(comparison)
-        yield from map(slower, regressions)
+        yield from (Finding("slow", "error", text) for text in _whole(comparison))
+    for path in regressions:
+        effect, devices = 1 - path.ratio, path.devices
+        yield Finding("slow", "error", slower(path), effect, devices=devices)
 
 
 def _whole(comparison: ProfileComparison) -> Iterator[str]:
@@ -185,7 +192,7 @@ def _whole(comparison: ProfileComparison) -> Iterator[str]:
         yield whole
 
 
-def _links(node: Subject, baseline: Sequence[Subject]) -> Iterator[str]:
+def _links(node: Subject, baseline: Sequence[Subject]) -> Iterator[Finding]:
     """Links that ran below their best and below the best that a baseline shows, if any shows it."""
     numbers = [match_gpus(each.machine, node.machine).numbers for each in baseline]
     for gpu in node.machine.gpus:
@@ -198,17 +205,19 @@ def _links(node: Subject, baseline: Sequence[Subject]) -> Iterator[str]:
         below = now.below(gpu)
         is_slower = any(now.width < w.width or now.generation < w.generation for w in was)
         if below and (is_slower or not was):
-            yield ran_below(str(device_of(gpu)), below)
+            device = device_of(gpu)
+            yield Finding("link", "error", ran_below(str(device), below), devices=(device,))
 
 
-def _missing(comparison: ProfileComparison) -> Iterator[str]:
+def _missing(comparison: ProfileComparison) -> Iterator[Finding]:
     """Missing paths, but for those of a GPU that is gone, which is a separate finding."""
     gone = set(comparison.missing_gpus)
     for path in comparison.of("missing"):
         if not gone & set(path.devices):
             is_part = path.why.startswith(FAILS)
             said = path.why if is_part else f"is missing: {path.why}"
-            yield f"{with_units(label(path))} {said}"
+            text = f"{with_units(label(path))} {said}"
+            yield Finding("missing path", "error", text, devices=path.devices)
 
 
 def _loaded(
@@ -221,7 +230,7 @@ def _loaded(
 
 def _undecided(comparison: ProfileComparison, *, is_loaded: bool) -> Iterator[str]:
     if is_loaded:
-        yield from _regressions(comparison)
+        yield from (each.text for each in _regressions(comparison))
     if not comparison.of("regression"):
         yield from _whole(comparison)
     yield from map(suspicion, comparison.of("suspected"))

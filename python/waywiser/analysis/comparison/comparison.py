@@ -24,7 +24,7 @@ from waywiser.analysis.comparison.differences import differences, message_settin
 from waywiser.analysis.comparison.one_sided import one_sided, with_failures, without_common_size
 from waywiser.analysis.comparison.other_sizes import at_common_sizes
 from waywiser.analysis.comparison.path_change import (
-    WORST_FIRST,
+    PATH_REASONS,
     PathChange,
     ProfileComparison,
     worst_first,
@@ -40,8 +40,7 @@ from waywiser.machine.machine import Machine
 from waywiser.machine.ranks import launch_options
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE
-from waywiser.words import Workload
-from waywiser.words.grouping import grouped
+from waywiser.words import Workload, grouped
 
 SCHEMA = 2
 """The schema of the JSON form."""
@@ -83,7 +82,7 @@ def compare(
         repeats=tuple(node.called for node in sides.repeats),
         threshold=threshold,
         paths=tuple(paths),
-        counts={each: sum(p.verdict == each for p in paths) for each in WORST_FIRST},
+        counts={each: sum(p.verdict == each for p in paths) for each in PATH_REASONS},
         in_common=common_traits(paths, by_curve, sides.reference.machine.traits),
         notes=tuple(_notes(sides, parts, paths, refuted)),
         another_machine=sides.another,

@@ -14,12 +14,11 @@ from waywiser.analysis.comparison.change_texts import (
     slower_by,
 )
 from waywiser.analysis.comparison.path_change import (
+    PATH_REASONS,
     REGIMES,
     WITHOUT_CHANGE,
-    WORST_FIRST,
     PartChange,
     PathChange,
-    PathVerdict,
     ProfileComparison,
     SizeChange,
     certain_level,
@@ -33,6 +32,7 @@ from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.same_wording import by_wording
 from waywiser.words.sizes_in_text import with_units
+from waywiser.words.status import Reason
 
 GONE = "is gone"
 ONLY_IN_BASE = "is only in the machine of the base"
@@ -44,7 +44,7 @@ UNNAMED = "is not named by the results"
 OF_ANOTHER_MACHINE = "so a difference can be the other machine, not a fault"
 """What follows if the two sides are of different machines."""
 
-NOT_DECIDED: PathVerdict = "not decided"
+NOT_DECIDED: Reason = "not decided"
 """What is said of a path without a change also if its noise is too large for a verdict."""
 
 FEW_SIZES = f"fewer than {FEWEST_SIZES} sizes of one kind (small, intermediate or large)"
@@ -241,7 +241,7 @@ def summary(found: ProfileComparison) -> str:
 def counts_text(found: ProfileComparison) -> str:
     """``2 regressions, 86 no change, 2 not decided``; empty without paths."""
     counts = Counter(verdict_text(found, path) for path in found.paths)
-    return ", ".join(f"{counts[word]} {plural(word, counts[word])}" for word in WORST_FIRST
+    return ", ".join(f"{counts[word]} {plural(word, counts[word])}" for word in PATH_REASONS
                      if word in counts)  # fmt: skip
 
 

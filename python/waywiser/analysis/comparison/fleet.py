@@ -8,7 +8,6 @@ runs below its width.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, get_args
 
 import msgspec
 
@@ -16,7 +15,6 @@ from waywiser.analysis.comparison.comparison_text import unfinished
 from waywiser.analysis.comparison.differences import loaded, untimed
 from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.fleet_faults import (
-    Fault,
     bad_health,
     common_links,
     failing_paths,
@@ -27,26 +25,27 @@ from waywiser.analysis.comparison.fleet_faults import (
 from waywiser.analysis.comparison.hardware import EqualHosts, equal_hosts
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
 from waywiser.analysis.comparison.slow_paths import OtherHostSizes, PathTimes, SlowPath, UsualPath
+from waywiser.curves.answer import Finding
 from waywiser.curves.regimes import regime_of
 from waywiser.curves.subject import Subject, without_copies
 from waywiser.stats.decision import THRESHOLD
-from waywiser.words import Value, format_bytes
+from waywiser.words import Reason, Value, format_bytes, rank
 from waywiser.words.number_format import count
 
-SCHEMA = 2
+SCHEMA = 3
 """The schema of the JSON form."""
 
-Status = Literal["bad", "suspect", "not determined", "fine"]
-
-WORST_FIRST: tuple[Status, ...] = get_args(Status)
+HOST_REASONS: tuple[Reason, ...] = ("bad", "suspect", "not determined", "fine")
 
 
 class HostVerdict(Value, frozen=True):
     host: str
-    status: Status
+    status: Reason
     files: tuple[str, ...]
     hardware: str
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Finding, ...] = ()
+    """An ``error`` was measured directly, or measured again; a ``warning`` is a suspicion."""
+    slow_paths: tuple[SlowPath, ...] = ()
     notes: tuple[str, ...] = ()
     own_findings: tuple[str, ...] = ()
     """What its last profile says of its links by itself, without other hosts."""
@@ -74,8 +73,8 @@ class Fleet(Value, frozen=True):
     unreadable: dict[str, str] = msgspec.field(default_factory=dict)
     """File -> why it could not be read, or was skipped."""
 
-    def of(self, *statuses: Status) -> tuple[HostVerdict, ...]:
-        return tuple(host for host in self.hosts if host.status in statuses)
+    def of(self, *reasons: Reason) -> tuple[HostVerdict, ...]:
+        return tuple(host for host in self.hosts if host.status in reasons)
 
 
 def assess_fleet(
@@ -101,7 +100,7 @@ def assess_fleet(
             apart = times.other_sizes.get(name, ())
             slow = found.get(name, [])
             hosts.append(_assessed(equal, name, surveys, slow, common, usual, apart))
-    hosts.sort(key=lambda host: (WORST_FIRST.index(host.status), _worst(host), host.host))
+    hosts.sort(key=lambda host: (rank(host.status), _worst(host), host.host))
     return Fleet(SCHEMA, threshold, tuple(hosts), tuple(classes), {**(unreadable or {}), **skipped})
 
 
@@ -122,8 +121,8 @@ def _assessed(
         *failing_paths(surveys, usual),
         *bad_health(surveys),
     ]
-    status: Status = "fine"
-    if any(fault.verdict for fault in faults):
+    status: Reason = "fine"
+    if any(fault.severity == "error" for fault in faults):
         status = "bad"
     elif faults:
         status = "suspect"
@@ -135,6 +134,7 @@ def _assessed(
         files=tuple(each.called for each in surveys),
         hardware=equal.name,
         faults=tuple(faults),
+        slow_paths=tuple(slow),
         notes=(*_notes(surveys), *_apart_notes(apart)),
         own_findings=node.own_findings,
     )
@@ -177,4 +177,4 @@ def _apart_notes(apart: Sequence[OtherHostSizes]) -> Iterator[str]:
 
 
 def _worst(host: HostVerdict) -> float:
-    return min((path.ratio for fault in host.faults for path in fault.paths), default=0.0)
+    return min((path.ratio for path in host.slow_paths), default=0.0)

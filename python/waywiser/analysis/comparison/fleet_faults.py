@@ -10,14 +10,13 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
 
 import msgspec
 
 from waywiser.analysis.comparison.comparison_text import ran_below
 from waywiser.analysis.comparison.differences import loaded
 from waywiser.analysis.comparison.errors_counted import errors_of
-from waywiser.analysis.comparison.fleet_texts import all_by_peers, by_peers
+from waywiser.analysis.comparison.fleet_texts import all_by_peers, by_peers, chance_text
 from waywiser.analysis.comparison.hardware import EqualHosts
 from waywiser.analysis.comparison.one_sided import NOT_MEASURED
 from waywiser.analysis.comparison.slow_paths import SlowPath
@@ -27,7 +26,7 @@ from waywiser.analysis.comparison.whole_machine import (
     are_between_ranks,
     look_for,
 )
-from waywiser.curves.answer import Device, device_at
+from waywiser.curves.answer import Device, Exhibit, Finding, device_at
 from waywiser.curves.gpu_numbers import device_of, gpus_of
 from waywiser.curves.kinds import kind_of
 from waywiser.curves.name import name_of
@@ -37,41 +36,58 @@ from waywiser.machine.machine import Gpu
 from waywiser.machine.ranks import launch_options
 from waywiser.machine.unusable_gpus import lost_text
 from waywiser.profile.health import health_report
-from waywiser.words import Operation, Place, Value, Workload, format_bytes
-from waywiser.words.grouping import grouped
+from waywiser.words import Operation, Place, Workload, format_bytes, grouped
 from waywiser.words.records import Failure
-from waywiser.words.titles import divide
 
 MOST_PATTERNS = 4
 """Paths that a command for measuring again names: the slowest."""
 
 
-class Fault(Value, frozen=True):
-    """One thing that is wrong with a host, by what was seen."""
+MOST_PATHS = 6
+"""Paths listed as the evidence of a fault; its exhibits are all."""
 
-    kind: Literal["missing GPU", "link", "slow", "slow method", "health", "missing path"]
-    """``slow`` if a slow path shows a link or a memory, else ``slow method``."""
-    statement: str
-    devices: tuple[Device, ...] = ()
-    paths: tuple[SlowPath, ...] = ()
-    """Single transfers first, the slowest first."""
-    verdict: bool = False
-    """Whether it was measured directly, or measured again; else it is a suspicion."""
-    again: str = ""
-    """The command that measures it again, on that host."""
-    detail: str = ""
-    """The rest of a statement that is longer than a title."""
+COMPARE = (
+    "compare its slot, riser, link state (nvidia-smi -q, amd-smi) and firmware settings with a "
+    "peer's"
+)
+REMEDIES: dict[str, str] = {
+    "missing GPU": "see whether the bus still has it (lspci, the kernel's log); reseat it",
+    "link": f"reseat the card; {COMPARE}",
+    "slow": COMPARE,
+    "slow method": "compare its driver, libraries, settings and other work with a peer's",
+    "health": "look at the kernel's log and nvidia-smi -q before trusting these GPUs",
+    "missing path": "waywiser show has the reason; measure it again",
+}
+"""What to do by kind of fault, if it is no mere suspicion: that is measured again. ``slow`` shows a
+link or a memory, ``slow method`` does not."""
 
-    def __post_init__(self) -> None:
-        divide(self)
+
+def _fault(
+    kind: str,
+    statement: str,
+    devices: tuple[Device, ...] = (),
+    *,
+    is_sure: bool = False,
+    again: str = "",
+) -> Finding:
+    """What is wrong with a host. ``is_sure`` if it was measured directly, or measured again; else
+    it is a suspicion. ``again`` is the command that measures it again, on that host."""
+    return Finding(
+        id=kind,
+        severity="error" if is_sure else "warning",
+        statement=statement,
+        devices=devices,
+        remedy=REMEDIES[kind] if is_sure or not again else "",
+        again=again,
+    )
 
 
-def missing_gpus(equal: EqualHosts, node: Subject, missing: Sequence[Gpu]) -> Iterator[Fault]:
+def missing_gpus(equal: EqualHosts, node: Subject, missing: Sequence[Gpu]) -> Iterator[Finding]:
     """``missing`` are those of a whole host that this one has not. Other tools' results may be of
     some of the GPUs: that is no verdict."""
     here, silent = len(node.machine.gpus), node.machine.lost_gpus
     if lost := lost_text(node.machine):
-        yield Fault("missing GPU", lost, verdict=True, again="waywiser topology")
+        yield _fault("missing GPU", lost, is_sure=True, again="waywiser topology")
     if here + len(silent) >= equal.gpus:
         return
     known = {gpu.pci for gpu in node.machine.gpus}
@@ -82,9 +98,9 @@ def missing_gpus(equal: EqualHosts, node: Subject, missing: Sequence[Gpu]) -> It
     reason = f" ({node.machine.gpu_reason})" if node.machine.gpu_reason else ""
     statement = f"{here} of {equal.gpus} GPUs{where}{reason}"
     if node.is_of_results:
-        yield Fault("missing GPU", f"its results name {statement}", devices)
+        yield _fault("missing GPU", f"its results name {statement}", devices)
     else:
-        yield Fault("missing GPU", statement, devices, verdict=True, again="waywiser topology")
+        yield _fault("missing GPU", statement, devices, is_sure=True, again="waywiser topology")
 
 
 def common_links(equal: EqualHosts) -> set[str]:
@@ -96,11 +112,11 @@ def common_links(equal: EqualHosts) -> set[str]:
     return {text for text, count in hosts.items() if 2 * count > len(equal.hosts)}
 
 
-def slow_links(surveys: Sequence[Subject], common: set[str]) -> Iterator[Fault]:
+def slow_links(surveys: Sequence[Subject], common: set[str]) -> Iterator[Finding]:
     for gpu, below in _links_below(surveys):
         if below and below not in common:
             device = device_of(gpu)
-            yield Fault("link", ran_below(device.place, below), (device,), verdict=True)
+            yield _fault("link", ran_below(device.place, below), (device,), is_sure=True)
 
 
 def _links_below(surveys: Sequence[Subject]) -> Iterator[tuple[Gpu, str]]:
@@ -114,7 +130,7 @@ def _links_below(surveys: Sequence[Subject]) -> Iterator[tuple[Gpu, str]]:
         yield gpu, links.get(last.match.numbers[gpu.index], LoadedLink()).below(gpu)
 
 
-def slow_devices(node: Subject, slow: Sequence[SlowPath], usual: set[str]) -> Iterator[Fault]:
+def slow_devices(node: Subject, slow: Sequence[SlowPath], usual: set[str]) -> Iterator[Finding]:
     """The fewest devices that are on all slow paths, the one on most of them first. GPUs that are
     on the same slow paths, as those of a set are, are one fault; so is what nearly all of the
     ``usual`` paths show."""
@@ -152,7 +168,7 @@ def _shows_hardware(path: SlowPath, node: Subject) -> bool:
     return bool(kinds) and all(kind.shows_hardware for kind in kinds)
 
 
-def _slow_fault(node: Subject, gpus: Sequence[int], paths: Sequence[SlowPath]) -> Fault:
+def _slow_fault(node: Subject, gpus: Sequence[int], paths: Sequence[SlowPath]) -> Finding:
     paths = sorted(paths, key=lambda path: (path.curve.count(";"), path.ratio))
     worst = paths[0]
     devices = tuple(device_at(Place("gpu", gpu), node.machine) for gpu in sorted(gpus))
@@ -160,14 +176,18 @@ def _slow_fault(node: Subject, gpus: Sequence[int], paths: Sequence[SlowPath]) -
     others = len(paths) - 1
     more = f", and so {'is' if others == 1 else 'are'} {others} more" if others else ""
     statement = f"{about}{worst.name} {by_peers(worst)}{more}"
-    return Fault(
+    found = _fault(
         "slow" if any(_shows_hardware(path, node) for path in paths) else "slow method",
         statement,
         devices,
-        tuple(paths),
-        verdict=any(path.confirmed for path in paths) and not loaded(node),
+        is_sure=any(path.confirmed for path in paths) and not loaded(node),
         again=_survey_again(node, [path.name for path in paths], {path.bytes for path in paths}),
     )
+    exhibits = tuple(Exhibit(path.curve, "ratio to peers", path.ratio, "ratio") for path in paths)
+    lines = [*map(chance_text, paths[:MOST_PATHS])]
+    lines += [f"and {len(paths) - MOST_PATHS} more"] if paths[MOST_PATHS:] else []
+    effect = 1 - worst.ratio
+    return msgspec.structs.replace(found, effect=effect, exhibits=exhibits, evidence=tuple(lines))
 
 
 def _survey_again(node: Subject, names: Sequence[str], sizes: Iterable[int]) -> str:
@@ -182,7 +202,7 @@ def _survey_again(node: Subject, names: Sequence[str], sizes: Iterable[int]) -> 
     return f"{shlex.join(words)} {only}{named} -o {shlex.quote(f'{node.name}-again.wwp')}"
 
 
-def failing_paths(surveys: Sequence[Subject], usual: set[str]) -> Iterator[Fault]:
+def failing_paths(surveys: Sequence[Subject], usual: set[str]) -> Iterator[Finding]:
     """Paths of ``usual``, which most hosts of the class measure, that failed at every size in the
     last survey that tried them."""
     tried: dict[str, list[Point]] = {}
@@ -200,7 +220,7 @@ def failing_paths(surveys: Sequence[Subject], usual: set[str]) -> Iterator[Fault
         names.sort()
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         again = _survey_again(surveys[-1], names, ())
-        yield Fault("missing path", f"{names[0]}{more} failed: {text}", again=again)
+        yield _fault("missing path", f"{names[0]}{more} failed: {text}", again=again)
 
 
 def _failure_of(series: Point) -> Failure | None:
@@ -208,7 +228,7 @@ def _failure_of(series: Point) -> Failure | None:
     return next((each for each in series.failures if each.kind not in NOT_MEASURED), None)
 
 
-def bad_health(surveys: Sequence[Subject]) -> Iterator[Fault]:
+def bad_health(surveys: Sequence[Subject]) -> Iterator[Finding]:
     """Errors that any survey counted, and what stands in the last one."""
     last = surveys[-1]
     grave, _ = errors_of(last)
@@ -221,4 +241,4 @@ def bad_health(surveys: Sequence[Subject]) -> Iterator[Fault]:
         named = {text.split()[0] for text in grave}
         devices = tuple(map(device_of, last.machine.gpus))
         on = tuple(device for device in devices if device.place in named)
-        yield Fault("health", ", ".join(grave), on)
+        yield _fault("health", ", ".join(grave), on)

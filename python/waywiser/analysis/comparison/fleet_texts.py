@@ -26,6 +26,12 @@ def all_by_peers(paths: Sequence[SlowPath]) -> str:
     return f"are slower than its peers', by {1 - ratio:.1%} (median)"
 
 
+def chance_text(path: SlowPath) -> str:
+    """``H2D: 90.2% of the usual rate, probability of this by chance: 1e-06``."""
+    twice = ", seen in two surveys" if path.confirmed else ""
+    return f"{path.name}: {usual_text(path)}, probability of this by chance: {path.p:.2g}{twice}"
+
+
 def usual_text(path: SlowPath) -> str:
     """``90.2% of the usual rate``, ``105.0% of the usual time``."""
     if path.is_time:

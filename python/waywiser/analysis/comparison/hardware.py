@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Gpu, Machine, is_nameless
-from waywiser.words import format_bytes
-from waywiser.words.grouping import grouped
+from waywiser.words import format_bytes, grouped
 from waywiser.words.number_format import count
 
 OWN_CLASS = 0.2

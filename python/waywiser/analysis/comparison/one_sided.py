@@ -10,7 +10,7 @@ import msgspec
 
 from waywiser.analysis.comparison.comparison_text import UNNAMED
 from waywiser.analysis.comparison.other_sizes import largest_bytes
-from waywiser.analysis.comparison.path_change import PathChange, PathVerdict
+from waywiser.analysis.comparison.path_change import PathChange
 from waywiser.analysis.comparison.path_parts import Summaries
 from waywiser.analysis.comparison.read_subject import CROWDED
 from waywiser.analysis.comparison.sides import ComparisonSides
@@ -19,8 +19,7 @@ from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
-from waywiser.words import Workload, format_bytes, format_settings
-from waywiser.words.grouping import grouped
+from waywiser.words import Reason, Workload, format_bytes, format_settings, grouped
 from waywiser.words.number_format import count
 from waywiser.words.records import Failure
 
@@ -161,7 +160,7 @@ MOST_METHODS = 3
 """Other methods that are named."""
 
 
-def _verdict_of_new(failure: Failure | None) -> tuple[PathVerdict, str]:
+def _verdict_of_new(failure: Failure | None) -> tuple[Reason, str]:
     if failure is not None and failure.kind in NOT_MEASURED:
         return "skipped", f"skipped before: {failure.reason}"
     return "new", "the base has not measured it"
@@ -169,7 +168,7 @@ def _verdict_of_new(failure: Failure | None) -> tuple[PathVerdict, str]:
 
 def _verdict_of_lost(
     sides: ComparisonSides, workload: Workload, failure: Failure | None, headline: Group | None
-) -> tuple[PathVerdict, str]:
+) -> tuple[Reason, str]:
     """Why the new files lack a path of the baseline.
 
     It is missing if one of its GPUs is gone, if it failed, or if it is a headline path, which every

@@ -19,8 +19,7 @@ from waywiser.curves.point import Point
 from waywiser.curves.regimes import regime_of
 from waywiser.profile.block import BlockSummary
 from waywiser.stats.order import Interval, median
-from waywiser.words import Workload
-from waywiser.words.grouping import grouped
+from waywiser.words import Workload, grouped
 
 PLATEAU = 0.02
 """Bandwidths of a plateau differ by less, as a fraction, and beyond it they grow by less: less than

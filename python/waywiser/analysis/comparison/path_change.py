@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, get_args
+from typing import Literal
 
 from waywiser.curves.answer import Device
 from waywiser.curves.headline import Group
 from waywiser.curves.regimes import START_BYTES, Regime
 from waywiser.stats.decision import FALSE_LOSSES, THRESHOLD, Decision, Effect
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Surveys
-from waywiser.words import Value, format_bytes
+from waywiser.words import Reason, Value, format_bytes
 from waywiser.words.sizes_in_text import size_of
 
-PathVerdict = Literal[
+PATH_REASONS: tuple[Reason, ...] = (
     "regression",
     "missing",
     "suspected",
@@ -23,8 +23,9 @@ PathVerdict = Literal[
     "no common size",
     "skipped",
     "new",
-]
-"""What a comparison says of a path, the worst first.
+)
+"""What a comparison says of a path, in the order of lists: the worst first, and paths of which both
+sides say enough before the others.
 
 ``regression``: a confirmed loss beyond the threshold. ``suspected``: a loss that should be measured
 again. ``improvement``: a significant gain beyond the threshold. ``no change``: none was found; the
@@ -43,9 +44,7 @@ REGIMES: dict[Regime, str] = {
 }
 """Regimes as texts name them."""
 
-WORST_FIRST: tuple[PathVerdict, ...] = get_args(PathVerdict)
-
-WITHOUT_CHANGE: tuple[PathVerdict, ...] = ("no change", "not decided")
+WITHOUT_CHANGE: tuple[Reason, ...] = ("no change", "not decided")
 """Verdicts on paths of which both sides were compared, and no change was found."""
 
 
@@ -90,7 +89,7 @@ class SizeChange(Value, frozen=True):
     """Processes that measured it, before and now."""
     surveys: tuple[int, int]
     decision: Decision
-    verdict: PathVerdict
+    verdict: Reason
     regime: Regime = "bandwidth"
     other_size: OtherSize | None = None
     """The sizes that were measured, if they differ: the time of the side on its plateau is then
@@ -123,7 +122,7 @@ class PartChange(Value, frozen=True):
     """That of the size whose change is the median over sizes."""
     ratio_with_outliers: float
     """The ratio of bandwidths if the outliers of now count, in the mean over processes."""
-    verdict: PathVerdict
+    verdict: Reason
     sizes: tuple[SizeChange, ...]
     between_surveys: float = 0.0
     """Relative deviation between surveys, beside that by their processes."""
@@ -140,7 +139,7 @@ class PathChange(Value, frozen=True):
     curve: str
     name: str
     """The curve as people call it."""
-    verdict: PathVerdict
+    verdict: Reason
     why: str
     """A clause: which part or which sizes changed; why it is missing or skipped."""
     headline: Group | None = None
@@ -239,8 +238,8 @@ class ProfileComparison(Value, frozen=True):
     """The loss that every headline path may hide at most, as the user says; None for `MOST_HIDDEN`
     of the groups `BOUNDED`."""
 
-    def of(self, *verdicts: PathVerdict) -> tuple[PathChange, ...]:
-        return tuple(path for path in self.paths if path.verdict in verdicts)
+    def of(self, *reasons: Reason) -> tuple[PathChange, ...]:
+        return tuple(path for path in self.paths if path.verdict in reasons)
 
     @property
     def measured(self) -> tuple[PathChange, ...]:
@@ -361,7 +360,7 @@ def is_change(decision: Decision) -> bool:
     return decision.suspected or decision.verdict == "different"
 
 
-def verdict_of(effect: Effect, decision: Decision, before: Surveys, now: Surveys) -> PathVerdict:
+def verdict_of(effect: Effect, decision: Decision, before: Surveys, now: Surveys) -> Reason:
     """The verdict on a part or size of a path.
 
     From `waywiser.stats.noise_model.SURVEYS_FOR_VARIANCE` surveys of a side on, a loss is a
@@ -396,4 +395,4 @@ def certain_level(effect: Effect) -> float:
 
 def worst_first(path: PathChange) -> tuple[int, bool, float, str]:
     """The key by which paths are sorted: verdict, headline paths first, then the largest loss."""
-    return WORST_FIRST.index(path.verdict), path.headline is None, path.ratio, path.name
+    return PATH_REASONS.index(path.verdict), path.headline is None, path.ratio, path.name

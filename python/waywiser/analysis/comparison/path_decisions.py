@@ -11,7 +11,6 @@ from waywiser.analysis.comparison.path_change import (
     REGIMES,
     PartChange,
     PathChange,
-    PathVerdict,
     SideNoise,
     SizeChange,
     one_value_text,
@@ -24,7 +23,7 @@ from waywiser.curves.name import name_of
 from waywiser.curves.regimes import Regime
 from waywiser.stats.decision import Decision, Effect, decide
 from waywiser.stats.noise_model import ENOUGH_FREEDOM, Noise, Variance, of_difference
-from waywiser.words import Workload
+from waywiser.words import Reason, Workload
 from waywiser.words.sizes_in_text import size_of
 
 SIDES = 2
@@ -120,7 +119,7 @@ def _size_change(
     regime: Regime,
 ) -> SizeChange:
     (before, now), (processes, processes_now) = size.sides, map(len, size.medians)
-    verdict: PathVerdict = "not decided"
+    verdict: Reason = "not decided"
     if not size.is_one_value:
         verdict = verdict_of(effect, decision, before, now)
     return SizeChange(
@@ -138,9 +137,9 @@ def _size_change(
     )
 
 
-def _verdict(parts: Sequence[PartChange]) -> tuple[PathVerdict, str]:
+def _verdict(parts: Sequence[PartChange]) -> tuple[Reason, str]:
     """The verdict of a path by the gravest of its parts and sizes, and what it is about."""
-    kinds: tuple[PathVerdict, ...] = ("regression", "suspected", "improvement")
+    kinds: tuple[Reason, ...] = ("regression", "suspected", "improvement")
     for verdict in kinds:
         regimes = [REGIMES[part.regime] for part in parts if part.verdict == verdict]
         if regimes:

@@ -43,8 +43,7 @@ from waywiser.stats.survey_noise import (
     survey_noise_of,
     within_side,
 )
-from waywiser.words import Workload
-from waywiser.words.grouping import grouped
+from waywiser.words import Workload, grouped
 
 Key = tuple[str, Regime]
 

@@ -31,8 +31,7 @@ from waywiser.machine.traits import DECLARED
 from waywiser.stats.level_shift import returned_from_none
 from waywiser.stats.noise_model import without_outliers
 from waywiser.stats.order import median
-from waywiser.words import Value, Workload
-from waywiser.words.grouping import grouped
+from waywiser.words import Value, Workload, grouped
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -22,8 +22,7 @@ from waywiser.stats.level_changes import (
     least_change,
 )
 from waywiser.stats.order import Interval, median
-from waywiser.words import Value, format_bytes
-from waywiser.words.grouping import grouped
+from waywiser.words import STATUSES, Reason, Status, Value, format_bytes, grouped, rank
 from waywiser.words.host_list import natural_key
 from waywiser.words.number_format import count
 
@@ -42,9 +41,10 @@ NORMAL_95 = 1.96
 
 WEEK = 7.0
 
-PathStatus = Literal["slower", "suspected", "changed", "steady", "too few nights"]
-
-PATHS_WORST_FIRST: tuple[PathStatus, ...] = get_args(PathStatus)
+NIGHT_REASONS: tuple[Reason, ...] = (
+    "slower", "suspected", "changed", "steady", "too few nights",
+)  # fmt: skip
+"""The status of a path over its nights."""
 
 
 class DatedChange(Value, frozen=True):
@@ -90,7 +90,7 @@ class PathHistory(Value, frozen=True):
     bytes: int
     gpus: tuple[str, ...]
     """UUIDs."""
-    status: PathStatus
+    status: Reason
     ratio: float
     """The bandwidth now over that of the best level."""
     rate: float
@@ -154,8 +154,8 @@ class History(Value, frozen=True):
     unreadable: dict[str, str] = msgspec.field(default_factory=dict)
     """File -> why it was not read or not used."""
 
-    def of(self, *statuses: PathStatus) -> tuple[PathHistory, ...]:
-        return tuple(path for path in self.paths if path.status in statuses)
+    def of(self, *reasons: Reason) -> tuple[PathHistory, ...]:
+        return tuple(path for path in self.paths if path.status in reasons)
 
     @property
     def suspects(self) -> tuple[str, ...]:
@@ -203,11 +203,10 @@ def path_histories(
 
 
 def _rank(path: PathHistory) -> tuple[object, ...]:
-    status = PATHS_WORST_FIRST.index(path.status)
-    loss = min(path.ratio, 1.0) if status < 2 else 1.0
+    loss = min(path.ratio, 1.0) if STATUSES[path.status] >= Status.SUSPECTED else 1.0
     change = path.last_change
     latest = -datetime.fromisoformat(change.date).timestamp() if change else 0.0
-    return status, round(loss, 4), latest, natural_key(path.node), natural_key(path.path)
+    return rank(path.status), round(loss, 4), latest, natural_key(path.node), natural_key(path.path)
 
 
 class NightsOfPath(NamedTuple):
@@ -295,7 +294,7 @@ def _path(
 ) -> PathHistory:
     survey, path = line.surveys[-1][-1], line.paths[-1][-1]
     rates = [math.exp(value) for value in line.series.values]
-    status: PathStatus = "too few nights"
+    status: Reason = "too few nights"
     ratio, level, trend, noise, detectable = 1.0, median(rates), 0.0, None, None
     changes: tuple[DatedChange, ...] = ()
     slower_before = False
@@ -330,7 +329,7 @@ def _path(
     )
 
 
-def _status(changes: Sequence[DatedChange], threshold: float) -> tuple[PathStatus, float]:
+def _status(changes: Sequence[DatedChange], threshold: float) -> tuple[Reason, float]:
     """The status, and the bandwidth now over that of the best level."""
     levels = [1.0]
     for change in changes:

@@ -25,8 +25,7 @@ from waywiser.profile.block import BlockSummary
 from waywiser.profile.quality_flags import are_crowded, gpus_fed_by_host
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.noise_model import Surveys
-from waywiser.words import Value, Workload, json_text
-from waywiser.words.grouping import grouped
+from waywiser.words import Value, Workload, grouped, json_text
 from waywiser.words.number_format import RATE_BYTES
 
 USUAL_BYTES = 64 * 2**20

@@ -21,7 +21,7 @@ from waywiser.analysis.questions.anisotropy import slower_direction
 from waywiser.analysis.questions.curve_pairs import REGIMES, CurveGroup, curve_groups
 from waywiser.analysis.questions.pair_answers import Wording, cell, signed
 from waywiser.analysis.questions.peer_groups import peer_groups
-from waywiser.curves.answer import Cell, Table, table
+from waywiser.curves.answer import Sheet, SheetCell, table
 from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import usual
 from waywiser.curves.regimes import BANDWIDTH_BYTES, Regime
@@ -32,7 +32,7 @@ from waywiser.stats.decision import THRESHOLD, Decision
 from waywiser.words import Path, Transfer, format_bytes, grouped
 from waywiser.words.number_format import format_number
 
-Cells = dict[str, Cell]
+Cells = dict[str, SheetCell]
 """The cells of a table, by row."""
 
 UNSURE = f"{NOT_DETERMINED}, — not measured."
@@ -40,7 +40,7 @@ DIFFER = f"more than {THRESHOLD:.0%}"
 LARGE = f"at {format_bytes(BANDWIDTH_BYTES)} and more"
 
 
-def tables(subjects: Sequence[Subject], names: Sequence[str] = ()) -> tuple[Table, ...]:
+def tables(subjects: Sequence[Subject], names: Sequence[str] = ()) -> tuple[Sheet, ...]:
     """Those that any machine has a row of. ``names`` are those of the columns, by default those of
     the machines."""
     names = names or [subject.name for subject in subjects]
@@ -62,13 +62,16 @@ def tables(subjects: Sequence[Subject], names: Sequence[str] = ()) -> tuple[Tabl
 
 def _table(
     title: str, first: str, names: Sequence[str], cells: Iterable[Cells], marks: str
-) -> tuple[Table, ...]:
+) -> tuple[Sheet, ...]:
     columns = list(cells)
     rows = dict.fromkeys(row for column in columns for row in column)
     return table(
         title,
         (first, *names),
-        ((Cell(row), *(column.get(row, Cell("—")) for column in columns)) for row in rows),
+        (
+            (SheetCell(row), *(column.get(row, SheetCell("—")) for column in columns))
+            for row in rows
+        ),
         f"{marks}, {UNSURE}",
     )
 
@@ -100,14 +103,14 @@ def _anisotropy(subject: Subject) -> Cells:
     return {group.label: _cell(group, slower_direction) for group in anisotropy.by_kind(subject)}
 
 
-def _cell(group: CurveGroup, effect: Wording) -> Cell:
+def _cell(group: CurveGroup, effect: Wording) -> SheetCell:
     """The cell of bandwidth; if no difference was found, with the sizes below that differ."""
     found = cell(group.bandwidth, effect)
     if group.bandwidth is not None and group.bandwidth.verdict != "different":
         for regime in REGIMES[1:]:
             if (below := group.regimes.get(regime)) and below.is_of_kind:
                 text = ", ".join(filter(None, (found.text, f"{regime} differs")))
-                return Cell(text, found.mark, below.pairs[0].a.text)
+                return SheetCell(text, found.mark, below.pairs[0].a.text)
     return found
 
 

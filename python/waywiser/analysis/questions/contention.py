@@ -27,10 +27,10 @@ from waywiser.analysis.questions.together import Together, found_together
 from waywiser.curves.answer import (
     MATTERS,
     Answer,
-    Cell,
     Exhibit,
     Finding,
-    Table,
+    Sheet,
+    SheetCell,
     practical,
     ranked,
     table,
@@ -140,7 +140,7 @@ def _is_reference(each: Together, subject: Subject) -> bool:
     )
 
 
-def _table(title: str, found: Sequence[Together]) -> tuple[Table, ...]:
+def _table(title: str, found: Sequence[Together]) -> tuple[Sheet, ...]:
     return table(
         title,
         ("transfers", "slowed", "GB/s", "of the sum alone", "slowest transfer", "fastest"),
@@ -153,19 +153,19 @@ def _table(title: str, found: Sequence[Together]) -> tuple[Table, ...]:
     )
 
 
-def _row(each: Together) -> tuple[Cell, ...]:
+def _row(each: Together) -> tuple[SheetCell, ...]:
     different = each.decision.verdict == "different"
     return (
-        Cell(each.curve.name),
-        Cell(
+        SheetCell(each.curve.name),
+        SheetCell(
             "not replicated" if each.decision.detectable is None else "",
             "no" if each.is_unslowed else "yes" if different else "unclear",
             each.curve.text,
         ),
-        Cell(format_rate(each.point.rate, each.point.measured.relative), "", each.point.text),
-        Cell(f"{each.share:.0%}"),
-        Cell(f"×{each.slowest:.2f}" + (f", {each.waiting}" if each.waiting else "")),
-        Cell(f"×{min(each.slowdowns):.2f}"),
+        SheetCell(format_rate(each.point.rate, each.point.measured.relative), "", each.point.text),
+        SheetCell(f"{each.share:.0%}"),
+        SheetCell(f"×{each.slowest:.2f}" + (f", {each.waiting}" if each.waiting else "")),
+        SheetCell(f"×{min(each.slowdowns):.2f}"),
     )
 
 

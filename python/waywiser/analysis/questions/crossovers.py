@@ -25,10 +25,10 @@ from waywiser.curves.answer import (
     MATTERS,
     MOST_FINDINGS,
     Answer,
-    Cell,
     Exhibit,
     Finding,
-    Table,
+    Sheet,
+    SheetCell,
     table,
 )
 from waywiser.curves.curve import Curve
@@ -38,7 +38,7 @@ from waywiser.curves.subject import Subject
 from waywiser.curves.texts import FROM_CALL
 from waywiser.machine.traits import Traits
 from waywiser.profile.layout_crossover import LayoutCrossover
-from waywiser.stats.method_choice import TOLERANCE, WinnerRange
+from waywiser.stats.method_choice import TOLERANCE, FastestRange
 from waywiser.words import Place, format_bytes, grouped
 from waywiser.words.number_format import count
 
@@ -170,7 +170,7 @@ def _where(found: MethodPair) -> str:
     return text
 
 
-def _times(stretch: WinnerRange) -> str:
+def _times(stretch: FastestRange) -> str:
     """``1.1 to 5.4 times as fast``."""
     low, high = _ratio(1 + max(stretch.least, 0)), _ratio(1 + stretch.most)
     if low == high:
@@ -201,22 +201,22 @@ def _remedy(found: MethodPair) -> str:
     return f"choose by size: {', '.join(choices)}"
 
 
-def _better(found: MethodPair, stretch: WinnerRange) -> str:
+def _better(found: MethodPair, stretch: FastestRange) -> str:
     """The method that is faster than the winner at most sizes of a stretch, the most frequent one;
     empty if there is none."""
     ahead = [name for name, _ in _ahead(found, stretch)]
-    winner = found.first if stretch.winner == "first" else found.second
+    winner = found.first if stretch.fastest == "first" else found.second
     inside = [point for point in winner.measured if stretch.low <= point.bytes <= stretch.high]
     if 2 * len(ahead) <= len(inside):
         return ""
     return max(dict.fromkeys(ahead), key=ahead.count)
 
 
-def _ahead(found: MethodPair, stretch: WinnerRange) -> Iterator[tuple[str, int]]:
+def _ahead(found: MethodPair, stretch: FastestRange) -> Iterator[tuple[str, int]]:
     """The fastest method at each size of a stretch where the winner is not the fastest, with the
     size. Only what moves bytes between the same places can replace it. A method that was not
     measured at a size takes no longer than at its next larger one."""
-    winner = found.first if stretch.winner == "first" else found.second
+    winner = found.first if stretch.fastest == "first" else found.second
     inside = [point for point in winner.measured if stretch.low <= point.bytes <= stretch.high]
     for point in inside:
         faster = [
@@ -258,12 +258,12 @@ def _worth(boxes: Sequence[LayoutCrossover]) -> list[LayoutCrossover]:
 
 
 def _margin(found: LayoutCrossover) -> float:
-    known = (each for each in found.fastest if each.clear and not each.interpolated)
-    return max((each.margin for each in known), default=0.0)
+    known = (each for each in found.fastest if each.is_sure and not each.interpolated)
+    return max((each.most for each in known), default=0.0)
 
 
 def _of_box(subject: Subject, found: LayoutCrossover) -> Finding:
-    methods = list(dict.fromkeys(each.method for each in found.fastest if each.clear))
+    methods = list(dict.fromkeys(each.fastest for each in found.fastest if each.is_sure))
     changes = len(methods) > 1
     return Finding(
         id="layout-crossover" if changes else "layout-faster",
@@ -279,14 +279,14 @@ def _of_box(subject: Subject, found: LayoutCrossover) -> Finding:
     )
 
 
-def box_table(boxes: Sequence[LayoutCrossover]) -> tuple[Table, ...]:
+def box_table(boxes: Sequence[LayoutCrossover]) -> tuple[Sheet, ...]:
     """The fastest method by size of rows."""
-    runs = sorted({each.run for found in boxes for each in found.fastest})
+    runs = sorted({each.low for found in boxes for each in found.fastest})
     return table(
         "Boxes: the fastest method by size of rows",
         ("memories", "bytes", *map(format_bytes, runs)),
         (
-            (Cell(each.ends), Cell(format_bytes(each.bytes)), *_cells_of_box(each, runs))
+            (SheetCell(each.ends), SheetCell(format_bytes(each.bytes)), *_cells_of_box(each, runs))
             for each in boxes
         ),
         "Columns: the size of the rows. "
@@ -296,15 +296,15 @@ def box_table(boxes: Sequence[LayoutCrossover]) -> tuple[Table, ...]:
     )
 
 
-def _cells_of_box(found: LayoutCrossover, runs: Sequence[int]) -> Iterator[Cell]:
-    by_run = {each.run: each for each in found.fastest}
+def _cells_of_box(found: LayoutCrossover, runs: Sequence[int]) -> Iterator[SheetCell]:
+    by_run = {each.low: each for each in found.fastest}
     for run in runs:
         if best := by_run.get(run):
             about = "≈ " if best.interpolated else ""
-            margin = margins_text(best.margin, best.margin)
-            yield Cell(f"{about}{best.method} ({margin})", "" if best.clear else "unclear")
+            margin = margins_text(best.least, best.most)
+            yield SheetCell(f"{about}{best.fastest} ({margin})", "" if best.is_sure else "unclear")
         else:
-            yield Cell("—")
+            yield SheetCell("—")
 
 
 def _summary(

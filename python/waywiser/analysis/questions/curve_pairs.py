@@ -17,7 +17,7 @@ from waywiser.curves.curve import Curve
 from waywiser.curves.point import Point
 from waywiser.curves.regimes import Regime, regime_of
 from waywiser.curves.texts import size_ranges
-from waywiser.stats.decision import Decision, Verdict
+from waywiser.stats.decision import Decision, TestOutcome
 from waywiser.stats.level_shift import returned_from_none
 from waywiser.stats.pairwise import (
     GroupDecisions,
@@ -59,7 +59,7 @@ class PairResult(Value, frozen=True):
         return tuple(each for each in self.sizes if each.decision.verdict == "different")
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> TestOutcome:
         """Different as a whole or at some size."""
         return "different" if self.different else self.decision.verdict
 
@@ -136,7 +136,7 @@ class RegimeResult(Value, frozen=True):
         return self.decision.verdict == "different" and most
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> TestOutcome:
         if self.is_of_kind or self.differing:
             return "different"
         return self.decision.verdict

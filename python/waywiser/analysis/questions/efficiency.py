@@ -23,7 +23,7 @@ from waywiser.analysis.questions.fitted import (
     saturation,
     sustained,
 )
-from waywiser.curves.answer import MOST_FINDINGS, Answer, Cell, Finding, Table, ranked, table
+from waywiser.curves.answer import MOST_FINDINGS, Answer, Finding, Sheet, SheetCell, ranked, table
 from waywiser.curves.curve import Curve
 from waywiser.curves.figure_range import range_of
 from waywiser.curves.methods import (
@@ -332,7 +332,7 @@ def _unanswered(
         yield f"the share of the bound, because no bound is known: {'; '.join(unknown)}"
 
 
-def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
+def _of_fits(fits: Sequence[Fitted]) -> tuple[Sheet, ...]:
     """Latency, rate, half-peak size, saturation and share of the bound; one row for each class."""
     by_class = grouped((fit[0].representative, fit) for fit in fits)
     classes = [found for found in by_class.values() if any(model.postal for _, model in found)]
@@ -356,49 +356,59 @@ def _of_fits(fits: Sequence[Fitted]) -> tuple[Table, ...]:
     )  # fmt: skip
 
 
-def _row_of_fit(found: Sequence[Fitted]) -> tuple[Cell, ...]:
+def _row_of_fit(found: Sequence[Fitted]) -> tuple[SheetCell, ...]:
     curve, model = max(found, key=lambda each: len(each[0].measured))
     best, top = sustained(curve), peak(curve)
     name = curve.name if len(found) == 1 else f"{curve.name} and {len(found) - 1} equivalent"
     if not _shows_bandwidth(curve):
         latency, *_ = _cells_of_fit(model)
-        return Cell(name, series=curve.text), latency, *[Cell("—")] * 4, Cell(), *[Cell("—")] * 2
+        return (
+            SheetCell(name, series=curve.text),
+            latency,
+            *[SheetCell("—")] * 4,
+            SheetCell(),
+            *[SheetCell("—")] * 2,
+        )
     higher = top.rate * (1 - TOLERANCE) > best.rate
     saturates = "—" if higher and is_within_host(curve) else format_bytes(saturation(curve))
     at = f"{top.rate_text} at {format_bytes(top.bytes)}"
     return (
-        Cell(name, series=curve.text),
+        SheetCell(name, series=curve.text),
         *_cells_of_fit(model),
-        Cell(best.rate_text, series=best.text),
-        Cell(saturates),
-        Cell(at, series=top.text) if higher else Cell(),
-        Cell(f"{best.of_bound:.0%}" if best.of_bound is not None else "—"),
-        Cell(best.bound.narrowest if best.bound is not None else "not known"),
+        SheetCell(best.rate_text, series=best.text),
+        SheetCell(saturates),
+        SheetCell(at, series=top.text) if higher else SheetCell(),
+        SheetCell(f"{best.of_bound:.0%}" if best.of_bound is not None else "—"),
+        SheetCell(best.bound.narrowest if best.bound is not None else "not known"),
     )
 
 
-def _cells_of_fit(model: CurveModel) -> tuple[Cell, Cell, Cell]:
+def _cells_of_fit(model: CurveModel) -> tuple[SheetCell, SheetCell, SheetCell]:
     """Latency, rate and half-peak size."""
     postal = model.postal
     if postal is None:
-        return Cell("—"), Cell("—"), Cell("—")
+        return SheetCell("—"), SheetCell("—"), SheetCell("—")
     if model.is_line:
         latency = format_time(postal.latency, relative(postal.latency, postal.latency_interval))
         known = relative(postal.inverse_rate, postal.inverse_rate_interval)
-        return Cell(latency), _cell_of_rate(postal.inverse_rate, known), Cell(_half_peak(postal))
+        return (
+            SheetCell(latency),
+            _cell_of_rate(postal.inverse_rate, known),
+            SheetCell(_half_peak(postal)),
+        )
     if model.lines:
         first, *others = model.lines
         switches = ", ".join(format_bytes(each.low) for each in others)
         return (
-            Cell(format_time(first.latency) if first.latency > 0 else "—"),
+            SheetCell(format_time(first.latency) if first.latency > 0 else "—"),
             _cell_of_rate(others[-1].inverse_rate, None),
-            Cell(f"other line from {switches}"),
+            SheetCell(f"other line from {switches}"),
         )
-    return Cell("—", "unclear"), Cell("—", "unclear"), Cell("no line", "unclear")
+    return SheetCell("—", "unclear"), SheetCell("—", "unclear"), SheetCell("no line", "unclear")
 
 
-def _cell_of_rate(inverse: float, known: float | None) -> Cell:
-    return Cell(format_rate(1 / inverse, known) if inverse > 0 else "—")
+def _cell_of_rate(inverse: float, known: float | None) -> SheetCell:
+    return SheetCell(format_rate(1 / inverse, known) if inverse > 0 else "—")
 
 
 def _half_peak(line: Postal) -> str:
@@ -418,7 +428,7 @@ def _about(size: float) -> str:
     return f"{size:.0f} B"
 
 
-def _of_the_best(found: Sequence[PlaceGroup]) -> tuple[Table, ...]:
+def _of_the_best(found: Sequence[PlaceGroup]) -> tuple[Sheet, ...]:
     """Percent of the best achieved at some sizes; one row for each method of a group."""
     return table(
         "Bandwidth in percent of the fastest method between the same two places",
@@ -430,7 +440,7 @@ def _of_the_best(found: Sequence[PlaceGroup]) -> tuple[Table, ...]:
     )
 
 
-def _rows_of_group(group: PlaceGroup) -> Iterator[tuple[Cell, ...]]:
+def _rows_of_group(group: PlaceGroup) -> Iterator[tuple[SheetCell, ...]]:
     pair = group.first
     if len(pair.curves) < 2:
         return
@@ -438,15 +448,15 @@ def _rows_of_group(group: PlaceGroup) -> Iterator[tuple[Cell, ...]]:
     for curve in sorted(pair.principal, key=lambda each: -sustained(each).rate):
         top = sustained(curve)
         yield (
-            Cell(group.text),
-            Cell(method_text(curve.shown_transfer), series=curve.text),
+            SheetCell(group.text),
+            SheetCell(method_text(curve.shown_transfer), series=curve.text),
             *(_cell_of_share(curve, size, best[size]) for size in SIZES),
-            Cell(top.rate_text, series=top.text),
+            SheetCell(top.rate_text, series=top.text),
         )
 
 
-def _cell_of_share(curve: Curve, size: int, best: float) -> Cell:
+def _cell_of_share(curve: Curve, size: int, best: float) -> SheetCell:
     rate, point = rate_at(curve, size), curve.at(size)
     if rate is None or not best:
-        return Cell("—")
-    return Cell(f"{100 * rate / best:.0f}", series=point.text if point else curve.text)
+        return SheetCell("—")
+    return SheetCell(f"{100 * rate / best:.0f}", series=point.text if point else curve.text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.curves.answer import MATTERS, Cell, Exhibit, Finding, Mark, Table, table
+from waywiser.curves.answer import MATTERS, Exhibit, Finding, Mark, Sheet, SheetCell, table
 from waywiser.curves.curve import Curve
 from waywiser.curves.exchanges import BETWEEN, is_exchange, strategy_of, what_is_exchanged
 from waywiser.curves.point import Point
@@ -105,7 +105,7 @@ def exchange_finding(found: ComparedExchange) -> Finding:
     )  # fmt: skip
 
 
-def exchange_tables(found: Sequence[ComparedExchange]) -> Iterator[Table]:
+def exchange_tables(found: Sequence[ComparedExchange]) -> Iterator[Sheet]:
     """A table of each exchange: the time of each strategy by size."""
     for each in found:
         sizes = _few(each.sizes)
@@ -123,22 +123,25 @@ def _few(sizes: list[int]) -> list[int]:
     return sizes[::-1][::step][::-1]
 
 
-def _row(found: ComparedExchange, name: str, sizes: Sequence[int]) -> tuple[Cell, ...]:
+def _row(found: ComparedExchange, name: str, sizes: Sequence[int]) -> tuple[SheetCell, ...]:
     points = found.best[name]
     first = next(iter(points.values()))
-    return (Cell(name, series=first.curve), *(_cell(found, points.get(size)) for size in sizes))
+    return (
+        SheetCell(name, series=first.curve),
+        *(_cell(found, points.get(size)) for size in sizes),
+    )
 
 
-def _cell(found: ComparedExchange, point: Point | None) -> Cell:
+def _cell(found: ComparedExchange, point: Point | None) -> SheetCell:
     if point is None:
-        return Cell("—")
+        return SheetCell("—")
     fastest = found.best[found.fastest(point.bytes)][point.bytes].seconds
     pairs = " (pairs)" if BETWEEN in point.workload.transfers[0].parameters else ""
     mark: Mark = "yes" if point.seconds <= fastest * (1 + TOLERANCE) else ""
-    return Cell(f"{format_time(point.seconds)}{pairs}", mark, point.text)
+    return SheetCell(f"{format_time(point.seconds)}{pairs}", mark, point.text)
 
 
-def of_exchanges(subject: Subject) -> tuple[list[Finding], list[Table]]:
+def of_exchanges(subject: Subject) -> tuple[list[Finding], list[Sheet]]:
     """What the profile's exchanges say."""
     found = compared_exchanges(subject.curves)
     said = [exchange_finding(each) for each in found[:MOST_SAID]]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from waywiser.analysis.questions.curve_pairs import PairResult
 from waywiser.analysis.questions.pair_answers import MARKS
 from waywiser.analysis.questions.peer_groups import LINK_REGIMES, PeerResult, loosest
-from waywiser.curves.answer import Cell, Table, table
+from waywiser.curves.answer import Sheet, SheetCell, table
 from waywiser.curves.headline import Group, headline
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import NOT_DETERMINED, hidden_loss, percent
@@ -99,7 +99,7 @@ def slow_links_text(links: Mapping[int, Link]) -> str:
     return f"{text[:1].lower()}{text[1:]}: {'; '.join(by)}"
 
 
-def gpu_link_table(subject: Subject, peers: Iterable[PeerResult]) -> tuple[Table, ...]:
+def gpu_link_table(subject: Subject, peers: Iterable[PeerResult]) -> tuple[Sheet, ...]:
     """A row for each GPU whose path from or to the host has peers: both bandwidths, their ratios to
     the median of the peers, and whether the link is slower. No table for a single GPU."""
     rows = gpu_links(subject.machine, peers)
@@ -117,14 +117,14 @@ def gpu_link_table(subject: Subject, peers: Iterable[PeerResult]) -> tuple[Table
     )
 
 
-def _row(gpu: int, own: Link) -> tuple[Cell, ...]:
-    cells = [Cell(f"gpu:{gpu}"), _slower(own)]
+def _row(gpu: int, own: Link) -> tuple[SheetCell, ...]:
+    cells = [SheetCell(f"gpu:{gpu}"), _slower(own)]
     for direction in DIRECTIONS:
         if (peer := own.get(direction)) and (result := of_link(peer)):
-            cells.append(Cell(result.sizes[-1].a.rate_text, series=peer.curve.text))
-            cells.append(Cell(ratio_text(result.decision)))
+            cells.append(SheetCell(result.sizes[-1].a.rate_text, series=peer.curve.text))
+            cells.append(SheetCell(ratio_text(result.decision)))
         else:
-            cells += [Cell("—"), Cell("—")]
+            cells += [SheetCell("—"), SheetCell("—")]
     return tuple(cells)
 
 
@@ -134,18 +134,18 @@ def ratio_text(decision: Decision) -> str:
     return f"{decision.ratio:.3f}" + (f" ({span.low:.3f}–{span.high:.3f})" if span else "")
 
 
-def _slower(own: Link) -> Cell:
+def _slower(own: Link) -> SheetCell:
     """Whether any direction is slower; else whether one is not determined, or faster: of two GPUs
     the slower alone differs."""
     slow = [direction for direction in DIRECTIONS if direction in own and own[direction].is_slow]
     if slow:
-        return Cell(_by(own, slow), MARKS["different"], own[slow[0]].curve.text)
+        return SheetCell(_by(own, slow), MARKS["different"], own[slow[0]].curve.text)
     open_ = [each for each in own.values() if each.verdict == "no change found"]
     if open_:
         worst = loosest(open_)
-        return Cell(hidden_loss(worst.decision), MARKS["no change found"], worst.curve.text)
+        return SheetCell(hidden_loss(worst.decision), MARKS["no change found"], worst.curve.text)
     fast = [d for d in DIRECTIONS if d in own and own[d].is_fast and own[d].others > 1]
-    return Cell(f"faster: {_by(own, fast)}" if fast else "", MARKS["equivalent"])
+    return SheetCell(f"faster: {_by(own, fast)}" if fast else "", MARKS["equivalent"])
 
 
 def _by(own: Link, directions: Sequence[Group]) -> str:

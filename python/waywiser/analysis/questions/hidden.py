@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis.questions.pair_answers import MARKS, signed, time_ratio
-from waywiser.curves.answer import Cell, Exhibit, Finding, Table, table
+from waywiser.curves.answer import Exhibit, Finding, Sheet, SheetCell, table
 from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import Kind, usual
 from waywiser.curves.regimes import Regime, regime_of
@@ -73,7 +73,7 @@ def summary(subject: Subject) -> str:
     return f"By latency, {next(sentences(sides), '')}."
 
 
-def tables(subject: Subject) -> tuple[Table, ...]:
+def tables(subject: Subject) -> tuple[Sheet, ...]:
     """The cost of remote memory, if blocks were on both sides."""
     return table(
         "Remote against local memory, by measured side",
@@ -125,15 +125,15 @@ def _processes(subject: Subject, curves: Iterable[Curve], regime: Regime) -> lis
     return [SidesOfProcess(**sides) for sides in found.values()]
 
 
-def _row(cost: RemotePenalty) -> tuple[Cell, ...]:
+def _row(cost: RemotePenalty) -> tuple[SheetCell, ...]:
     decision = cost.decision
     unsure = decision.verdict == "no change found"
     text = f"{signed(decision, cost.regime)}{f', {hidden_loss(decision)}' if unsure else ''}"
     return (
-        Cell(cost.kind.bare),
-        Cell(cost.regime),
-        Cell(text, MARKS[decision.verdict], cost.curve.text),
-        Cell(f"{cost.local} and {cost.remote}"),
+        SheetCell(cost.kind.bare),
+        SheetCell(cost.regime),
+        SheetCell(text, MARKS[decision.verdict], cost.curve.text),
+        SheetCell(f"{cost.local} and {cost.remote}"),
     )
 
 
@@ -194,11 +194,11 @@ def _one(found: Sides) -> str:
 
 
 def _cores(found: CoreVerdict) -> str:
-    if found.verdict in ("not determined", "none seen"):
+    if found.stability in ("not determined", "none seen"):
         return ""
     near, far = found.local_seconds * 1e9, found.remote_seconds * 1e9
     times = f"{near:.0f} against {far:.0f} ns for a load"
-    if found.verdict == "drifting":
+    if found.stability == "drifting":
         return (
             f"cores drift between two sides ({times}): {len(found.changed)} of "
             f"{len(found.cores)} changed, the fastest within {found.seconds:.2g} s"

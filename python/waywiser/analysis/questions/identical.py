@@ -32,10 +32,10 @@ from waywiser.analysis.questions.undecided import undecided as undecided_paths
 from waywiser.curves.answer import (
     MOST_EXHIBITS,
     Answer,
-    Cell,
     Exhibit,
     Finding,
-    Table,
+    Sheet,
+    SheetCell,
     ranked,
     table,
 )
@@ -49,7 +49,7 @@ from waywiser.curves.texts import (
     size_span,
     undecided,
 )
-from waywiser.stats.decision import THRESHOLD, Verdict
+from waywiser.stats.decision import THRESHOLD, TestOutcome
 from waywiser.words import Place, format_bytes, grouped
 from waywiser.words.number_format import count
 from waywiser.words.severity import Severity
@@ -104,7 +104,7 @@ def is_uneven(peers: Sequence[PeerResult]) -> bool:
     return _common_gpu(slow) is None
 
 
-def verdict_of(peers: Sequence[PeerResult]) -> Verdict:
+def verdict_of(peers: Sequence[PeerResult]) -> TestOutcome:
     """The verdict of a group: different if any path is; equivalent if all are."""
     verdicts = {each.verdict for each in peers}
     if "different" in verdicts:
@@ -164,7 +164,7 @@ def _unknown_locality(subject: Subject) -> str:
     )
 
 
-def _table(groups: Sequence[Sequence[PeerResult]]) -> tuple[Table, ...]:
+def _table(groups: Sequence[Sequence[PeerResult]]) -> tuple[Sheet, ...]:
     return table(
         "Equivalent paths",
         ("transfer", "differ", "paths", "slowest", "fastest"),
@@ -175,33 +175,33 @@ def _table(groups: Sequence[Sequence[PeerResult]]) -> tuple[Table, ...]:
     )
 
 
-def _row(peers: Sequence[PeerResult]) -> tuple[Cell, ...]:
+def _row(peers: Sequence[PeerResult]) -> tuple[SheetCell, ...]:
     by_ratio = sorted(peers, key=lambda each: each.decision.ratio)
     return (
-        Cell(str(peers[0].kind)),
+        SheetCell(str(peers[0].kind)),
         group_cell(peers),
-        Cell(str(len(peers))),
+        SheetCell(str(len(peers))),
         _extreme(by_ratio[0]),
         _extreme(by_ratio[-1]),
     )
 
 
-def group_cell(peers: Sequence[PeerResult]) -> Cell:
+def group_cell(peers: Sequence[PeerResult]) -> SheetCell:
     """The mark of a group, with how many differ and at which sizes, or what could be missed."""
     verdict = verdict_of(peers)
     if verdict == "different":
         differ = [each for each in peers if each.verdict == "different"]
         worst = max(differ, key=lambda each: abs(math.log(each.decision.ratio)))
         text = f"{worst.effect_text} ({len(differ)} of {len(peers)})"
-        return Cell(text, MARKS[verdict], worst.curve.text)
+        return SheetCell(text, MARKS[verdict], worst.curve.text)
     if verdict == "equivalent":
-        return Cell("", MARKS[verdict], peers[0].curve.text)
+        return SheetCell("", MARKS[verdict], peers[0].curve.text)
     open_ = loosest(peers)
-    return Cell(hidden_loss(open_.decision), MARKS[verdict], open_.curve.text)
+    return SheetCell(hidden_loss(open_.decision), MARKS[verdict], open_.curve.text)
 
 
-def _extreme(peer: PeerResult) -> Cell:
-    return Cell(f"{_ends(peer)} {signed(peer.decision, 'bandwidth')}", "", peer.curve.text)
+def _extreme(peer: PeerResult) -> SheetCell:
+    return SheetCell(f"{_ends(peer)} {signed(peer.decision, 'bandwidth')}", "", peer.curve.text)
 
 
 # Paths that differ, by link.

@@ -18,10 +18,10 @@ from waywiser.curves.answer import (
     MOST_EXHIBITS,
     MOST_FINDINGS,
     Answer,
-    Cell,
     Exhibit,
     Finding,
-    Table,
+    Sheet,
+    SheetCell,
     ranked,
     table,
 )
@@ -179,7 +179,7 @@ def _summary(found: Sequence[CurveIrregularity], tested: int) -> str:
     return f"{text}."
 
 
-def _table(found: Sequence[CurveIrregularity]) -> tuple[Table, ...]:
+def _table(found: Sequence[CurveIrregularity]) -> tuple[Sheet, ...]:
     ordered = sorted(found, key=lambda each: (bool(each.cache), -each.what.depth))
     return table(
         "Dips and drops",
@@ -192,18 +192,18 @@ def _table(found: Sequence[CurveIrregularity]) -> tuple[Table, ...]:
     )
 
 
-def _row(found: CurveIrregularity) -> tuple[Cell, ...]:
+def _row(found: CurveIrregularity) -> tuple[SheetCell, ...]:
     what = found.what
     name = found.curve.name + (f" ({found.others + 1} of {found.of} equal)" if found.of > 1 else "")
     return (
-        Cell(name, series=found.curve.text),
-        Cell(what.kind),
-        Cell(_sizes(found.curve, what)),
-        Cell(amount(what.depth)),
-        Cell(f"{amount(what.interval.low)} to {amount(what.interval.high)}"),
-        Cell(f"{what.p_value:.1g}"),
-        Cell(f"{what.blocks} of {what.of}"),
-        Cell(found.cache or "—"),
+        SheetCell(name, series=found.curve.text),
+        SheetCell(what.kind),
+        SheetCell(_sizes(found.curve, what)),
+        SheetCell(amount(what.depth)),
+        SheetCell(f"{amount(what.interval.low)} to {amount(what.interval.high)}"),
+        SheetCell(f"{what.p_value:.1g}"),
+        SheetCell(f"{what.blocks} of {what.of}"),
+        SheetCell(found.cache or "—"),
     )
 
 

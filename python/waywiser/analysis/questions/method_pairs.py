@@ -11,7 +11,7 @@ from itertools import combinations, groupby
 
 import msgspec
 
-from waywiser.curves.answer import MATTERS, Cell, Mark, Table, table
+from waywiser.curves.answer import MATTERS, Mark, Sheet, SheetCell, table
 from waywiser.curves.curve import Curve
 from waywiser.curves.methods import (
     PlaceGroup,
@@ -26,7 +26,7 @@ from waywiser.machine.ranks import task_settings
 from waywiser.machine.traits import Traits
 from waywiser.profile.estimate import Estimate
 from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.method_choice import UNKNOWN, Timed, WinnerRange, fastest_ranges
+from waywiser.stats.method_choice import UNKNOWN, FastestRange, Timed, fastest_ranges
 from waywiser.words import Place, Transfer, Value, grouped
 
 LEAST_SIZES = 3
@@ -52,20 +52,20 @@ class MethodPair(Value, frozen=True):
     """What the two differ in: ``pageable`` and ``pinned``."""
     common: str
     """What they have in common: ``to device by copy-engine``; empty if that is nothing."""
-    stretches: tuple[WinnerRange, ...]
+    stretches: tuple[FastestRange, ...]
     like: int = 0
     """Further pairs of equivalent places whose winners are the same."""
     of: int = 0
     """Further pairs of equivalent places where both methods were measured."""
 
     @property
-    def decided(self) -> tuple[WinnerRange, ...]:
+    def decided(self) -> tuple[FastestRange, ...]:
         """The ranges of sizes with a winner. A single size counts only if several processes
         measured it: one visit may have been disturbed."""
         return tuple(
             stretch
             for stretch in self.stretches
-            if stretch.winner != "neither" and self._is_replicated(stretch)
+            if stretch.fastest and self._is_replicated(stretch)
         )
 
     @property
@@ -81,16 +81,16 @@ class MethodPair(Value, frozen=True):
         )
         return msgspec.structs.replace(self, stretches=tuple(kept))
 
-    def _saved(self, stretch: WinnerRange) -> float:
+    def _saved(self, stretch: FastestRange) -> float:
         """The most seconds that the winner of a range saves."""
         seen = (timed(*points) for points in self.within(stretch))
         return max((abs(a.seconds - b.seconds) for a, b in seen), default=0.0)
 
-    def _is_replicated(self, stretch: WinnerRange) -> bool:
+    def _is_replicated(self, stretch: FastestRange) -> bool:
         inside = self.within(stretch)
         return len(inside) > 1 or all(len(p.measured.blocks) > 1 for both in inside for p in both)
 
-    def within(self, stretch: WinnerRange) -> list[tuple[Point, Point]]:
+    def within(self, stretch: FastestRange) -> list[tuple[Point, Point]]:
         """The points of both at the sizes of a range."""
         both = self.first.beside(self.second)
         return [each for each in both if stretch.low <= each[0].bytes <= stretch.high]
@@ -113,11 +113,11 @@ class MethodPair(Value, frozen=True):
     def gpus(self) -> list[Place]:
         return [p for p in (self.pair.source, self.pair.destination) if p.kind == "gpu"]
 
-    def winner(self, stretch: WinnerRange) -> str:
-        return self.names[0 if stretch.winner == "first" else 1]
+    def winner(self, stretch: FastestRange) -> str:
+        return self.names[0 if stretch.fastest == "first" else 1]
 
-    def loser(self, stretch: WinnerRange) -> str:
-        return self.names[1 if stretch.winner == "first" else 0]
+    def loser(self, stretch: FastestRange) -> str:
+        return self.names[1 if stretch.fastest == "first" else 0]
 
 
 def method_pairs(group: PlaceGroup, traits: Traits) -> Iterator[MethodPair]:
@@ -219,7 +219,7 @@ def margins_text(least: float, most: float) -> str:
     return span(*(amount(max(value, 0)) for value in (least, most)))
 
 
-def method_pair_table(found: Sequence[MethodPair]) -> tuple[Table, ...]:
+def method_pair_table(found: Sequence[MethodPair]) -> tuple[Sheet, ...]:
     """Who wins where, of methods that differ in one parameter."""
     matter = [each for each in found if each.most >= MATTERS]
     caption = (
@@ -234,10 +234,10 @@ def method_pair_table(found: Sequence[MethodPair]) -> tuple[Table, ...]:
         ("places", "in common", "one", "other", "one is faster", "other is faster"),
         (
             (
-                Cell(each.pair.text + (f" and {each.of} equivalent" if each.of else "")),
-                Cell(each.common),
-                Cell(each.names[0], series=each.first.text),
-                Cell(each.names[1], series=each.second.text),
+                SheetCell(each.pair.text + (f" and {each.of} equivalent" if each.of else "")),
+                SheetCell(each.common),
+                SheetCell(each.names[0], series=each.first.text),
+                SheetCell(each.names[1], series=each.second.text),
                 _won(each, "first"),
                 _won(each, "second"),
             )
@@ -247,8 +247,8 @@ def method_pair_table(found: Sequence[MethodPair]) -> tuple[Table, ...]:
     )
 
 
-def _won(found: MethodPair, who: str) -> Cell:
-    mine = [stretch for stretch in found.stretches if stretch.winner == who]
+def _won(found: MethodPair, who: str) -> SheetCell:
+    mine = [stretch for stretch in found.stretches if stretch.fastest == who]
     won = (f"{sizes_text(s.low, s.high)}: {margins_text(s.least, s.most)}" for s in mine)
     mark: Mark = "yes" if mine and len(mine) == len(found.stretches) else ""
-    return Cell("; ".join(won) or "—", mark)
+    return SheetCell("; ".join(won) or "—", mark)

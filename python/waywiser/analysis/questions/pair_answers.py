@@ -13,7 +13,7 @@ from waywiser.analysis.questions.curve_pairs import (
     RegimeResult,
     in_regime,
 )
-from waywiser.curves.answer import Cell, Device, Exhibit, Finding, Mark, Table, table
+from waywiser.curves.answer import Device, Exhibit, Finding, Mark, Sheet, SheetCell, table
 from waywiser.curves.regimes import BANDWIDTH_BYTES, START_BYTES, Regime, regime_of
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import (
@@ -23,13 +23,13 @@ from waywiser.curves.texts import (
     percent,
     undecided,
 )
-from waywiser.stats.decision import Decision, Verdict
+from waywiser.stats.decision import Decision, TestOutcome
 from waywiser.stats.order import Interval
 from waywiser.words import Place, format_bytes
 from waywiser.words.number_format import count
 from waywiser.words.severity import Severity
 
-MARKS: dict[Verdict, Mark] = {
+MARKS: dict[TestOutcome, Mark] = {
     "different": "yes", "equivalent": "no", "no change found": "unclear",
 }  # fmt: skip
 
@@ -191,33 +191,33 @@ Wording = Callable[[Decision, Regime], str]
 """An effect, as the question writes it."""
 
 
-def cell(result: RegimeResult | None, effect: Wording) -> Cell:
+def cell(result: RegimeResult | None, effect: Wording) -> SheetCell:
     """The mark of a kind in one regime, with the effect of a kind that differs; of others the cell
     says how large a difference could have been missed."""
     if result is None:
-        return Cell("—")
+        return SheetCell("—")
     series = result.pairs[0].a.text
     mark = MARKS[result.verdict]
     if result.verdict == "different":
         few = "" if result.is_of_kind else f" ({len(result.differing)} of {len(result.pairs)})"
         decision, at = result.evidence
         text = f"{effect(decision, result.regime)}{where(result)}{few}"
-        return Cell(text, mark, at.a.curve)
-    return Cell("" if mark == "no" else hidden_loss(result.decision), mark, series)
+        return SheetCell(text, mark, at.a.curve)
+    return SheetCell("" if mark == "no" else hidden_loss(result.decision), mark, series)
 
 
 def pair_table(
     title: str, groups: Sequence[CurveGroup], effect: Wording, marks: str
-) -> tuple[Table, ...]:
+) -> tuple[Sheet, ...]:
     """One row for each kind. ``marks`` explains the effects."""
     return table(
         title,
         ("transfer", "bandwidth", "medium sizes", "latency", "pairs"),
         (
             (
-                Cell(group.label),
+                SheetCell(group.label),
                 *(cell(group.regimes.get(regime), effect) for regime in REGIMES),
-                Cell(str(group.count)),
+                SheetCell(str(group.count)),
             )
             for group in groups
         ),

@@ -23,7 +23,7 @@ from waywiser.curves.kinds import Kind, usual
 from waywiser.curves.regimes import Regime
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import size_ranges
-from waywiser.stats.decision import FALSE_LOSSES, Decision, Verdict
+from waywiser.stats.decision import FALSE_LOSSES, Decision, TestOutcome
 from waywiser.stats.order import median
 from waywiser.stats.pairwise import PairGroup, SizeRatios, decide_groups
 from waywiser.words import Path, Place, Value, grouped
@@ -55,7 +55,7 @@ class PeerResult(Value, frozen=True):
         return next((each for each in found if each.verdict == "different"), None)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> TestOutcome:
         """The verdict of the link."""
         found = self.different or self.regimes.get("bandwidth")
         return found.verdict if found else "no change found"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Literal
 
 from waywiser.curves.regimes import Regime
-from waywiser.stats.decision import Verdict
+from waywiser.stats.decision import TestOutcome
 from waywiser.stats.order import Interval
 from waywiser.words import Value
 
@@ -26,7 +26,7 @@ names it; else it is unknown."""
 class PlacementCost(Value, frozen=True):
     """How much slower a choice is than the best one."""
 
-    verdict: Verdict
+    verdict: TestOutcome
     loss: float
     """The share of the best choice's bandwidth that it lacks: 0.5 is half of it. Of latencies the
     share of the best choice's time that it takes longer. Below 0 if it is faster."""
@@ -140,7 +140,7 @@ class ConcurrentUse(Value, frozen=True):
     """The share of that sum that is reached together."""
     interval: Interval | None
     """95 % of the share."""
-    verdict: Verdict
+    verdict: TestOutcome
     detectable: float | None
 
 

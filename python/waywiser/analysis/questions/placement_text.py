@@ -16,7 +16,7 @@ from waywiser.analysis.questions.placement import (
     PlacementQuestion,
     PlacementRank,
 )
-from waywiser.curves.answer import Cell, Table, table
+from waywiser.curves.answer import Sheet, SheetCell, table
 from waywiser.curves.regimes import BANDWIDTH_BYTES, START_BYTES, Regime
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import EQUIVALENT_WITHIN, capital, named, percent, size_span
@@ -185,7 +185,7 @@ def _sides(found: Placement, subject: Subject) -> Iterator[str]:
         elif len(subject.machine.gpus) == 1:
             yield "Latencies of one GPU cannot show hidden sides: two GPUs and more can."
     if found.source != "system" and found.virtual:
-        if seen is not None and seen.cores.verdict == "drifting":
+        if seen is not None and seen.cores.stability == "drifting":
             yield f"{capital(list(hidden.sentences(seen))[-1])}."
         yield MOVES
 
@@ -307,7 +307,7 @@ def cost_text(cost: PlacementCost) -> str:
 # Tables.
 
 
-def placement_tables(found: Placement) -> tuple[Table, ...]:
+def placement_tables(found: Placement) -> tuple[Sheet, ...]:
     """The node of each GPU, the cost of the worst choice by kind, and GPUs together."""
     return (
         *table(
@@ -333,26 +333,26 @@ def placement_tables(found: Placement) -> tuple[Table, ...]:
     )
 
 
-def _gpu_row(gpu: GpuPlacement) -> tuple[Cell, ...]:
+def _gpu_row(gpu: GpuPlacement) -> tuple[SheetCell, ...]:
     rank = gpu.rank
-    worst = _cost_cell(rank, f" ({rank.transfer})") if rank is not None else Cell("—")
+    worst = _cost_cell(rank, f" ({rank.transfer})") if rank is not None else SheetCell("—")
     return (
-        Cell(f"gpu:{gpu.gpu}"),
-        Cell("—" if gpu.node is None else f"numa:{gpu.node}"),
-        Cell("—" if gpu.side is None else "AB"[gpu.side]),
-        Cell(gpu.basis),
+        SheetCell(f"gpu:{gpu.gpu}"),
+        SheetCell("—" if gpu.node is None else f"numa:{gpu.node}"),
+        SheetCell("—" if gpu.side is None else "AB"[gpu.side]),
+        SheetCell(gpu.basis),
         worst,
     )
 
 
-def _cost_rows(found: Placement) -> Iterator[tuple[Cell, ...]]:
+def _cost_rows(found: Placement) -> Iterator[tuple[SheetCell, ...]]:
     ordered = sorted(found.ranks, key=lambda each: not each.is_headline)
     kinds = grouped(((rank.question, rank.transfer), rank) for rank in ordered)
     for (question, kind), ranks in kinds.items():
         own = grouped((rank.regime, rank) for rank in ranks)
         worst = {regime: _cost_cell(max(found, key=_gravity)) for regime, found in own.items()}
-        cells = (worst.get(regime, Cell("—")) for regime in REGIMES)
-        yield (Cell(CHOICE[question]), Cell(kind), *cells)
+        cells = (worst.get(regime, SheetCell("—")) for regime in REGIMES)
+        yield (SheetCell(CHOICE[question]), SheetCell(kind), *cells)
 
 
 def _gravity(rank: PlacementRank) -> tuple[bool, bool, float]:
@@ -363,20 +363,20 @@ def _gravity(rank: PlacementRank) -> tuple[bool, bool, float]:
     return differs, cost.verdict == "no change found", cost.loss if differs else limit
 
 
-def _cost_cell(rank: PlacementRank, of: str = "") -> Cell:
+def _cost_cell(rank: PlacementRank, of: str = "") -> SheetCell:
     cost = rank.cost
     text = "not replicated" if cost.limit is None else f"< {percent(rounded_up(cost.limit))}"
     if cost.verdict == "different":
         text = f"{'+' if rank.regime == 'latency' else '−'}{cost_text(cost)}"
-    return Cell(f"{text}{of}", MARKS[cost.verdict], rank.worst.series)
+    return SheetCell(f"{text}{of}", MARKS[cost.verdict], rank.worst.series)
 
 
-def _use_row(use: ConcurrentUse) -> tuple[Cell, ...]:
+def _use_row(use: ConcurrentUse) -> tuple[SheetCell, ...]:
     loss = "" if use.detectable is None else f"< {percent(use.detectable)}"
     mark = MARKS[use.verdict]
     return (
-        Cell(use.name),
-        Cell(loss if mark == "unclear" else "", mark, use.series),
-        Cell(_rate(use)),
-        Cell(f"{use.share:.0%}{_span(use.interval)}"),
+        SheetCell(use.name),
+        SheetCell(loss if mark == "unclear" else "", mark, use.series),
+        SheetCell(_rate(use)),
+        SheetCell(f"{use.share:.0%}{_span(use.interval)}"),
     )

@@ -16,7 +16,7 @@ from waywiser.analysis.questions.curve_pairs import (
     in_regime,
 )
 from waywiser.analysis.questions.pair_answers import finding, largest, pair_table, signed
-from waywiser.curves.answer import Finding, Table
+from waywiser.curves.answer import Finding, Sheet
 from waywiser.curves.curve import Curve
 from waywiser.curves.kinds import usual
 from waywiser.curves.regimes import Regime
@@ -92,7 +92,7 @@ def _within(kinds: Sequence[RegimeResult]) -> str:
     return f" by more than {THRESHOLD:.0%}, for {count(len(kinds), 'kind')}"
 
 
-def tables(groups: Sequence[CurveGroup]) -> tuple[Table, ...]:
+def tables(groups: Sequence[CurveGroup]) -> tuple[Sheet, ...]:
     """One row for each kind; none without ranks of both placements."""
     return pair_table(
         "Ranks at another node against local ranks",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.curves.answer import Cell, Exhibit, Finding, Mark, Table, practical, table
+from waywiser.curves.answer import Exhibit, Finding, Mark, Sheet, SheetCell, practical, table
 from waywiser.curves.curve import Curve
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
@@ -66,7 +66,7 @@ def found_sustained(curves: Iterable[Curve]) -> list[SustainedMember]:
     return found
 
 
-def sustained_table(members: Sequence[SustainedMember]) -> tuple[Table, ...]:
+def sustained_table(members: Sequence[SustainedMember]) -> tuple[Sheet, ...]:
     """One row for each member of each set."""
     return table(
         "Beside: collectives, copies and compute together against each alone",
@@ -78,15 +78,15 @@ def sustained_table(members: Sequence[SustainedMember]) -> tuple[Table, ...]:
     )
 
 
-def _row(each: SustainedMember) -> tuple[Cell, ...]:
+def _row(each: SustainedMember) -> tuple[SheetCell, ...]:
     mark: Mark = "no" if each.is_unslowed else "yes" if each.is_slowed else "unclear"
     return (
-        Cell(sized(each.transfer), "", each.point.text),
-        Cell("", mark),
-        Cell(slowdown_text(each.slowdown)),
-        Cell(interval_text(each.slowdown.interval)),
-        Cell(format_time(each.seconds)),
-        Cell("; ".join(map(sized, each.others))),
+        SheetCell(sized(each.transfer), "", each.point.text),
+        SheetCell("", mark),
+        SheetCell(slowdown_text(each.slowdown)),
+        SheetCell(interval_text(each.slowdown.interval)),
+        SheetCell(format_time(each.seconds)),
+        SheetCell("; ".join(map(sized, each.others))),
     )
 
 

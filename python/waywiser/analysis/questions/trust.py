@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from waywiser.analysis.questions.crashed import crashed_paths
-from waywiser.curves.answer import LOADED, Answer, Cell, Finding, Table, ranked, table
+from waywiser.curves.answer import LOADED, Answer, Finding, Sheet, SheetCell, ranked, table
 from waywiser.curves.curve import FAMILIES, Curve
 from waywiser.curves.name import label_of
 from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import amount
-from waywiser.doctor.diagnosis import OTHER_WORK, disturbances
+from waywiser.doctor.diagnosis import OTHER_WORK, disturbances, seen
 from waywiser.doctor.situation import Situation
 from waywiser.profile.quality_flags import Origin, remedy_of
 from waywiser.stats.order import INTERVAL_SAMPLES, median
@@ -140,14 +140,14 @@ def _conditions(subject: Subject) -> Iterator[Finding]:
     found = disturbances(situation)
     loads = [each for each in found if each.id in OTHER_WORK]
     if loads:
-        evidence = "; ".join(f"{each.what} ({each.evidence})" for each in loads)
+        evidence = "; ".join(seen(each) for each in loads)
         yield Finding(
             id=LOADED,
             severity="warning",
             statement=f"the machine was not idle: {evidence}",
             remedy="survey again when waywiser doctor says OK, or on an exclusive node",
         )
-    if settings := [each.what for each in found if each not in loads]:
+    if settings := [each.text for each in found if each not in loads]:
         yield Finding(
             id="unfit-machine",
             severity="warning",
@@ -214,7 +214,7 @@ def _unanswered(subject: Subject, points: Sequence[Point]) -> Iterator[str]:
         yield from (f"health: {text}" for text in chain(health.unread, health.unavailable))
 
 
-def _of_families(points: Sequence[Point]) -> tuple[Table, ...]:
+def _of_families(points: Sequence[Point]) -> tuple[Sheet, ...]:
     """How uncertain the numbers of each family of paths are."""
     families = grouped((family_of(point), point) for point in points)
     return table(
@@ -229,39 +229,39 @@ def _of_families(points: Sequence[Point]) -> tuple[Table, ...]:
     )  # fmt: skip
 
 
-def _row_of_family(family: str, points: Sequence[Point]) -> tuple[Cell, ...]:
+def _row_of_family(family: str, points: Sequence[Point]) -> tuple[SheetCell, ...]:
     known = [(value, point) for point in points if (value := uncertainty(point)) is not None]
     values = [value for value, _ in known]
     differences = [blocks_differ_by(point) for point in points if len(point.measured.blocks) > 1]
     worst, at = max(known, key=lambda each: each[0], default=(None, points[0]))
     converged = sum(point.measured.converged for point in points)
     return (
-        Cell(family),
-        Cell(str(len(points))),
-        Cell(f"{converged / len(points):.0%}"),
-        *(Cell(f"{sum(v <= step for v in values) / len(points):.0%}") for step in STEPS),
-        Cell(f"{median(values):.1%}" if values else "—"),
-        Cell(f"{median(differences):.1%}" if differences else "—"),
-        Cell(amount(worst) if worst is not None else "—", series=at.text),
+        SheetCell(family),
+        SheetCell(str(len(points))),
+        SheetCell(f"{converged / len(points):.0%}"),
+        *(SheetCell(f"{sum(v <= step for v in values) / len(points):.0%}") for step in STEPS),
+        SheetCell(f"{median(values):.1%}" if values else "—"),
+        SheetCell(f"{median(differences):.1%}" if differences else "—"),
+        SheetCell(amount(worst) if worst is not None else "—", series=at.text),
     )
 
 
-def _of_flags(flags: Sequence[Flagged], of: int, origin: Origin) -> tuple[Table, ...]:
+def _of_flags(flags: Sequence[Flagged], of: int, origin: Origin) -> tuple[Sheet, ...]:
     """Each kind of quality flag with its counts and its remedy."""
     return table(
         "Quality flags",
         ("kind", "series", "share", "typically", "at most", "remedy"),
         (
             (
-                Cell(each.name, mark="no" if each.kind.wrong else ""),
-                Cell(str(len(each.points))),
-                Cell(f"{len(each.points) / of:.0%}"),
-                Cell(amount(each.typical, 1) if each.typical is not None else "—"),
-                Cell(
+                SheetCell(each.name, mark="no" if each.kind.wrong else ""),
+                SheetCell(str(len(each.points))),
+                SheetCell(f"{len(each.points) / of:.0%}"),
+                SheetCell(amount(each.typical, 1) if each.typical is not None else "—"),
+                SheetCell(
                     amount(each.most, 1) if each.most is not None else "—",
                     series=each.worst.text,
                 ),
-                Cell(remedy_of(each.name, origin)),
+                SheetCell(remedy_of(each.name, origin)),
             )
             for each in flags
         ),

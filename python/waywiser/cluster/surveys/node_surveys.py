@@ -83,7 +83,7 @@ def faults(folder: ClusterFolder) -> Iterator[str]:
     found = assess_fleet(read)
     for host in found.of("bad", "suspect"):
         for fault in host.faults:
-            yield f"{names.get(host.files[-1], host.host)} is {host.status}: {fault.statement}"
+            yield f"{names.get(host.files[-1], host.host)} is {host.status}: {fault.title}"
 
 
 def _reason(reply: Reply) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
 from waywiser.analysis.comparison.change_texts import detectable_text
-from waywiser.analysis.comparison.checkup import Checkup, Status
+from waywiser.analysis.comparison.checkup import Checkup
 from waywiser.analysis.comparison.comparison_text import (
     verdict_text,
     why_suspected,
@@ -13,32 +13,29 @@ from waywiser.analysis.comparison.comparison_text import (
 from waywiser.analysis.comparison.path_change import (
     REGIMES,
     PathChange,
-    PathVerdict,
     ProfileComparison,
     SizeChange,
 )
 from waywiser.exchange.exports.junit_file import JunitCase, JunitResult, junit_file, junit_kind
+from waywiser.words.status import STATUSES, Reason, Status
 
 JUNIT_FILE = junit_kind("compare")
 CHECK_JUNIT = junit_kind("check")
 
-WITHOUT_DECISION: tuple[PathVerdict, ...] = (
+WITHOUT_DECISION: tuple[Reason, ...] = (
     "suspected", "missing", "not decided", "no common size", "skipped", "new",
 )  # fmt: skip
 
 RESULTS: dict[Status, JunitResult] = {
-    "failed": "failure",
-    "inconclusive": "skipped",
-    "ok": "passed",
+    Status.FAILED: "failure",
+    Status.UNDECIDED: "skipped",
+    Status.OK: "passed",
 }
 
-FAILING_CHECK: tuple[PathVerdict, ...] = ("regression", "missing")
-"""Verdicts that make a check fail."""
 
-
-def junit_xml(comparison: ProfileComparison, failing: Container[PathVerdict]) -> bytes:
-    """UTF-8. Verdicts in ``failing`` are failures; paths without a decision are skipped, with the
-    reason."""
+def junit_xml(comparison: ProfileComparison, failing: Status | None) -> bytes:
+    """UTF-8. Paths of the status ``failing`` or worse are failures; paths without a decision are
+    skipped, with the reason."""
     return junit_file("compare", "paths", _of_paths(comparison, failing))
 
 
@@ -49,17 +46,16 @@ def check_junit(checkup: Checkup) -> bytes:
 
 
 def _of_check(checkup: Checkup) -> Iterator[JunitCase]:
-    lines = "\n".join((*checkup.findings, *checkup.undecided))
-    yield JunitCase(checkup.host, RESULTS[checkup.status], str(checkup), checkup.status, lines)
-    yield from _of_paths(checkup.comparison, FAILING_CHECK)
+    lines = "\n".join(checkup.reasons)
+    result = RESULTS[STATUSES[checkup.status]]
+    yield JunitCase(checkup.host, result, str(checkup), checkup.status, lines)
+    yield from _of_paths(checkup.comparison, Status.FAILED)
 
 
-def _of_paths(
-    comparison: ProfileComparison, failing: Container[PathVerdict]
-) -> Iterator[JunitCase]:
+def _of_paths(comparison: ProfileComparison, failing: Status | None) -> Iterator[JunitCase]:
     for path in comparison.paths:
         said, detail = sentence(comparison, path), _detail(path)
-        if path.verdict in failing:
+        if failing is not None and STATUSES[path.verdict] >= failing:
             yield JunitCase(path.curve, "failure", said, path.verdict, detail)
         elif path.verdict in WITHOUT_DECISION or not comparison.is_decided(path):
             yield JunitCase(path.curve, "skipped", said, detail=detail)

@@ -21,7 +21,7 @@ def fleet_junit(fleet: Fleet) -> bytes:
 
 def _of_hosts(fleet: Fleet) -> Iterator[JunitCase]:
     for host in fleet.hosts:
-        faults = [fault.statement for fault in host.faults]
+        faults = [fault.title for fault in host.faults]
         detail = "\n".join((*faults, *host.own_findings, *host.notes))
         said = f"{host.status}: {faults[0]}" if faults else host.status
         if host.status in ("bad", "suspect"):

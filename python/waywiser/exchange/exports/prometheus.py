@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
-from waywiser.analysis.comparison.checkup import Checkup
-from waywiser.analysis.comparison.path_change import WORST_FIRST, PathChange
+from waywiser.analysis.comparison.checkup import CHECK_REASONS, Checkup
+from waywiser.analysis.comparison.path_change import PATH_REASONS, PathChange
 from waywiser.curves.subject import Subject
 from waywiser.exchange.exports.metrics_text import Family, Sample, metrics_text
 from waywiser.profile.health import readings
@@ -21,15 +21,13 @@ STATUS = "waywiser_check_status"
 
 METRICS_FILE = OutputKind("file of metrics of waywiser check", STATUS)
 
-_STATUSES = ("ok", "failed", "inconclusive")
-
 
 def exposition(checkup: Checkup, node: Subject) -> str:
     """All metrics, each with HELP and TYPE, in version 0.0.4 of the format."""
     host = {"host": node.name}
     families: tuple[Family, ...] = (
         Family(STATUS, "gauge", "1 for the verdict of the check.",
-         [({**host, "status": each}, float(checkup.status == each)) for each in _STATUSES]),
+         [({**host, "status": each}, float(checkup.status == each)) for each in CHECK_REASONS]),
         Family("waywiser_check_findings", "gauge", "Findings that made the check fail.",
          [(host, float(len(checkup.findings)))]),
         Family("waywiser_check_measured_timestamp_seconds", "gauge",
@@ -105,7 +103,7 @@ _OF_PATHS: tuple[tuple[str, str, Callable[[PathChange], float | None]], ...] = (
 
 def _verdicts(checkup: Checkup, host: Mapping[str, str]) -> Iterator[Sample]:
     for path in checkup.comparison.paths:
-        for verdict in WORST_FIRST:
+        for verdict in PATH_REASONS:
             labels = {**host, "path": path.curve, "verdict": verdict}
             yield labels, float(path.verdict == verdict)
 

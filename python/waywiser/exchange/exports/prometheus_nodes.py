@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from waywiser.analysis.comparison.fleet import WORST_FIRST, Fleet
-from waywiser.analysis.history.history import PATHS_WORST_FIRST, History, PathHistory
+from waywiser.analysis.comparison.fleet import HOST_REASONS, Fleet
+from waywiser.analysis.history.history import NIGHT_REASONS, History, PathHistory
 from waywiser.exchange.exports.metrics_text import Family, Sample, metrics_text
 from waywiser.profile.output_file import OutputKind
 
@@ -26,12 +26,12 @@ def fleet_exposition(fleet: Fleet) -> str:
     paths = [
         ({"host": host.host, "path": path.name}, path.ratio)
         for host in fleet.hosts
-        for path in {path.name: path for f in host.faults for path in f.paths}.values()
+        for path in {path.name: path for path in host.slow_paths}.values()
     ]
     return metrics_text((
         Family(FLEET_STATUS, "gauge", "1 for the status of the host beside its peers.",
                [({"host": host.host, "status": status}, float(host.status == status))
-                for host in fleet.hosts for status in WORST_FIRST]),
+                for host in fleet.hosts for status in HOST_REASONS]),
         Family("waywiser_fleet_host_faults", "gauge", "Faults of the host, suspected ones too.",
                [({"host": host.host}, float(len(host.faults))) for host in fleet.hosts]),
         Family("waywiser_fleet_host_surveys", "gauge", "Profiles of the host.",
@@ -78,7 +78,7 @@ def _path_families(history: History, own: Mapping[str, dict[str, str]]) -> tuple
     return (
         Family(HISTORY_STATUS, "gauge", "1 for the status of the path.",
                [(labels(path) | {"status": status}, float(path.status == status))
-                for path in history.paths for status in PATHS_WORST_FIRST]),
+                for path in history.paths for status in NIGHT_REASONS]),
         Family("waywiser_history_path_rate_bytes_per_second", "gauge",
                "The level of the bandwidth now.",
                [(labels(path), path.rate) for path in history.paths]),

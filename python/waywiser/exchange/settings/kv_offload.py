@@ -143,8 +143,8 @@ def _direction(subject: Subject, found: ListDirection) -> KvDirection:
         destination,
         tuple(_point(subject, cell) for cell in found.cells),
         tuple(
-            KvCrossover(known.bytes, each.run, each.method, each.next_method, each.margin,
-                        each.clear, each.interpolated)
+            KvCrossover(known.bytes, each.low, each.fastest, each.second, each.most,
+                        bool(each.is_sure), each.interpolated)
             for known in subject.overview.layout_crossovers
             if known.kind == "list" and not known.scattered and known.ends == found.ends
             for each in known.fastest

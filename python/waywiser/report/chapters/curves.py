@@ -52,8 +52,7 @@ from waywiser.report.parts import (
 )
 from waywiser.report.views.curve_sizes import operations_sheet
 from waywiser.report.writing import figure
-from waywiser.words import format_bytes
-from waywiser.words.grouping import grouped
+from waywiser.words import format_bytes, grouped
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import bytes_of_each, size_of, with_units
 

@@ -87,7 +87,7 @@ def _beside(entries: Sequence[Entry]) -> Sheet:
             cell, change = bandwidth_cell(row.large), _change(row, base)
             note = " ".join(filter(None, (cell.note, change)))
             link = entry.links.anchor(row.first.text)
-            cells.append(SheetCell(cell.text, "", note, link))
+            cells.append(SheetCell(cell.text, note=note, link=link))
         names = (entry.name for entry in entries)
         beside = (
             normal_cell(row, own) if row is not None else None

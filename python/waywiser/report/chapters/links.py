@@ -39,8 +39,7 @@ from waywiser.report.rates import Between, between_places, places
 from waywiser.report.views.machine import generation_text
 from waywiser.report.views.pairs import entered, methods_note, rate_of, time_of
 from waywiser.report.writing import spread
-from waywiser.words import format_bytes
-from waywiser.words.grouping import grouped
+from waywiser.words import format_bytes, grouped
 from waywiser.words.number_format import count, format_rate
 
 _MAKER = re.compile(r"^(NVIDIA |GeForce |Tesla )+")

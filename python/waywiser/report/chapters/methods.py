@@ -35,8 +35,7 @@ from waywiser.report.parts import (
     Words,
 )
 from waywiser.stats.order import Interval, relative
-from waywiser.words import Memory, Place
-from waywiser.words.grouping import grouped
+from waywiser.words import Memory, Place, grouped
 from waywiser.words.number_format import count
 from waywiser.words.sizes import size_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.curves.answer import Answer, Finding, Mark, Table
+from waywiser.curves.answer import Answer, Finding, Mark
 from waywiser.report.assessment import worst_of
 from waywiser.report.entry import Entry
 from waywiser.report.parts import (
@@ -123,7 +123,7 @@ def _findings(entry: Entry, findings: Sequence[Finding]) -> Iterator[Block]:
         yield Fold(count(len(more), "more finding"), (Remarks(more), *note))
 
 
-def _table(entry: Entry, table: Table) -> Block:
+def _table(entry: Entry, table: Sheet) -> Block:
     sheet = answer_sheet(table, entry.links.to, MOST_ROWS)
     if len(sheet.rows) <= OPEN_ROWS:
         return sheet

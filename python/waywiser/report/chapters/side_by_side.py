@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from waywiser.analysis.questions.across import tables
-from waywiser.curves.answer import Table
 from waywiser.report.entry import Entry
-from waywiser.report.parts import Section, Sheet, SheetCell
+from waywiser.report.parts import Section, Sheet
 
 
 def side_by_side(entries: Sequence[Entry]) -> Section:
@@ -18,16 +19,16 @@ def side_by_side(entries: Sequence[Entry]) -> Section:
     return Section("side-by-side", "Side by side", sheets)
 
 
-def _sheet(entries: Sequence[Entry], table: Table) -> Sheet:
+def _sheet(entries: Sequence[Entry], table: Sheet) -> Sheet:
     """A cell leads to the curve of the machine whose column it is in."""
     rows = (
         (
             first.text,
             *(
-                SheetCell(cell.text, cell.mark, link=entry.links.to(cell.series))
+                replace(cell, link=entry.links.to(cell.series))
                 for entry, cell in zip(entries, others, strict=True)
             ),
         )
-        for first, *others in table.rows
+        for first, *others in (row.cells for row in table.rows)
     )
-    return Sheet.of(table.title, table.columns, rows, table.caption)
+    return Sheet.of(table.title, table.names, rows, table.caption)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from waywiser.curves.answer import Table
-from waywiser.report.parts import Sheet, SheetCell, SheetColumn
+from msgspec.structs import replace
+
+from waywiser.report.parts import Sheet
 
 
 def answer_sheet(
-    table: Table, link: Callable[[str], str] = lambda series: "", most: int | None = None
+    table: Sheet, link: Callable[[str], str] = lambda series: "", most: int | None = None
 ) -> Sheet:
     """The table with its first ``most`` rows; ``link`` gives the anchor of a series."""
-    rows = [
-        [SheetCell(cell.text, cell.mark, link=link(cell.series)) for cell in row]
+    rows = tuple(
+        replace(row, cells=tuple(replace(cell, link=link(cell.series)) for cell in row.cells))
         for row in table.rows[:most]
-    ]
+    )
     left = len(table.rows) - len(rows)
     caption = f"{table.caption} {left} more rows are not shown.".strip() if left else table.caption
-    columns = (SheetColumn(name, folds=n > 0) for n, name in enumerate(table.columns))
-    return Sheet.of(table.title, columns, rows, caption)
+    return replace(table, rows=rows, caption=caption)

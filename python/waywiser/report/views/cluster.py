@@ -7,32 +7,29 @@ from collections.abc import Iterator
 
 from waywiser.analysis.cluster.summary import ClusterSummary
 from waywiser.analysis.cluster.texts import (
-    SEVERITIES,
     counts_text,
     detectable_text,
-    finding_remedy,
     measured_text,
     one_line_of,
     reference_text,
     standing_remedy,
 )
 from waywiser.analysis.cluster.verdict_values import (
-    BAD_STANDINGS,
-    WORST_STANDINGS,
-    ClusterFinding,
+    NODE_REASONS,
     ClusterVerdict,
     CollectiveResult,
     NodeVerdict,
     PairTime,
 )
+from waywiser.curves.answer import Finding
 from waywiser.profile.cluster_folder import PROFILES
 from waywiser.report.parts import SEVERITIES as SIGNS
 from waywiser.report.parts import Block, Section, Sheet, Words, numbers
 from waywiser.words.grouping import grouped
 from waywiser.words.host_list import compress_hosts
 from waywiser.words.number_format import count, format_rate, format_time
-from waywiser.words.severity import Severity
 from waywiser.words.sizes import format_bytes
+from waywiser.words.status import severity_of
 
 MOST_PAIRS = 5
 """Slowest pairs that are listed; ``--json`` has all."""
@@ -76,7 +73,7 @@ def cluster_parts(found: ClusterSummary, folder: str) -> Iterator[Block | Sectio
         yield Words(
             f"{path} has the profiles of {nodes}; to compare them: waywiser fleet {path}", "note"
         )
-    yield from _findings(verdict, found.transport)
+    yield from _findings(verdict)
     yield from _other_nodes(verdict)
     yield from _sections(verdict)
 
@@ -88,10 +85,10 @@ def tests_text(found: ClusterSummary) -> str:
     return f"{count(found.tests, 'test')}{over}{between}"
 
 
-def _findings(verdict: ClusterVerdict, transport: str) -> Iterator[Block]:
+def _findings(verdict: ClusterVerdict) -> Iterator[Block]:
     shown, counted = main_findings(verdict)
     for finding in shown[:MOST_FINDINGS]:
-        yield from _finding(finding, transport)
+        yield from _finding(finding)
     more = len(shown) - MOST_FINDINGS
     if more > 0:
         yield Words(f"and {count(more, 'more finding')}; --json has all", "note")
@@ -99,14 +96,14 @@ def _findings(verdict: ClusterVerdict, transport: str) -> Iterator[Block]:
         yield Words(counted, tone="info", label=SIGNS["info"][0], indent=2)
 
 
-def main_findings(verdict: ClusterVerdict) -> tuple[list[ClusterFinding], str]:
+def main_findings(verdict: ClusterVerdict) -> tuple[list[Finding], str]:
     """The findings without the counters of nodes that nothing else is found of, and one line about
     those: counters that are old are on most nodes, and alone they mean little."""
-    others = {n for f in verdict.findings if f.kind != "errors counted" for n in f.nodes}
-    shown: list[ClusterFinding] = []
+    others = {n for f in verdict.findings if f.id != "errors counted" for n in f.nodes}
+    shown: list[Finding] = []
     names: list[str] = []
     for finding in verdict.findings:
-        if finding.kind != "errors counted" or others.intersection(finding.nodes):
+        if finding.id != "errors counted" or others.intersection(finding.nodes):
             shown.append(finding)
         else:
             names += finding.nodes
@@ -116,23 +113,23 @@ def main_findings(verdict: ClusterVerdict) -> tuple[list[ClusterFinding], str]:
     return shown, f"{nodes} counted errors of interfaces since their drivers were loaded"
 
 
-def _finding(finding: ClusterFinding, transport: str) -> Iterator[Block]:
-    severity = SEVERITIES[finding.kind]
+def _finding(finding: Finding) -> Iterator[Block]:
+    severity = finding.severity
     yield Words(finding.text, tone=severity, label=SIGNS[severity][0], indent=2)
     for line in finding.evidence or filter(None, [measured_text(finding)]):
         if line not in finding.text:
             yield Words(line, indent=4)
-    yield Words(f"to do: {finding_remedy(finding.kind, transport)}", indent=4)
+    yield Words(f"to do: {finding.remedy}", indent=4)
 
 
 def _other_nodes(verdict: ClusterVerdict) -> Iterator[Block]:
     """Nodes of which no finding says what is wrong, those with one reason together."""
     others = unexplained(verdict)
     by_reason = grouped(((each.verdict, each.reason), each.node) for each in others)
-    for standing in WORST_STANDINGS:
+    for standing in NODE_REASONS:
         reasons = {why: nodes for (its, why), nodes in by_reason.items() if its == standing}
         for reason, nodes in reasons.items():
-            severity: Severity = "error" if standing in BAD_STANDINGS else "warning"
+            severity = severity_of(standing)
             about = f"{standing}: {reason}" if reason else standing
             line = one_line_of(nodes, about)
             yield Words(line, tone=severity, label=SIGNS[severity][0], indent=2)

@@ -18,19 +18,20 @@ from waywiser.analysis.comparison.comparison_text import (
     suspected_lines,
     verdict_text,
 )
-from waywiser.analysis.comparison.path_change import PathChange, PathVerdict, ProfileComparison
+from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
 from waywiser.report.parts import Block, Sheet, SheetCell, SheetColumn, Tone, Words, numbers
 from waywiser.stats.order import Interval
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units
+from waywiser.words.status import Reason
 
-COMPARED: tuple[PathVerdict, ...] = (
+COMPARED: tuple[Reason, ...] = (
     "regression", "suspected", "improvement", "not decided", "no change",
 )  # fmt: skip
 """Verdicts on paths that both sides have measured at sizes that can be compared."""
 
-NAMED: tuple[PathVerdict, ...] = ("missing", "no common size")
+NAMED: tuple[Reason, ...] = ("missing", "no common size")
 """Verdicts on paths of one side that are named in each case."""
 
 MOST = 8

@@ -19,8 +19,7 @@ from waywiser.machine.system_files import format_list
 from waywiser.report.parts import Section, Sheet, SheetColumn, Sheets
 from waywiser.report.views.curve_sizes import Marks, letters, operation_of
 from waywiser.report.writing import spread_or_processes
-from waywiser.words import Memory, Path, Transfer, Workload
-from waywiser.words.grouping import grouped
+from waywiser.words import Memory, Path, Transfer, Workload, grouped
 from waywiser.words.number_format import (
     count,
     format_rate,

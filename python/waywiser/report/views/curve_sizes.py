@@ -20,8 +20,7 @@ from waywiser.profile.estimate import Estimate
 from waywiser.profile.layout_crossover import layout_crossovers
 from waywiser.report.parts import Block, Section, Sheet, SheetCell, SheetColumn, SheetRow, Words
 from waywiser.report.writing import spread, spread_or_processes
-from waywiser.words import Operation, Transfer, Workload, format_bytes, format_settings
-from waywiser.words.grouping import grouped
+from waywiser.words import Operation, Transfer, Workload, format_bytes, format_settings, grouped
 from waywiser.words.number_format import (
     RATE_BYTES,
     count,

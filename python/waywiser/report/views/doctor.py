@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from waywiser.doctor.diagnosis import CHECKS, disturbances
-from waywiser.doctor.finding import DoctorFinding
+from msgspec.structs import replace
+
+from waywiser.curves.answer import Finding
+from waywiser.doctor.diagnosis import CHECKS, disturbances, seen
 from waywiser.doctor.situation import Situation
-from waywiser.report.parts import Block, Remark, RemarkEvidence, Remarks, Words
+from waywiser.report.parts import Block, Remark, Remarks, Words
 from waywiser.words.number_format import count
 from waywiser.words.severity import ORDER
 
 
-def finding_parts(
-    findings: Sequence[DoctorFinding], missing: Sequence[str] = ()
-) -> Iterator[Block]:
+def finding_parts(findings: Sequence[Finding], missing: Sequence[str] = ()) -> Iterator[Block]:
     """A remark for each finding, what is ``missing`` in a profile, and how many findings there
     are."""
     yield Remarks(tuple(map(_remark, findings)))
@@ -37,16 +37,12 @@ def finding_parts(
     yield Words(f"{verdict}{summary or 'no findings'} in {checks}")
 
 
-def _remark(finding: DoctorFinding) -> Remark:
-    return Remark(
-        severity=finding.severity,
-        statement=f"{finding.id}: {finding.what}",
-        remedy=finding.remedy,
-        evidence=(RemarkEvidence(f"seen: {finding.evidence}"),),
-    )
+def _remark(finding: Finding) -> Remark:
+    lines = tuple(f"seen: {line}" for line in finding.evidence)
+    return Remark.of(replace(finding, evidence=lines), f"{finding.id}: {finding.text}")
 
 
 def disturbance_words(situation: Situation) -> Iterator[Words]:
     """A line for each thing that disturbs a survey, or disturbed it, with what to do."""
     for found in disturbances(situation):
-        yield Words(f"warning: {found.what} ({found.evidence}): {found.remedy}", tone="warning")
+        yield Words(f"warning: {seen(found)}: {found.remedy}", tone="warning")

@@ -7,18 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from waywiser.analysis.comparison.change_texts import loss
 from waywiser.analysis.comparison.fleet import (
-    WORST_FIRST,
+    HOST_REASONS,
     Fleet,
     HardwareClass,
     HostVerdict,
-    Status,
 )
-from waywiser.analysis.comparison.fleet_faults import Fault
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
 from waywiser.analysis.comparison.slow_paths import UsualPath
 from waywiser.curves.headline import GROUPS
 from waywiser.curves.texts import named, percent
-from waywiser.report.parts import Block, Tone, Words
+from waywiser.report.parts import Block, Words, tone_of
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 from waywiser.words.same_wording import by_wording
@@ -26,27 +24,6 @@ from waywiser.words.visible_text import single_line
 
 LESS = 0.005
 """How much smaller a loss must be to be named as well as another."""
-
-TONES: dict[Status, Tone] = {
-    "bad": "error",
-    "suspect": "warning",
-    "not determined": "unknown",
-    "fine": "good",
-}
-
-COMPARE = (
-    "compare its slot, riser, link state (nvidia-smi -q, amd-smi) and firmware settings with a "
-    "peer's"
-)
-REMEDIES: dict[str, str] = {
-    "missing GPU": "see whether the bus still has it (lspci, the kernel's log); reseat it",
-    "link": f"reseat the card; {COMPARE}",
-    "slow": COMPARE,
-    "slow method": "compare its driver, libraries, settings and other work with a peer's",
-    "health": "look at the kernel's log and nvidia-smi -q before trusting these GPUs",
-    "missing path": "waywiser show has the reason; measure it again",
-}
-"""What to do by kind of fault, if it is no mere suspicion: that is measured again."""
 
 
 def fleet_parts(found: Fleet) -> Iterator[Block]:
@@ -106,7 +83,7 @@ def notes_of(host: HostVerdict) -> tuple[str, ...]:
 
 def counts_text(found: Fleet) -> str:
     """``1 bad, 7 fine``; empty without hosts."""
-    counts = [(len(found.of(status)), status) for status in WORST_FIRST]
+    counts = [(len(found.of(status)), status) for status in HOST_REASONS]
     return ", ".join(f"{number} {status}" for number, status in counts if number)
 
 
@@ -146,11 +123,6 @@ def _texts(losses: Mapping[str, float]) -> str:
     return "; ".join(f"{share} of {', '.join(each)}" for share, each in names.items())
 
 
-def remedy_of(fault: Fault) -> str:
-    """What to do; empty for what is to be measured again first."""
-    return REMEDIES[fault.kind] if fault.verdict or not fault.again else ""
-
-
 def _headline(found: Fleet) -> str:
     unread = f"; {count(len(found.unreadable), 'file')} not read" if found.unreadable else ""
     if not found.hosts:
@@ -161,17 +133,17 @@ def _headline(found: Fleet) -> str:
 
 def _host(host: HostVerdict) -> Iterator[Block]:
     files = "" if len(host.files) == 1 else f" ({len(host.files)} surveys)"
-    yield Words(f"{host.host}{files}", tone=TONES[host.status], label=host.status, indent=8)
+    yield Words(f"{host.host}{files}", tone=tone_of(host.status), label=host.status, indent=8)
     for fault in host.faults:
-        yield Words(fault.statement, indent=4)
-        if fault.detail:
-            yield Words(fault.detail, indent=6)
+        yield Words(fault.title, indent=4)
+        if fault.below:
+            yield Words(fault.below, indent=6)
         if fault.devices:
             yield Words(f"on {', '.join(map(str, fault.devices))}", "note", indent=6)
-        if fault.again and not fault.verdict:
+        if fault.again and fault.severity != "error":
             yield Words(f"measure again: {fault.again}", indent=6)
-        if remedy := remedy_of(fault):
-            yield Words(f"to do: {remedy}", indent=6)
+        if fault.remedy:
+            yield Words(f"to do: {fault.remedy}", indent=6)
     if host.last_change:
         yield Words(f"last change: {host.last_change}", indent=4)
     for note in notes_of(host):

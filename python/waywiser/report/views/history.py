@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from waywiser.analysis.history.history import (
-    PATHS_WORST_FIRST,
+    NIGHT_REASONS,
     History,
     NightValue,
     NodeHistory,
     PathHistory,
-    PathStatus,
 )
 from waywiser.analysis.history.history_texts import change_text, node_change_text
-from waywiser.report.parts import Block, Sheet, SheetCell, SheetColumn, Tone, Words
+from waywiser.report.parts import Block, Sheet, SheetCell, SheetColumn, Words, tone_of
 from waywiser.words.number_format import count, format_rate
 from waywiser.words.same_wording import by_wording
 from waywiser.words.visible_text import single_line
@@ -30,14 +29,6 @@ LEAST_RANGE = 0.1
 
 MOST_ROWS = 40
 """Paths that are listed in a terminal, the worst first."""
-
-TONES: dict[PathStatus, Tone] = {
-    "slower": "error",
-    "suspected": "warning",
-    "changed": "info",
-    "steady": "good",
-    "too few nights": "unknown",
-}
 
 
 def history_parts(found: History, *, everything: bool = False) -> Iterator[Block]:
@@ -69,7 +60,7 @@ def headline(found: History) -> str:
     unread = f"; {count(len(found.unreadable), 'file')} not used" if found.unreadable else ""
     if not found.paths:
         return f"no path that can be followed{unread}"
-    counts = ((len(found.of(status)), status) for status in PATHS_WORST_FIRST)
+    counts = ((len(found.of(status)), status) for status in NIGHT_REASONS)
     text = ", ".join(f"{number} {status}" for number, status in counts if number)
     nodes = count(len(found.nodes), "node")
     nights = max(node.nights for node in found.nodes)
@@ -87,7 +78,10 @@ def path_sheet(found: History, paths: Sequence[PathHistory], title: str = "") ->
         (
             SheetCell(path.node, note=labels[path.node]),
             path.path,
-            SheetCell(path.status, tone=TONES[path.status]),
+            SheetCell(
+                path.status,
+                tone=tone_of(path.status),
+            ),
             format_rate(path.rate, path.noise or 0.01),
             chart(path.nights),
             change_text(path.last_change) if path.last_change else "",

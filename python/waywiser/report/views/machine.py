@@ -11,8 +11,7 @@ from waywiser.machine.peaks import peaks
 from waywiser.machine.system_files import format_list
 from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
 from waywiser.report.parts import Block, Outline, Section, Sheet, SheetColumn, Words, numbers
-from waywiser.words import format_bytes
-from waywiser.words.grouping import grouped
+from waywiser.words import format_bytes, grouped
 from waywiser.words.number_format import count, format_rate, format_time
 from waywiser.words.same_wording import by_wording
 

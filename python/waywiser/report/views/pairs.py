@@ -12,8 +12,7 @@ from waywiser.machine.machine import Machine
 from waywiser.report.parts import Section, Sheet, SheetCell, SheetColumn
 from waywiser.report.rates import Between, between_places, places
 from waywiser.report.writing import spread
-from waywiser.words import Value, format_bytes
-from waywiser.words.grouping import grouped
+from waywiser.words import Value, format_bytes, grouped
 from waywiser.words.number_format import format_in_matrix
 
 Pair = tuple[str, str]

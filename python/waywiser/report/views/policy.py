@@ -16,8 +16,7 @@ from waywiser.analysis.policy.table import Fingerprint, Policy, PolicyRow
 from waywiser.analysis.policy.texts import costly_text, costs_text, method_text
 from waywiser.curves.texts import span
 from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words
-from waywiser.words import format_bytes
-from waywiser.words.grouping import grouped
+from waywiser.words import format_bytes, grouped
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
 from waywiser.words.same_wording import by_wording
 from waywiser.words.sizes import size_text

@@ -154,7 +154,7 @@ def _header(profile: Profile, found: Overview, slow_links: Sequence[str]) -> Ite
 def _below(finding: Finding, file: str) -> Words:
     """What is below the range of other machines, and what to do."""
     remedy = finding.remedy.replace("normal FILE", f"normal {shlex.quote(file)}")
-    return Words(f"review: {finding.statement}; {remedy}. {NO_BASELINE}", tone="warning")
+    return Words(f"review: {finding.title}; {remedy}. {NO_BASELINE}", tone="warning")
 
 
 def _reasons(machine: Machine, found: Overview, marks: Marks, everything: bool) -> Iterator[Words]:

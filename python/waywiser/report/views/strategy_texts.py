@@ -9,7 +9,6 @@ from waywiser.model.crossover import (
     FastestRange,
     StrategyComparison,
     StrategyCrossing,
-    StrategyRange,
 )
 from waywiser.words import format_bytes
 
@@ -76,24 +75,24 @@ def comparison_text(found: StrategyComparison, text: Callable[[int], str]) -> st
     faster at each value, and which is not known."""
     crossings = {each.at: each for each in found.crossings}
     ends = found.ranges[0].low, found.ranges[-1].high
-    groups = [list(own) for _, own in groupby(found.ranges, key=lambda each: each.faster)]
+    groups = [list(own) for _, own in groupby(found.ranges, key=lambda each: each.fastest)]
     axis = "number" if found.axis == "messages" else "size"
     pieces = []
     for n, own in enumerate(groups):
         low, high = own[0].low, own[-1].high
         where = _within(low, high, ends, text) if len(groups) > 1 else f"at every {axis}"
-        if not own[0].faster:
+        if not own[0].fastest:
             pieces.append(f"unknown {where}")
             continue
         crossing = crossings.get(low)
         is_crossed = n + 1 < len(groups) and groups[n + 1][0].low in crossings
         more = _of_crossing(crossing, own, text) if crossing else _sure(own, text, is_crossed)
-        pieces.append(" ".join(filter(None, (own[0].faster, where, more))))
+        pieces.append(" ".join(filter(None, (own[0].fastest, where, more))))
     return ", ".join(pieces)
 
 
 def _of_crossing(
-    crossing: StrategyCrossing, own: Sequence[StrategyRange], text: Callable[[int], str]
+    crossing: StrategyCrossing, own: Sequence[FastestRange], text: Callable[[int], str]
 ) -> str:
     """``(perhaps from 4, surely from 6)``; empty without intervals."""
     if any(each.is_sure is None for each in own):
@@ -109,7 +108,7 @@ def _of_crossing(
     return f"({', '.join(words)})"
 
 
-def _sure(own: Sequence[StrategyRange], text: Callable[[int], str], is_crossed: bool) -> str:
+def _sure(own: Sequence[FastestRange], text: Callable[[int], str], is_crossed: bool) -> str:
     """Where the faster one surely is; empty without intervals, and where only the values before a
     crossing are not sure, which that one names."""
     if any(each.is_sure is None for each in own):
