@@ -18,7 +18,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,18 @@ import msgspec
 from waywiser.machine import native
 from waywiser.machine.catalogue import list_memories
 from waywiser.machine.file_places import scratch_folder
-from waywiser.machine.machine import Machine, NumaNode
+from waywiser.machine.machine import Machine, NumaNode, PlacedRank
 from waywiser.machine.native_words import native_machine, native_memory, native_transfer
+from waywiser.machine.ranks import placements
+from waywiser.measure.probe.options import ProbeOptions
+from waywiser.measure.probe.supervisor import run_orders
+from waywiser.measure.ranks.mpi_library import find_library
+from waywiser.measure.ranks.placement import place_ranks
+from waywiser.measure.ranks.world import RankTeams
 from waywiser.measure.scope import live_machine
-from waywiser.words import Memory, Place, Transfer
+from waywiser.words import Memory, Place, Transfer, Workload
 from waywiser.words import Path as WayPath
+from waywiser.words.records import Order, Process, Rule, Visit
 
 OUT = Path(os.environ["OUT"])
 MIB = 2**20
@@ -41,14 +48,18 @@ PLANTED = Path("/task/planted.so")
 """Calls of the system that plant a fault, which ``$PLANTED`` names."""
 
 
-def pages_by_node(*, bound: bool = False) -> Counter[int]:
-    """Bytes of this process by node, as the kernel counts them; ``bound``: only of memory that the
-    process has bound to a node."""
+def pages_by_node(
+    *, bound: bool = False, process: int | str = "self", of_files: str = ""
+) -> Counter[int]:
+    """Bytes of a process by node, as the kernel counts them; ``bound``: only of memory that it has
+    bound to a node; ``of_files``: instead those of mapped files with this in their path."""
     found: Counter[int] = Counter()
-    for line in Path("/proc/self/numa_maps").read_text().splitlines():
+    for line in Path(f"/proc/{process}/numa_maps").read_text().splitlines():
         words = line.split()
         kib = next((int(w.partition("=")[2]) for w in words if w.startswith("kernelpages")), 4)
-        if "file=" not in line and not (bound and words[1] == "default"):
+        _, is_file, file = line.partition("file=")
+        is_one = of_files in file if of_files else not (bound and words[1] == "default")
+        if bool(is_file) == bool(of_files) and is_one:
             for word in words:
                 node, equals, count = word.partition("=")
                 if equals and node[:1] == "N" and node[1:].isdigit():
@@ -70,24 +81,26 @@ MOVE_PAGES = {"x86_64": 279, "aarch64": 239}[platform.machine()]
 PAGE = os.sysconf("SC_PAGESIZE")
 
 
-def located_by_node(*, of_files: bool = False) -> Counter[int]:
-    """Bytes by node as move_pages(2) answers for each page: of the memory that this process has
-    bound to a node, or of the files that it has mapped in /tmp and /var/tmp."""
+def located_by_node(*, of_files: bool = False, process: int = 0) -> Counter[int]:
+    """Bytes by node as move_pages(2) answers for each page: of the memory that a process, which may
+    be this one, has bound to a node, or of the files that it has mapped in /tmp and /var/tmp."""
+    folder = Path(f"/proc/{process or 'self'}")
     ends = {}
-    for line in Path("/proc/self/maps").read_text().splitlines():
+    for line in (folder / "maps").read_text().splitlines():
         start, end = (int(each, 16) for each in line.split()[0].split("-"))
         ends[start] = end
     call = ctypes.CDLL("libc.so.6", use_errno=True).syscall  # without a fault of this test
     found: Counter[int] = Counter()
-    for line in Path("/proc/self/numa_maps").read_text().splitlines():
+    for line in (folder / "numa_maps").read_text().splitlines():
         words = line.split()
         is_file = "file=/tmp/" in line or "file=/var/tmp/" in line
-        if is_file if of_files else words[1] != "default" and "file=" not in line:
-            start = int(words[0], 16)
+        is_meant = is_file if of_files else words[1] != "default" and "file=" not in line
+        start = int(words[0], 16)
+        if is_meant and start in ends:  # another process may have mapped it meanwhile
             count = (ends[start] - start) // PAGE
             pages = (ctypes.c_void_p * count)(*range(start, ends[start], PAGE))
             where = (ctypes.c_int * count)()
-            numbers = (ctypes.c_long(0), ctypes.c_long(count))
+            numbers = (ctypes.c_long(process), ctypes.c_long(count))
             if call(ctypes.c_long(MOVE_PAGES), *numbers, pages, None, where, ctypes.c_long(0)):
                 raise OSError(ctypes.get_errno(), "move_pages")
             for node, pages_there in Counter(where).items():
@@ -363,6 +376,118 @@ def planted() -> dict[str, Any]:
         subprocess.run([sys.executable, __file__, part], env=environment, check=True)
         found[fault] = json.loads((folder / "facts.json").read_text())[part]
     return found
+
+
+def ranks() -> dict[str, Any]:
+    """Where threads and memory of ranks are while messages are sent between them: two ranks at each
+    of three places, each with a GPU; and four without GPUs."""
+    machine = live_machine()
+    without = msgspec.structs.replace(machine, gpus=())
+    return {
+        "placements": _seen(machine, place_ranks(machine, 2, cpus="near,far,numa:1")),
+        "sockets": _seen(without, place_ranks(without, 4)),
+    }
+
+
+def planted_ranks() -> dict[str, Any]:
+    """What the same finds of a rank at each socket with a fault in a call of the system."""
+    machine = msgspec.structs.replace(live_machine(), gpus=())
+    os.environ["LD_PRELOAD"] = str(PLANTED)
+    found = {}
+    try:
+        for fault in ("wrong node", "wrong socket"):
+            os.environ["PLANTED"] = fault
+            found[fault] = _seen(machine, place_ranks(machine, 2))
+    finally:
+        del os.environ["LD_PRELOAD"], os.environ["PLANTED"]
+    return found
+
+
+def _seen(machine: Machine, placed: tuple[PlacedRank, ...]) -> dict[str, Any]:
+    """What was seen of each rank, and what the visits state."""
+    machine = msgspec.structs.replace(machine, ranks=placed)
+    kinds = [("pageable", "mpi"), *([("device", "mpi-staged")] if machine.gpus else [])]
+    first = [(own[0].index, own[-1].index) for own in placements(placed)]
+    texts = [f"{kind}@rank:{one} -> {kind}@rank:{other} by {executor} of 1MiB"
+             for one, other in first for kind, executor in kinds]  # fmt: skip
+    texts += [f"pageable@rank:{one}-{other} -> pageable@rank:{one}-{other} by alltoall of 1MiB"
+              for one, other in first]  # fmt: skip
+    rule = Rule(minimum_seconds=0.5, soft_seconds=0.6, hard_seconds=0.8)
+    settings: dict[str, Any] = {"block": 0, "process": Process(), "rule": rule, "seed": 1}
+    settings |= {"buffer_bytes": 4 * MIB, "expected_seconds": 1.0, "timeout_seconds": 100.0}
+    orders = [Order(workload=Workload.parse(text), **settings) for text in texts]
+    options = ProbeOptions(memory_bytes=16 * MIB)
+    teams = RankTeams(find_library(os.environ["MPICC"]), len(placed))
+    visits: list[Visit] = []
+    began = time.monotonic()
+    with watched_ranks(len(placed)) as seen:
+        run_orders(orders, machine, options=options, on_visit=visits.append, teams=teams)
+    return {
+        "seconds": round(time.monotonic() - began, 1),
+        "placed": [{"cpus": list(rank.cpus), "node": rank.numa} for rank in placed],
+        "seen": [seen.get(rank.index) for rank in placed],
+        "failures": [str(visit.failure) for visit in visits if visit.failure],
+        "buffers": [f"{buffer.memory} {buffer.state}" for v in visits for buffer in v.buffers],
+    }
+
+
+@contextmanager
+def watched_ranks(size: int) -> Iterator[dict[int, dict[str, list[Any]]]]:
+    """What is seen meanwhile of each rank that has bound memory."""
+    seen: dict[int, dict[str, list[Any]]] = {}
+    done = threading.Event()
+
+    def watch() -> None:
+        processes: list[int] = []
+        while not done.wait(0.05):
+            if len(processes) < size:
+                processes = rank_processes()
+            for process in processes:
+                try:
+                    rank, look = _look(process)
+                except (OSError, ValueError):  # it begins or ends
+                    continue
+                if look["bound"]:
+                    own = seen.setdefault(rank, {name: [] for name in look})
+                    for name, value in look.items():
+                        own[name] += [value] if value not in own[name] else []
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield seen
+    finally:
+        done.set()
+        watcher.join()
+
+
+def rank_processes() -> list[int]:
+    """The processes of ranks, and not their launchers, which have the same words further behind."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if words[1:3] == [b"-m", b"waywiser.measure.ranks.rank_worker"]:
+                found.append(int(folder.name))
+    return found
+
+
+def _look(process: int) -> tuple[int, dict[str, Any]]:
+    """The number of a rank, and where it is now: the lists of CPUs of its threads, and MiB by node
+    of its bound memory, twice, and of the memory that MPI shares."""
+    folder = Path(f"/proc/{process}")
+    _, _, after = (folder / "environ").read_text().partition("\0PMI_RANK=")
+    threads = {
+        (task / "status").read_text().partition("Cpus_allowed_list:")[2].split()[0]
+        for task in (folder / "task").iterdir()
+    }
+    none: Counter[int] = Counter()
+    return int(after.partition("\0")[0]), {
+        "threads": sorted(threads),
+        "bound": _mib(pages_by_node(bound=True, process=process), none),
+        "located": _mib(located_by_node(process=process), none),
+        "shared": _mib(pages_by_node(process=process, of_files="mpich_shm"), none),
+    }
 
 
 def native_tests() -> dict[str, Any]:

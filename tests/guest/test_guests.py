@@ -17,14 +17,18 @@ import pytest
 from guest_machines.image import ARM_TESTS, FETCHED, ImageError, image
 from guest_machines.run import ScriptResult, run_script, unavailable
 from guest_machines.table import GUESTS
+from mpi_wheels import FOLDER as MPI_FOLDER
+from mpi_wheels import mpicc_of
 from tree import FAKE_FOLDER, ROOT
 from waywiser.machine.system_files import parse_list
+from waywiser.measure.ranks.mpi_library import find_library
 from waywiser.profile import Profile
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow]
 
 PARTS = {
-    "two-sockets": "places visits files balancing full_node gpu_near planted verbs",
+    "two-sockets": "places visits files balancing full_node gpu_near planted ranks planted_ranks"
+    " verbs",
     "four-nodes": "places visits files balancing verbs",
     "memory-only": "places verbs survey",
     "small-node": "survey said_of_survey verbs",
@@ -45,9 +49,10 @@ NATIVE_TESTS = (
 suites take 10 to 140 s there; two tests of the cache flush measure a cache, which an emulator has
 not, and the one excluded by name failed once there, for a reason that is not known."""
 PYTHON_TESTS = "tests/words"
+MPICC = MPI_FOLDER / "mpich" / "bin" / "mpicc"
 SIDE_BY_SIDE = 2
-SECONDS = 500.0
-"""A machine that takes longer has hung: alone each takes half a minute."""
+SECONDS = 900.0
+"""A machine that takes longer has hung: alone each takes one to two minutes."""
 
 Facts = dict[str, Any]
 
@@ -83,23 +88,33 @@ def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guests]:
         guest = GUESTS[name]
         script = f"""
 export PYTHONPATH={ROOT}/python:{FAKE_FOLDER} SIZES={SIZES.get(name, "64KiB")}
-export WAYWISER_FAKE=devices=1
+export WAYWISER_FAKE=devices=2 MPICC={MPICC} MPIR_CVAR_ENABLE_HEAVY_YIELD=1
+export XDG_CACHE_HOME=/task/cache
 export WAYWISER_NATIVE=waywiser_fake._native WAYWISER_TRANSFER_NATIVE=waywiser_fake._transfer
 export NATIVE={ARM_TESTS} NATIVE_TESTS='{NATIVE_TESTS}' PYTHON_TESTS='{PYTHON_TESTS}'
 {ROOT}/.venv/bin/python {ROOT}/tests/guest/inside.py {PARTS[name]}
 """
-        disk, files = disks[guest.processor], {"planted.so": planted[guest.processor]}
-        return run_script(guest, disk, script, files=files, seconds=SECONDS)
+        files = {"planted.so": planted[guest.processor], **bridge}
+        return run_script(guest, disks[guest.processor], script, files=files, seconds=SECONDS)
 
     names = [name for name in PARTS if not unavailable(GUESTS[name].processor)]
     processors = {GUESTS[name].processor for name in names}
     planted = {each: faults(each, folder) for each in processors}
+    bridge = compiled_bridge(folder) if MPICC.exists() else {}
     try:
         disks = {each: image(each) for each in processors}
     except ImageError as error:
         pytest.skip(str(error))
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         yield Guests({name: pool.submit(run, name) for name in names})
+
+
+def compiled_bridge(folder: Path) -> dict[str, bytes]:
+    """The bridge to MPI as files of the cache that machines have: there is no compiler in them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        made = Path(find_library(str(MPICC)).bridge)
+    return {f"{file.relative_to(folder)}": file.read_bytes() for file in made.parent.iterdir()}
 
 
 def faults(processor: str, folder: Path) -> bytes:
@@ -139,16 +154,36 @@ def misstated(files: list[Facts]) -> list[int]:
 
 
 def elsewhere(visits: list[Facts], cpus: dict[int, tuple[int, ...]]) -> list[str]:
-    """Transfers with a thread that was bound to CPUs of another node than the one that it runs on.
-    Threads that are not bound to less than the process are not of the transfer."""
+    """Transfers with a thread that was bound to CPUs of another node than that it runs on."""
     every = {cpu for of_node in cpus.values() for cpu in of_node}
     return [
         visit["transfer"]
         for visit in visits
-        for threads in [[set(parse_list(each)) for each in visit["threads"]]]
-        if not (bound := [each for each in threads if each < every])
+        if not (bound := bound_threads(visit["threads"], every))
         or any(not each <= set(cpus[visit["runs_on"]]) for each in bound)
     ]
+
+
+def bound_threads(threads: list[str], every: set[int]) -> list[set[int]]:
+    """The CPUs of the threads that are bound to less than the process: others do not copy."""
+    return [own for each in threads if (own := set(parse_list(each))) < every]
+
+
+def astray(found: Facts, cpus: dict[int, tuple[int, ...]]) -> tuple[list[int], list[int]]:
+    """The ranks of which a thread was bound to CPUs of another node, or none to exactly the rank's
+    own; and those with bound memory on another node, by the counts of the kernel or by its answers
+    for each page. Threads that fill memory have all CPUs of the node."""
+    every = {cpu for of_node in cpus.values() for cpu in of_node}
+    threads, memory = [], []
+    for rank, (placed, seen) in enumerate(zip(found["placed"], found["seen"], strict=True)):
+        bound = [bound_threads(each, every) for each in seen["threads"]]
+        beside = [own for look in bound for own in look if not own <= set(cpus[placed["node"]])]
+        if beside or not any(set(placed["cpus"]) in look for look in bound):
+            threads.append(rank)
+        looks = [look for look in (*seen["bound"], *seen["located"]) if look]
+        if any(set(look) != {str(placed["node"])} for look in looks):
+            memory.append(rank)
+    return threads, memory
 
 
 def topology_of(guests: Guests, name: str) -> Facts:
@@ -237,13 +272,51 @@ def test_pinned_memory_outlives_a_full_node(guests: Guests) -> None:
 
 def test_a_copy_to_a_gpu_is_staged_near_it(guests: Guests) -> None:
     found = guests.facts("two-sockets", "gpu_near")
-    assert [gpu["numa"] for gpu in found["machine"]["gpus"]] == [1]
+    assert [gpu["numa"] for gpu in found["machine"]["gpus"]] == [1, 0]
     assert found["equal"]
     for name, node in (("near", "1"), ("node 0", "0")):
         assert set(found[name]["grown"]) == {node}, found[name]
         bound = [each for each in found[name]["threads"] if each != "0-3"]
         assert set(bound) <= {"0-1", "2-3"}, "a copying thread runs on one socket"
     assert "2-3" not in found["node 0"]["threads"]
+
+
+NODES_OF_RANKS = {"placements": [1, 0, 0, 1, 1, 1], "sockets": [0, 0, 1, 1]}
+"""Near GPU 0 at node 1 and GPU 1 at node 0, far from them, and at ``numa:1``; two for each node."""
+
+
+@pytest.mark.parametrize("name", sorted(NODES_OF_RANKS))
+def test_threads_and_memory_of_ranks_are_where_their_settings_say(
+    guests: Guests, name: str
+) -> None:
+    mpicc_of("mpich")
+    found = guests.facts("two-sockets", "ranks")[name]
+    assert [each["node"] for each in found["placed"]] == NODES_OF_RANKS[name]
+    assert found["failures"] == [] and None not in found["seen"], found
+    assert astray(found, cpus_of(guests, "two-sockets")) == ([], [])
+    assert {each.split()[1] for each in found["buffers"]} == {"verified"}
+
+
+def test_memory_that_ranks_of_two_sockets_share_is_on_both(guests: Guests) -> None:
+    """MPICH leaves its pages to whoever writes them first: each rank its own part."""
+    mpicc_of("mpich")
+    found = guests.facts("two-sockets", "ranks")["placements"]["seen"]
+    nodes = [{node for look in seen["shared"] for node in look} for seen in found]
+    assert nodes == [{"0", "1"}] * 4 + [{"1"}] * 2
+
+
+def test_a_rank_whose_memory_is_bound_to_another_node_is_found(guests: Guests) -> None:
+    """By this test, and by what the visit states."""
+    mpicc_of("mpich")
+    found = guests.facts("two-sockets", "planted_ranks")["wrong node"]
+    assert astray(found, cpus_of(guests, "two-sockets")) == ([], [1])
+    assert {*found["buffers"]} == {"pageable@rank:0 verified", "pageable@rank:1 misplaced"}
+
+
+def test_a_rank_on_another_socket_is_found(guests: Guests) -> None:
+    mpicc_of("mpich")
+    found = guests.facts("two-sockets", "planted_ranks")["wrong socket"]
+    assert astray(found, cpus_of(guests, "two-sockets")) == ([1], [])
 
 
 @pytest.mark.parametrize("name", ARM)
