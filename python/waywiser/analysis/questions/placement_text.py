@@ -176,7 +176,14 @@ def _sides(found: Placement, subject: Subject) -> Iterator[str]:
             yield "The files do not say where the GPUs are."
             return
         nodes = count(len(subject.machine.numa), "NUMA node")
-        yield f"The system shows {nodes} and not where its GPUs are."
+        near = [gpu.index for gpu in subject.machine.gpus if gpu.numa >= 0]
+        unknown = [gpu.index for gpu in subject.machine.gpus if gpu.numa < 0]
+        if near and unknown:
+            where = f"{_gpus(unknown)} {'is' if len(unknown) == 1 else 'are'}"
+            yield f"The system shows {nodes}, near {_gpus(near)}, and not where {where}."
+        else:
+            where = f", near {_gpus(near)}" if near else " and not where its GPUs are"
+            yield f"The system shows {nodes}{where}."
         if seen is not None and len(seen.gpus) > 1:
             first = next(hidden.sentences(seen), "")
             yield (
