@@ -412,16 +412,13 @@ def _seen(machine: Machine, placed: tuple[PlacedRank, ...]) -> dict[str, Any]:
              for one, other in first for kind, executor in kinds]  # fmt: skip
     texts += [f"pageable@rank:{one}-{other} -> pageable@rank:{one}-{other} by alltoall of 1MiB"
               for one, other in first]  # fmt: skip
-    rule = Rule(minimum_seconds=0.5, soft_seconds=0.6, hard_seconds=0.8)
-    settings: dict[str, Any] = {"block": 0, "process": Process(), "rule": rule, "seed": 1}
-    settings |= {"buffer_bytes": 4 * MIB, "expected_seconds": 1.0, "timeout_seconds": 100.0}
-    orders = [Order(workload=Workload.parse(text), **settings) for text in texts]
-    options = ProbeOptions(memory_bytes=16 * MIB)
-    teams = RankTeams(find_library(os.environ["MPICC"]), len(placed))
-    visits: list[Visit] = []
     began = time.monotonic()
-    with watched_ranks(len(placed)) as seen:
-        run_orders(orders, machine, options=options, on_visit=visits.append, teams=teams)
+    visits, looks = _measured(machine, texts)
+    seen: dict[int, dict[str, list[Any]]] = {}
+    for _, rank, look in looks:
+        own = seen.setdefault(rank, {name: [] for name in look})
+        for name, value in look.items():
+            own[name] += [value] if value not in own[name] else []
     return {
         "seconds": round(time.monotonic() - began, 1),
         "placed": [{"cpus": list(rank.cpus), "node": rank.numa} for rank in placed],
@@ -431,63 +428,175 @@ def _seen(machine: Machine, placed: tuple[PlacedRank, ...]) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def watched_ranks(size: int) -> Iterator[dict[int, dict[str, list[Any]]]]:
-    """What is seen meanwhile of each rank that has bound memory."""
-    seen: dict[int, dict[str, list[Any]]] = {}
+Look = tuple[str, int, dict[str, Any]]
+"""What a worker was started for, which rank it is (0 without ranks), and where its threads and
+memory were."""
+
+
+def _measured(machine: Machine, texts: list[str]) -> tuple[list[Visit], list[Look]]:
+    """The visits of workloads, by ranks if the machine has some, and what was seen meanwhile of
+    processes that had bound memory."""
+    rule = Rule(minimum_seconds=0.5, soft_seconds=0.6, hard_seconds=0.8)
+    settings: dict[str, Any] = {"block": 0, "rule": rule, "seed": 1}
+    settings |= {"buffer_bytes": 4 * MIB, "expected_seconds": 1.0, "timeout_seconds": 100.0}
+    visits, looks = list[Visit](), list[Look]()
+    size = max(len(machine.ranks), 1)
+    module = RANKS if machine.ranks else WORKER
     done = threading.Event()
+
+    now = ""
+    began: dict[int, str] = {}
+    """What was measured when a process was first seen with bound memory."""
+
+    def orders() -> Iterator[Order]:
+        nonlocal now
+        for number, text in enumerate(texts):
+            now = text
+            work = Workload.parse(text)
+            peers = not any(t.parameters.get("peer") == "off" for t in work.transfers)
+            block = 0 if machine.ranks else number  # each in a worker of its own
+            process = Process(peer_access=peers, block=block)
+            yield Order(workload=work, process=process, **settings)
 
     def watch() -> None:
         processes: list[int] = []
         while not done.wait(0.05):
-            if len(processes) < size:
-                processes = rank_processes()
+            if not (len(processes) == size and all(Path(f"/proc/{n}").exists() for n in processes)):
+                processes = processes_of(module)
             for process in processes:
-                try:
+                with suppress(OSError, ValueError):  # it begins or ends
                     rank, look = _look(process)
-                except (OSError, ValueError):  # it begins or ends
-                    continue
-                if look["bound"]:
-                    own = seen.setdefault(rank, {name: [] for name in look})
-                    for name, value in look.items():
-                        own[name] += [value] if value not in own[name] else []
+                    if look["bound"]:
+                        looks.append((began.setdefault(process, now), rank, look))
 
+    teams = RankTeams(find_library(os.environ["MPICC"]), size) if machine.ranks else None
+    options = ProbeOptions(memory_bytes=16 * MIB)
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        yield seen
+        run_orders(orders(), machine, options=options, on_visit=visits.append, teams=teams)
     finally:
         done.set()
         watcher.join()
+    return visits, looks
 
 
-def rank_processes() -> list[int]:
-    """The processes of ranks, and not their launchers, which have the same words further behind."""
+RANKS, WORKER = b"waywiser.measure.ranks.rank_worker", b"waywiser.measure.probe.worker"
+
+
+def processes_of(module: bytes) -> list[int]:
+    """The processes of a module, and not the launchers of ranks, which name it further behind."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            if words[1:3] == [b"-m", b"waywiser.measure.ranks.rank_worker"]:
+            if (folder / "cmdline").read_bytes().split(b"\0")[1:3] == [b"-m", module]:
                 found.append(int(folder.name))
     return found
 
 
 def _look(process: int) -> tuple[int, dict[str, Any]]:
-    """The number of a rank, and where it is now: the lists of CPUs of its threads, and MiB by node
-    of its bound memory, twice, and of the memory that MPI shares."""
+    """The number of a rank, 0 for another worker, and where it is now: the lists of CPUs of its
+    threads, and MiB by node of its bound memory, twice, and of the memory that MPI shares."""
     folder = Path(f"/proc/{process}")
-    _, _, after = (folder / "environ").read_text().partition("\0PMI_RANK=")
+    _, is_rank, after = (folder / "environ").read_text().partition("\0PMI_RANK=")
     threads = {
         (task / "status").read_text().partition("Cpus_allowed_list:")[2].split()[0]
         for task in (folder / "task").iterdir()
     }
     none: Counter[int] = Counter()
-    return int(after.partition("\0")[0]), {
+    return int(after.partition("\0")[0]) if is_rank else 0, {
         "threads": sorted(threads),
         "bound": _mib(pages_by_node(bound=True, process=process), none),
         "located": _mib(located_by_node(process=process), none),
         "shared": _mib(pages_by_node(process=process, of_files="mpich_shm"), none),
     }
+
+
+def placement() -> dict[str, Any]:
+    """Where buffers and threads are for every copy between a node and a GPU, and what advise says
+    of a survey of these copies; and of a node that is no place."""
+    machine = live_machine()
+    texts = [
+        f"pinned@numa:{node.index} -> device@gpu:{gpu.index} by copy-engine of 1MiB"
+        for node in machine.numa
+        for gpu in machine.gpus
+    ]
+    visits, looks = _measured(machine, texts)
+    nodes = [(node, other) for node in machine.numa for other in machine.numa]
+    texts += [f"pageable@numa:{one.index} -> pageable@numa:{other.index} by cpu of 1MiB"
+              for one, other in nodes]  # fmt: skip
+    words = [word for text in texts for word in ("--workload", text)]
+    file = str(OUT / "placement.wwp")
+    answers = {
+        "survey": _waywiser("survey", "--preset", "quick", *words, "-o", file, over_fake=True),
+        "advise": _waywiser("advise", file, "--placement"),
+        "mpich": _waywiser("advise", file, "--placement", "--for", "mpich"),
+        "no place": _waywiser(
+            *("survey", "--dry-run", "--workload", "pageable@numa:2 -> pageable@numa:0 by cpu of 1"),
+            over_fake=True,
+        ),
+    }
+    return {
+        "gpus": [gpu.numa for gpu in machine.gpus],
+        "rows": _rows(visits, looks),
+        **{name: {"code": answer.returncode, "out": answer.stdout, "err": answer.stderr}
+           for name, answer in answers.items()},
+    }  # fmt: skip
+
+
+def _rows(visits: list[Visit], looks: list[Look]) -> list[dict[str, Any]]:
+    """What visits state of their buffers, and where threads and bound memory were meanwhile."""
+    found = []
+    for visit in visits:
+        text = str(visit.workload)
+        ranks = {place.index for place in visit.workload.places if place.kind == "rank"}
+        own = [
+            (rank, look)
+            for started_for, rank, look in looks
+            if (rank in ranks if ranks else Workload.parse(started_for) == visit.workload)
+        ]
+        found.append(
+            {
+                "workload": text,
+                "failure": str(visit.failure or ""),
+                "buffers": [[str(each.memory), each.state, each.detail] for each in visit.buffers],
+                "threads": sorted({(rank, cpus) for rank, look in own for cpus in look["threads"]}),
+                "nodes": sorted(
+                    {(rank, node) for rank, look in own for name in ("bound", "located")
+                     for node in look[name]}
+                ),
+            }
+        )  # fmt: skip
+    return found
+
+
+def figures() -> dict[str, Any]:
+    """The placements of buffers, threads, GPUs, files and ranks that a paper of 2013 compares."""
+    machine = msgspec.structs.replace(live_machine(), files=(scratch_folder("/var/tmp", "scratch"),))
+    host = [(f"{kind}@numa:{node}", f"device@gpu:{gpu}")
+            for kind in ("pinned", "pageable") for node in (0, 1) for gpu in (0, 1)]  # fmt: skip
+    by = "by copy-engine of 1MiB"
+    texts = [f"{one} -> {other} {by}" for one, other in host]
+    texts += [f"{other} -> {one} {by}" for one, other in host]
+    texts += [f"{one} -> {other} {by}; {other} -> {one} {by}" for one, other in host[:4]]
+    ends = "device@gpu:0 -> device@gpu:1 by"
+    texts += [f"{ends} copy-engine of 1MiB", f"{ends} copy-engine[peer=off] of 1MiB"]
+    texts += [f"{ends} staged of 1MiB"]
+    texts += [f"pageable@numa:{node} -> device@gpu:{gpu} by staged of 1MiB"
+              for node in (0, 1) for gpu in (0, 1)]  # fmt: skip
+    texts += [f"{path} by staged of 1MiB" for gpu in (0, 1)
+              for path in (f"file@file:scratch -> device@gpu:{gpu}",
+                           f"device@gpu:{gpu} -> file@file:scratch")]  # fmt: skip
+    found = {"copies": _rows(*_measured(machine, texts))}
+    placed = place_ranks(machine, 2, cpus="near,far")
+    with_ranks = msgspec.structs.replace(machine, ranks=placed)
+    texts = [f"{kind}@rank:{one} -> {kind}@rank:{one + 1} by {executor} of 1MiB"
+             for one in (0, 2)
+             for kind, executor in (("pageable", "mpi"), ("pinned", "mpi"),
+                                    ("device", "mpi"), ("device", "mpi-staged"))]  # fmt: skip
+    found["messages"] = _rows(*_measured(with_ranks, texts))
+    found["ranks"] = [[list(rank.cpus), rank.numa, rank.gpu, rank.placement] for rank in placed]
+    return found
 
 
 def native_tests() -> dict[str, Any]:
@@ -571,8 +680,10 @@ def said_of_survey() -> dict[str, str]:
     return found
 
 
-def _waywiser(*words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "WAYWISER_NATIVE": "waywiser._native", "COLUMNS": "200"}
+def _waywiser(*words: str, over_fake: bool = False) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "200"}
+    if not over_fake:
+        environment["WAYWISER_NATIVE"] = "waywiser._native"
     command = [sys.executable, "-c", "from waywiser.cli import main; main()", *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
