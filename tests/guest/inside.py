@@ -470,7 +470,7 @@ def _measured(machine: Machine, texts: list[str]) -> tuple[list[Visit], list[Loo
                         looks.append((began.setdefault(process, now), rank, look))
 
     teams = RankTeams(find_library(os.environ["MPICC"]), size) if machine.ranks else None
-    options = ProbeOptions(memory_bytes=16 * MIB)
+    options = ProbeOptions(memory_bytes=(16 if machine.ranks else 64) * MIB)
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
@@ -512,36 +512,39 @@ def _look(process: int) -> tuple[int, dict[str, Any]]:
     }
 
 
-def placement() -> dict[str, Any]:
-    """Where buffers and threads are for every copy between a node and a GPU, and what advise says
-    of a survey of these copies; and of a node that is no place."""
+def copies() -> list[dict[str, Any]]:
+    """Where buffers and threads are for every copy from a node to a GPU."""
     machine = live_machine()
-    texts = [
-        f"pinned@numa:{node.index} -> device@gpu:{gpu.index} by copy-engine of 1MiB"
-        for node in machine.numa
-        for gpu in machine.gpus
-    ]
-    visits, looks = _measured(machine, texts)
-    nodes = [(node, other) for node in machine.numa for other in machine.numa]
-    texts += [f"pageable@numa:{one.index} -> pageable@numa:{other.index} by cpu of 1MiB"
-              for one, other in nodes]  # fmt: skip
+    return _rows(*_measured(machine, _to_gpus(machine)))
+
+
+def advice() -> dict[str, Any]:
+    """What verbs say of a survey of these copies and of those between nodes, and of a node that is
+    no place."""
+    machine = live_machine()
+    nodes = [node.index for node in machine.numa]
+    texts = _to_gpus(machine)
+    texts += [f"pageable@numa:{one} -> pageable@numa:{other} by cpu of 1MiB"
+              for one in nodes for other in nodes]  # fmt: skip
     words = [word for text in texts for word in ("--workload", text)]
-    file = str(OUT / "placement.wwp")
+    file = str(OUT / "advice.wwp")
+    no_place = "pageable@numa:2 -> pageable@numa:0 by cpu of 1MiB"
     answers = {
         "survey": _waywiser("survey", "--preset", "quick", *words, "-o", file, over_fake=True),
         "advise": _waywiser("advise", file, "--placement"),
         "mpich": _waywiser("advise", file, "--placement", "--for", "mpich"),
-        "no place": _waywiser(
-            *("survey", "--dry-run", "--workload", "pageable@numa:2 -> pageable@numa:0 by cpu of 1"),
-            over_fake=True,
-        ),
+        "no place": _waywiser("survey", "--dry-run", "--workload", no_place, over_fake=True),
     }
-    return {
-        "gpus": [gpu.numa for gpu in machine.gpus],
-        "rows": _rows(visits, looks),
-        **{name: {"code": answer.returncode, "out": answer.stdout, "err": answer.stderr}
-           for name, answer in answers.items()},
-    }  # fmt: skip
+    return {name: {"code": answer.returncode, "out": answer.stdout, "err": answer.stderr}
+            for name, answer in answers.items()}  # fmt: skip
+
+
+def _to_gpus(machine: Machine) -> list[str]:
+    return [
+        f"pinned@numa:{node.index} -> device@gpu:{gpu.index} by copy-engine of 1MiB"
+        for node in machine.numa
+        for gpu in machine.gpus
+    ]
 
 
 def _rows(visits: list[Visit], looks: list[Look]) -> list[dict[str, Any]]:
@@ -572,7 +575,9 @@ def _rows(visits: list[Visit], looks: list[Look]) -> list[dict[str, Any]]:
 
 def figures() -> dict[str, Any]:
     """The placements of buffers, threads, GPUs, files and ranks that a paper of 2013 compares."""
-    machine = msgspec.structs.replace(live_machine(), files=(scratch_folder("/var/tmp", "scratch"),))
+    machine = msgspec.structs.replace(
+        live_machine(), files=(scratch_folder("/var/tmp", "scratch"),)
+    )
     host = [(f"{kind}@numa:{node}", f"device@gpu:{gpu}")
             for kind in ("pinned", "pageable") for node in (0, 1) for gpu in (0, 1)]  # fmt: skip
     by = "by copy-engine of 1MiB"

@@ -20,17 +20,20 @@ from guest_machines.table import GUESTS
 from mpi_wheels import FOLDER as MPI_FOLDER
 from mpi_wheels import mpicc_of
 from tree import FAKE_FOLDER, ROOT
+from waywiser.curves.classes import representatives
+from waywiser.curves.kinds import nearness_of
 from waywiser.machine.system_files import parse_list
 from waywiser.measure.ranks.mpi_library import find_library
 from waywiser.profile import Profile
+from waywiser.words import Workload
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow]
 
 PARTS = {
     "two-sockets": "places visits files balancing full_node gpu_near planted ranks planted_ranks"
-    " verbs",
-    "four-nodes": "places visits files balancing verbs",
-    "memory-only": "places verbs survey",
+    " copies advice verbs",
+    "four-nodes": "places visits files balancing advice verbs",
+    "memory-only": "places verbs advice survey",
     "small-node": "survey said_of_survey verbs",
     "cpuset": "forbidden verbs",
     "arm-4k": "native_tests verbs",
@@ -87,10 +90,7 @@ def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guests]:
     def run(name: str) -> ScriptResult:
         guest = GUESTS[name]
         script = f"""
-export PYTHONPATH={ROOT}/python:{FAKE_FOLDER} SIZES={SIZES.get(name, "64KiB")}
-export WAYWISER_FAKE=devices=2 MPICC={MPICC} MPIR_CVAR_ENABLE_HEAVY_YIELD=1
-export XDG_CACHE_HOME=/task/cache
-export WAYWISER_NATIVE=waywiser_fake._native WAYWISER_TRANSFER_NATIVE=waywiser_fake._transfer
+{exports()} SIZES={SIZES.get(name, "64KiB")}
 export NATIVE={ARM_TESTS} NATIVE_TESTS='{NATIVE_TESTS}' PYTHON_TESTS='{PYTHON_TESTS}'
 {ROOT}/.venv/bin/python {ROOT}/tests/guest/inside.py {PARTS[name]}
 """
@@ -107,6 +107,15 @@ export NATIVE={ARM_TESTS} NATIVE_TESTS='{NATIVE_TESTS}' PYTHON_TESTS='{PYTHON_TE
         pytest.skip(str(error))
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         yield Guests({name: pool.submit(run, name) for name in names})
+
+
+def exports() -> str:
+    """The environment of what runs in a machine: two fake GPUs, and MPI."""
+    return (
+        f"export PYTHONPATH={ROOT}/python:{FAKE_FOLDER} WAYWISER_FAKE=devices=2"
+        " WAYWISER_NATIVE=waywiser_fake._native WAYWISER_TRANSFER_NATIVE=waywiser_fake._transfer"
+        f" MPICC={MPICC} MPIR_CVAR_ENABLE_HEAVY_YIELD=1 XDG_CACHE_HOME=/task/cache"
+    )
 
 
 def compiled_bridge(folder: Path) -> dict[str, bytes]:
@@ -319,6 +328,77 @@ def test_a_rank_on_another_socket_is_found(guests: Guests) -> None:
     assert astray(found, cpus_of(guests, "two-sockets")) == ([1], [])
 
 
+def test_buffers_and_threads_of_copies_to_gpus_are_at_the_node_of_their_memory(
+    guests: Guests,
+) -> None:
+    rows = guests.facts("two-sockets", "copies")
+    every = {cpu for own in cpus_of(guests, "two-sockets").values() for cpu in own}
+    assert len(rows) == 4
+    for row in rows:
+        node = Workload.parse(row["workload"]).places[0].index
+        assert row["failure"] == "" and {state for _, state, _ in row["buffers"]} == {"verified"}
+        assert row["nodes"] == [[0, str(node)]]
+        bound = bound_threads([cpus for _, cpus in row["threads"]], every)
+        assert bound == [set(cpus_of(guests, "two-sockets")[node])]
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes"), [("two-sockets", (1, 0)), ("four-nodes", (3, 2))], ids=lambda each: str(each)
+)
+def test_a_launcher_binds_to_the_nodes_of_the_gpus(
+    guests: Guests, name: str, nodes: tuple[int, ...]
+) -> None:
+    found = guests.facts(name, "advice")
+    for gpu, node in enumerate(nodes):
+        said = f"Put buffers and threads of gpu:{gpu} on numa:{node}: the system names it"
+        assert said in found["advise"]["out"]
+        assert f"Nearest to numa:{node}: gpu:{gpu}, as" in found["advise"]["out"]
+    words = found["mpich"]["out"].split()
+    assert words[:3] == ["-n", "2", "-bind-to"]
+    bound = [set(map(int, each.split("+"))) for each in words[3].removeprefix("user:").split(",")]
+    cpus = cpus_of(guests, name)
+    assert all(own and own <= set(cpus[node]) for own, node in zip(bound, nodes, strict=True))
+
+
+def test_copies_of_equal_distance_are_equal_and_others_are_not(
+    guests: Guests, tmp_path: Path
+) -> None:
+    """The questions of affinity and of equal paths: GPU 0 is at node 3 of the ring, GPU 1 at 2."""
+    with _profile(guests.outcome("four-nodes"), tmp_path, "advice.wwp") as profile:
+        machine = profile.machine
+        paths = {str(visit.workload.transfers[0].path): visit.workload
+                 for visit in profile.visits()}  # fmt: skip
+    assert [gpu.numa for gpu in machine.gpus] == [3, 2]
+    steps = {10: "itself", 16: "one step", 22: "two steps"}
+    ring = {(a, b): (10, 16, 22, 16)[(a - b) % 4] for a in range(4) for b in range(4)}
+    for text, workload in paths.items():
+        nodes = [machine.gpus[place.index].numa if place.kind == "gpu" else place.index
+                 for place in workload.places]  # fmt: skip
+        near = nearness_of(workload.transfers[0].path, machine)
+        assert near == ("local" if len({*nodes}) == 1 else "remote"), text
+    classes = representatives(paths.values(), machine)
+    by_class: dict[str, set[tuple[str, str]]] = {}
+    for text, workload in paths.items():
+        ends = [machine.gpus[place.index].numa if place.kind == "gpu" else place.index
+                for place in workload.transfers[0].path.places]  # fmt: skip
+        step = steps[ring[ends[0], ends[1]]]
+        by_class.setdefault(classes[workload.curve], set()).add((text.rpartition(" ")[2], step))
+    # CPU 7 is offline, so that node 3 has one CPU, and paths of its own.
+    assert all(len(found) == 1 for found in by_class.values()), by_class
+    steps_of = {next(iter(found))[1] for found in by_class.values()}
+    assert steps_of == set(steps.values())
+
+
+def test_a_node_that_is_no_place_is_named_where_it_is_requested(guests: Guests) -> None:
+    """No copy from or to it is measured; GPU 0 is near it."""
+    found = guests.facts("memory-only", "advice")
+    assert "numa:2 is skipped: it has no CPUs of its own" in found["no place"]["err"]
+    assert found["no place"]["code"] == 2
+    assert "1 NUMA node, near gpu:1, and not where gpu:0 is." in found["advise"]["out"]
+    notes = topology_of(guests, "memory-only")["notes"]
+    assert not any("may hide sockets" in note for note in notes)
+
+
 @pytest.mark.parametrize("name", ARM)
 def test_native_tests_pass_on_arm(guests: Guests, name: str) -> None:
     found = guests.facts(name, "native_tests")["sound"]
@@ -415,7 +495,7 @@ def test_an_emulated_machine_says_so(guests: Guests, name: str) -> None:
     assert "emulated by QEMU TCG: its times mean nothing" in doctor
 
 
-def _profile(outcome: ScriptResult, folder: Path) -> Profile:
-    file = folder / "survey.wwp"
-    file.write_bytes(outcome.files["survey.wwp"])
+def _profile(outcome: ScriptResult, folder: Path, name: str = "survey.wwp") -> Profile:
+    file = folder / name
+    file.write_bytes(outcome.files[name])
     return Profile.open(file)
