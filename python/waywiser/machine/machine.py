@@ -60,6 +60,7 @@ class NumaNode(Value, frozen=True):
     are shown."""
 
     def distance(self, node: int) -> int | None:
+        """To another node; None if it is not shown."""
         return dict(self.distances).get(node)
 
 

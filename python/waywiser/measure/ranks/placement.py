@@ -26,7 +26,8 @@ def place_ranks(
 
     ``cpus`` says at which node they are: ``near``, that of their GPU, and spread over the nodes if
     they have none; ``far``, the one with the greatest distance from that of their GPU; ``numa:1``,
-    that one; or several of these, with commas. The ranks of a node divide its CPUs, and share them if there are more ranks.
+    that one; or several of these, with commas. The ranks of a node divide its CPUs, and share them
+    if there are more ranks.
     Raises `PlacementError`.
     """
     places = list(dict.fromkeys(each.strip() for each in cpus.split(",")))
