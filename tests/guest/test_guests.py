@@ -51,7 +51,16 @@ NATIVE_TESTS = (
 """Native tests for the machines of ARM: those of the host, of pages, files and policies. Many other
 suites take 10 to 140 s there; two tests of the cache flush measure a cache, which an emulator has
 not."""
-PYTHON_TESTS = "tests/words"
+PYTHON_TESTS = " ".join(
+    (
+        "tests/words",
+        *(f"tests/curves/test_{name}.py" for name in ("kinds", "sizes", "figure_range", "point")),
+        *(f"tests/stats/test_{name}.py" for name in ("order", "running_variance")),
+        *(f"tests/transfer/test_{name}.py" for name in ("read_plan", "operands", "strided")),
+    )
+)
+"""Tests of Python for a machine of ARM. All of tests/curves take 245 s there, beside other work, and
+need kept profiles; all of tests/stats did not end in 290 s."""
 MPICC = MPI_FOLDER / "mpich" / "bin" / "mpicc"
 SIDE_BY_SIDE = 2
 SECONDS = 900.0
