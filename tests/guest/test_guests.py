@@ -59,8 +59,8 @@ PYTHON_TESTS = " ".join(
         *(f"tests/transfer/test_{name}.py" for name in ("read_plan", "operands", "strided")),
     )
 )
-"""Tests of Python for a machine of ARM. All of tests/curves take 245 s there, beside other work, and
-need kept profiles; all of tests/stats did not end in 290 s."""
+"""Tests of Python for a machine of ARM. All of tests/curves take 245 s there, beside other work,
+and need kept profiles; all of tests/stats did not end in 290 s."""
 MPICC = MPI_FOLDER / "mpich" / "bin" / "mpicc"
 SIDE_BY_SIDE = 2
 SECONDS = 900.0
