@@ -310,7 +310,9 @@ NO_FIGURE_4 = (
     "**Not reproduced.** The paper places each process in the PCIe domain of its GPU or in the "
     "other one. Messages are up to 75 % slower in the other one. "
     "`waywiser survey --ranks 2 --rank-cpus near,far` measures both on a machine that shows two "
-    "NUMA nodes. The machines of these profiles show one; there the command ends with an error."
+    "NUMA nodes. The machines of these profiles show one; there the command ends with an error. "
+    "Where processes and buffers are in each placement is seen in "
+    "[an emulated machine](../results/2026-11-29-emulated-placement.md), without times."
 )
 
 

@@ -28,6 +28,7 @@ ARM = ROOT / "build" / "arm64"
 ARM_TESTS = ARM / "native" / "tests" / "native_tests"
 
 PARTS = (
+    ".deps/mpi/mpich",
     ".venv/bin/python",
     ".venv/bin/python3",
     ".venv/bin/waywiser",
@@ -48,7 +49,10 @@ LEFT_OUT = re.compile(
 ARM_PARTS = ("pyproject.toml", "python", "scripts", "tests", "build_backend")
 """The same for ARM, where tests of Python run too; what was compiled for this machine is not."""
 
-APPLETS = "awk cat chmod echo grep hostname ln mkdir mount poweroff ps sed sh sleep sync tar"
+APPLETS = (
+    "awk cat chmod dirname echo expr grep hostname ifconfig ln mkdir mount poweroff ps sed sh sleep"
+    " sync tar"
+)
 
 MODULES = "crc16 mbcache crc32c_generic jbd2 ext4 nvme-auth nvme-core nvme"
 """What a kernel needs to mount the disk, in the order in which it can load them."""
@@ -111,6 +115,7 @@ def _files() -> Iterator[tuple[str, Path]]:
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     interpreter = Path(sys.executable).resolve()
     sources = [interpreter, base / "lib" / version, *(ROOT / part for part in PARTS)]
+    sources += [Path("/bin/bash")]  # mpicc is a script of it
     sources += _installed(ROOT / ".venv" / "lib" / version / "site-packages")
     found: set[Path] = set()
     for source in sources:
@@ -257,6 +262,7 @@ def _make(made: Path, files: dict[str, Path], tool: str) -> None:
         for applet in APPLETS.split():
             (root / "bin" / applet).symlink_to("busybox")
         (root / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+        (root / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
         total = 0
         for path, file in files.items():
             total += _place(file, root / path.lstrip("/"))

@@ -25,8 +25,8 @@ class Guest:
     """The distances of pairs of nodes, in both directions; 20 for others."""
     rates: Mapping[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     """HMAT, from a node with CPUs to one with memory: nanoseconds, and MiB per second."""
-    gpu_node: int = -1
-    """The node of the PCI bus at whose first address a fake GPU is; -1 for none."""
+    gpu_nodes: tuple[int, ...] = ()
+    """The nodes of the PCI buses at whose first addresses the fake GPUs are."""
     setup: str = ""
     """Shell commands as the first program of the machine, before anything else runs."""
     kernel: str = "x86-64"
@@ -51,9 +51,10 @@ class Guest:
             elif self.rates:
                 parts.append("initiator=0")
             found += ["-numa", ",".join(parts)]
-        if self.gpu_node >= 0:
-            bus = f"pxb-pcie,id=near,bus_nr=16,numa_node={self.gpu_node},bus=pcie.0"
-            found += ["-device", bus, "-device", "pcie-root-port,bus=near,id=gpu,chassis=1,slot=1"]
+        for gpu, node in enumerate(self.gpu_nodes):
+            bus = f"pxb-pcie,id=bus{gpu},bus_nr={16 + 2 * gpu},numa_node={node},bus=pcie.0"
+            port = f"pcie-root-port,bus=bus{gpu},id=gpu{gpu},chassis={gpu + 1},slot={gpu + 1}"
+            found += ["-device", bus, "-device", port]
         for (one, other), value in self.distances.items():
             found += ["-numa", f"dist,src={one},dst={other},val={value}"]
         for (one, other), (nanoseconds, mib) in self.rates.items():
@@ -74,7 +75,7 @@ GUESTS = {
             "4,sockets=2,cores=2,threads=1",
             (GuestNode("0-1", 1536), GuestNode("2-3", 768)),
             {(0, 1): 21},
-            gpu_node=1,
+            gpu_nodes=(1, 0),
         ),
         Guest(
             "four-nodes",
@@ -92,6 +93,7 @@ GUESTS = {
                 for one in range(4)
                 for other in range(4)
             },
+            gpu_nodes=(3, 2),
             setup="echo 0 > /sys/devices/system/cpu/cpu7/online",
         ),
         Guest(
@@ -100,6 +102,7 @@ GUESTS = {
             "4,sockets=2,cores=2,threads=1",
             (GuestNode("0-1", 1536), GuestNode("", 512), GuestNode("2-3", 0)),
             {(0, 1): 17, (0, 2): 21, (1, 2): 28},
+            gpu_nodes=(1, 0),
         ),
         Guest(
             "small-node",

@@ -18,7 +18,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,18 @@ import msgspec
 from waywiser.machine import native
 from waywiser.machine.catalogue import list_memories
 from waywiser.machine.file_places import scratch_folder
-from waywiser.machine.machine import Machine, NumaNode
+from waywiser.machine.machine import Machine, NumaNode, PlacedRank
 from waywiser.machine.native_words import native_machine, native_memory, native_transfer
+from waywiser.machine.ranks import placements
+from waywiser.measure.probe.options import ProbeOptions
+from waywiser.measure.probe.supervisor import run_orders
+from waywiser.measure.ranks.mpi_library import find_library
+from waywiser.measure.ranks.placement import place_ranks
+from waywiser.measure.ranks.world import RankTeams
 from waywiser.measure.scope import live_machine
-from waywiser.words import Memory, Place, Transfer
+from waywiser.words import Memory, Place, Transfer, Workload
 from waywiser.words import Path as WayPath
+from waywiser.words.records import Order, Process, Rule, Visit
 
 OUT = Path(os.environ["OUT"])
 MIB = 2**20
@@ -41,14 +48,18 @@ PLANTED = Path("/task/planted.so")
 """Calls of the system that plant a fault, which ``$PLANTED`` names."""
 
 
-def pages_by_node(*, bound: bool = False) -> Counter[int]:
-    """Bytes of this process by node, as the kernel counts them; ``bound``: only of memory that the
-    process has bound to a node."""
+def pages_by_node(
+    *, bound: bool = False, process: int | str = "self", of_files: str = ""
+) -> Counter[int]:
+    """Bytes of a process by node, as the kernel counts them; ``bound``: only of memory that it has
+    bound to a node; ``of_files``: instead those of mapped files with this in their path."""
     found: Counter[int] = Counter()
-    for line in Path("/proc/self/numa_maps").read_text().splitlines():
+    for line in Path(f"/proc/{process}/numa_maps").read_text().splitlines():
         words = line.split()
         kib = next((int(w.partition("=")[2]) for w in words if w.startswith("kernelpages")), 4)
-        if "file=" not in line and not (bound and words[1] == "default"):
+        _, is_file, file = line.partition("file=")
+        is_one = of_files in file if of_files else not (bound and words[1] == "default")
+        if bool(is_file) == bool(of_files) and is_one:
             for word in words:
                 node, equals, count = word.partition("=")
                 if equals and node[:1] == "N" and node[1:].isdigit():
@@ -70,24 +81,26 @@ MOVE_PAGES = {"x86_64": 279, "aarch64": 239}[platform.machine()]
 PAGE = os.sysconf("SC_PAGESIZE")
 
 
-def located_by_node(*, of_files: bool = False) -> Counter[int]:
-    """Bytes by node as move_pages(2) answers for each page: of the memory that this process has
-    bound to a node, or of the files that it has mapped in /tmp and /var/tmp."""
+def located_by_node(*, of_files: bool = False, process: int = 0) -> Counter[int]:
+    """Bytes by node as move_pages(2) answers for each page: of the memory that a process, which may
+    be this one, has bound to a node, or of the files that it has mapped in /tmp and /var/tmp."""
+    folder = Path(f"/proc/{process or 'self'}")
     ends = {}
-    for line in Path("/proc/self/maps").read_text().splitlines():
+    for line in (folder / "maps").read_text().splitlines():
         start, end = (int(each, 16) for each in line.split()[0].split("-"))
         ends[start] = end
     call = ctypes.CDLL("libc.so.6", use_errno=True).syscall  # without a fault of this test
     found: Counter[int] = Counter()
-    for line in Path("/proc/self/numa_maps").read_text().splitlines():
+    for line in (folder / "numa_maps").read_text().splitlines():
         words = line.split()
         is_file = "file=/tmp/" in line or "file=/var/tmp/" in line
-        if is_file if of_files else words[1] != "default" and "file=" not in line:
-            start = int(words[0], 16)
+        is_meant = is_file if of_files else words[1] != "default" and "file=" not in line
+        start = int(words[0], 16)
+        if is_meant and start in ends:  # another process may have mapped it meanwhile
             count = (ends[start] - start) // PAGE
             pages = (ctypes.c_void_p * count)(*range(start, ends[start], PAGE))
             where = (ctypes.c_int * count)()
-            numbers = (ctypes.c_long(0), ctypes.c_long(count))
+            numbers = (ctypes.c_long(process), ctypes.c_long(count))
             if call(ctypes.c_long(MOVE_PAGES), *numbers, pages, None, where, ctypes.c_long(0)):
                 raise OSError(ctypes.get_errno(), "move_pages")
             for node, pages_there in Counter(where).items():
@@ -365,6 +378,232 @@ def planted() -> dict[str, Any]:
     return found
 
 
+def ranks() -> dict[str, Any]:
+    """Where threads and memory of ranks are while messages are sent between them: two ranks at each
+    of three places, each with a GPU; and four without GPUs."""
+    machine = live_machine()
+    without = msgspec.structs.replace(machine, gpus=())
+    return {
+        "placements": _seen(machine, place_ranks(machine, 2, cpus="near,far,numa:1")),
+        "sockets": _seen(without, place_ranks(without, 4)),
+    }
+
+
+def planted_ranks() -> dict[str, Any]:
+    """What the same finds of a rank at each socket with a fault in a call of the system."""
+    machine = msgspec.structs.replace(live_machine(), gpus=())
+    os.environ["LD_PRELOAD"] = str(PLANTED)
+    found = {}
+    try:
+        for fault in ("wrong node", "wrong socket"):
+            os.environ["PLANTED"] = fault
+            found[fault] = _seen(machine, place_ranks(machine, 2))
+    finally:
+        del os.environ["LD_PRELOAD"], os.environ["PLANTED"]
+    return found
+
+
+def _seen(machine: Machine, placed: tuple[PlacedRank, ...]) -> dict[str, Any]:
+    """What was seen of each rank, and what the visits state."""
+    machine = msgspec.structs.replace(machine, ranks=placed)
+    kinds = [("pageable", "mpi"), *([("device", "mpi-staged")] if machine.gpus else [])]
+    first = [(own[0].index, own[-1].index) for own in placements(placed)]
+    texts = [f"{kind}@rank:{one} -> {kind}@rank:{other} by {executor} of 1MiB"
+             for one, other in first for kind, executor in kinds]  # fmt: skip
+    texts += [f"pageable@rank:{one}-{other} -> pageable@rank:{one}-{other} by alltoall of 1MiB"
+              for one, other in first]  # fmt: skip
+    began = time.monotonic()
+    visits, looks = _measured(machine, texts)
+    seen: dict[int, dict[str, list[Any]]] = {}
+    for _, rank, look in looks:
+        own = seen.setdefault(rank, {name: [] for name in look})
+        for name, value in look.items():
+            own[name] += [value] if value not in own[name] else []
+    return {
+        "seconds": round(time.monotonic() - began, 1),
+        "placed": [{"cpus": list(rank.cpus), "node": rank.numa} for rank in placed],
+        "seen": [seen.get(rank.index) for rank in placed],
+        "failures": [str(visit.failure) for visit in visits if visit.failure],
+        "buffers": [f"{buffer.memory} {buffer.state}" for v in visits for buffer in v.buffers],
+    }
+
+
+Look = tuple[str, int, dict[str, Any]]
+"""What a worker was started for, which rank it is (0 without ranks), and where its threads and
+memory were."""
+
+
+def _measured(machine: Machine, texts: list[str]) -> tuple[list[Visit], list[Look]]:
+    """The visits of workloads, by ranks if the machine has some, and what was seen meanwhile of
+    processes that had bound memory."""
+    rule = Rule(minimum_seconds=0.5, soft_seconds=0.6, hard_seconds=0.8)
+    settings: dict[str, Any] = {"block": 0, "rule": rule, "seed": 1}
+    settings |= {"buffer_bytes": 4 * MIB, "expected_seconds": 1.0, "timeout_seconds": 100.0}
+    visits, looks = list[Visit](), list[Look]()
+    size = max(len(machine.ranks), 1)
+    module = RANKS if machine.ranks else WORKER
+    done = threading.Event()
+
+    now = ""
+    began: dict[int, str] = {}
+    """What was measured when a process was first seen with bound memory."""
+
+    def orders() -> Iterator[Order]:
+        nonlocal now
+        for number, text in enumerate(texts):
+            now = text
+            work = Workload.parse(text)
+            peers = not any(t.parameters.get("peer") == "off" for t in work.transfers)
+            block = 0 if machine.ranks else number  # each in a worker of its own
+            process = Process(peer_access=peers, block=block)
+            yield Order(workload=work, process=process, **settings)
+
+    def watch() -> None:
+        processes: list[int] = []
+        while not done.wait(0.05):
+            if not (len(processes) == size and all(Path(f"/proc/{n}").exists() for n in processes)):
+                processes = processes_of(module)
+            for process in processes:
+                with suppress(OSError, ValueError):  # it begins or ends
+                    rank, look = _look(process)
+                    if look["bound"]:
+                        looks.append((began.setdefault(process, now), rank, look))
+
+    teams = RankTeams(find_library(os.environ["MPICC"]), size) if machine.ranks else None
+    options = ProbeOptions(memory_bytes=(16 if machine.ranks else 64) * MIB)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        run_orders(orders(), machine, options=options, on_visit=visits.append, teams=teams)
+    finally:
+        done.set()
+        watcher.join()
+    return visits, looks
+
+
+RANKS, WORKER = b"waywiser.measure.ranks.rank_worker", b"waywiser.measure.probe.worker"
+
+
+def processes_of(module: bytes) -> list[int]:
+    """The processes of a module, and not the launchers of ranks, which name it further behind."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (folder / "cmdline").read_bytes().split(b"\0")[1:3] == [b"-m", module]:
+                found.append(int(folder.name))
+    return found
+
+
+def _look(process: int) -> tuple[int, dict[str, Any]]:
+    """The number of a rank, 0 for another worker, and where it is now: the lists of CPUs of its
+    threads, and MiB by node of its bound memory, twice, and of the memory that MPI shares."""
+    folder = Path(f"/proc/{process}")
+    _, is_rank, after = (folder / "environ").read_text().partition("\0PMI_RANK=")
+    threads = {
+        (task / "status").read_text().partition("Cpus_allowed_list:")[2].split()[0]
+        for task in (folder / "task").iterdir()
+    }
+    none: Counter[int] = Counter()
+    return int(after.partition("\0")[0]) if is_rank else 0, {
+        "threads": sorted(threads),
+        "bound": _mib(pages_by_node(bound=True, process=process), none),
+        "located": _mib(located_by_node(process=process), none),
+        "shared": _mib(pages_by_node(process=process, of_files="mpich_shm"), none),
+    }
+
+
+def copies() -> list[dict[str, Any]]:
+    """Where buffers and threads are for every copy from a node to a GPU."""
+    machine = live_machine()
+    return _rows(*_measured(machine, _to_gpus(machine)))
+
+
+def advice() -> dict[str, Any]:
+    """What verbs say of a survey of these copies and of those between nodes, and of a node that is
+    no place."""
+    machine = live_machine()
+    nodes = [node.index for node in machine.numa]
+    texts = _to_gpus(machine)
+    texts += [f"pageable@numa:{one} -> pageable@numa:{other} by cpu of 1MiB"
+              for one in nodes for other in nodes]  # fmt: skip
+    words = [word for text in texts for word in ("--workload", text)]
+    file = str(OUT / "advice.wwp")
+    no_place = "pageable@numa:2 -> pageable@numa:0 by cpu of 1MiB"
+    answers = {
+        "survey": _waywiser("survey", "--preset", "quick", *words, "-o", file, over_fake=True),
+        "advise": _waywiser("advise", file, "--placement"),
+        "mpich": _waywiser("advise", file, "--placement", "--for", "mpich"),
+        "no place": _waywiser("survey", "--dry-run", "--workload", no_place, over_fake=True),
+    }
+    return {name: {"code": answer.returncode, "out": answer.stdout, "err": answer.stderr}
+            for name, answer in answers.items()}  # fmt: skip
+
+
+def _to_gpus(machine: Machine) -> list[str]:
+    return [
+        f"pinned@numa:{node.index} -> device@gpu:{gpu.index} by copy-engine of 1MiB"
+        for node in machine.numa
+        for gpu in machine.gpus
+    ]
+
+
+def _rows(visits: list[Visit], looks: list[Look]) -> list[dict[str, Any]]:
+    """What visits state of their buffers, and where threads and bound memory were meanwhile."""
+    found = []
+    for visit in visits:
+        text = str(visit.workload)
+        ranks = {place.index for place in visit.workload.places if place.kind == "rank"}
+        own = [
+            (rank, look)
+            for started_for, rank, look in looks
+            if (rank in ranks if ranks else Workload.parse(started_for) == visit.workload)
+        ]
+        found.append(
+            {
+                "workload": text,
+                "failure": str(visit.failure or ""),
+                "buffers": [[str(each.memory), each.state, each.detail] for each in visit.buffers],
+                "threads": sorted({(rank, cpus) for rank, look in own for cpus in look["threads"]}),
+                "nodes": sorted(
+                    {(rank, node) for rank, look in own for name in ("bound", "located")
+                     for node in look[name]}
+                ),
+            }
+        )  # fmt: skip
+    return found
+
+
+def figures() -> dict[str, Any]:
+    """The placements of buffers, threads, GPUs, files and ranks that a paper of 2013 compares."""
+    machine = msgspec.structs.replace(
+        live_machine(), files=(scratch_folder("/var/tmp", "scratch"),)
+    )
+    host = [(f"{kind}@numa:{node}", f"device@gpu:{gpu}")
+            for kind in ("pinned", "pageable") for node in (0, 1) for gpu in (0, 1)]  # fmt: skip
+    by = "by copy-engine of 1MiB"
+    texts = [f"{one} -> {other} {by}" for one, other in host]
+    texts += [f"{other} -> {one} {by}" for one, other in host]
+    texts += [f"{one} -> {other} {by}; {other} -> {one} {by}" for one, other in host[:4]]
+    ends = "device@gpu:0 -> device@gpu:1 by"
+    texts += [f"{ends} copy-engine of 1MiB", f"{ends} copy-engine[peer=off] of 1MiB"]
+    texts += [f"{ends} staged of 1MiB"]
+    texts += [f"pageable@numa:{node} -> device@gpu:{gpu} by staged of 1MiB"
+              for node in (0, 1) for gpu in (0, 1)]  # fmt: skip
+    texts += [f"{path} by staged of 1MiB" for gpu in (0, 1)
+              for path in (f"file@file:scratch -> device@gpu:{gpu}",
+                           f"device@gpu:{gpu} -> file@file:scratch")]  # fmt: skip
+    found = {"copies": _rows(*_measured(machine, texts))}
+    placed = place_ranks(machine, 2, cpus="near,far")
+    with_ranks = msgspec.structs.replace(machine, ranks=placed)
+    texts = [f"{kind}@rank:{one} -> {kind}@rank:{one + 1} by {executor} of 1MiB"
+             for one in (0, 2)
+             for kind, executor in (("pageable", "mpi"), ("pinned", "mpi"),
+                                    ("device", "mpi"), ("device", "mpi-staged"))]  # fmt: skip
+    found["messages"] = _rows(*_measured(with_ranks, texts))
+    found["ranks"] = [[list(rank.cpus), rank.numa, rank.gpu, rank.placement] for rank in placed]
+    return found
+
+
 def native_tests() -> dict[str, Any]:
     """What the native tests say, and one of them with a page size that is not the kernel's."""
     found = {}
@@ -446,8 +685,10 @@ def said_of_survey() -> dict[str, str]:
     return found
 
 
-def _waywiser(*words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "WAYWISER_NATIVE": "waywiser._native", "COLUMNS": "200"}
+def _waywiser(*words: str, over_fake: bool = False) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "200"}
+    if not over_fake:
+        environment["WAYWISER_NATIVE"] = "waywiser._native"
     command = [sys.executable, "-c", "from waywiser.cli import main; main()", *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

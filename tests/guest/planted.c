@@ -23,7 +23,7 @@ long syscall(long number, ...) {
     long a[6];
     for (int i = 0; i < 6; ++i) a[i] = va_arg(list, long);
     va_end(list);
-    if (number == SYS_mbind && planted("wrong node")) *(unsigned long*)a[3] = 1;
+    if (number == SYS_mbind && a[3] != 0 && planted("wrong node")) *(unsigned long*)a[3] = 1;
     const long answer = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (number == SYS_move_pages && planted("wrong answer")) {
         for (long i = 0; i < a[1]; ++i) ((int*)a[4])[i] ^= 1;

@@ -253,6 +253,35 @@ def test_what_the_firmware_states_of_a_node_names_the_node_of_the_cpus() -> None
     }
 
 
+def test_the_distances_of_nodes_are_those_between_places() -> None:
+    """The node without CPUs is none; the file numbers nodes in another order."""
+    nodes = "".join(
+        f'<object type="NUMANode" os_index="{index}" cpuset="{cpus}" nodeset="{1 << index:#x}" '
+        'local_memory="1024"/>'
+        for index, cpus in ((0, "0x1"), (2, "0x2"), (4, "0x2"))
+    )
+    cpus = "".join(f'<object type="PU" os_index="{n}" cpuset="{1 << n:#x}"/>' for n in (0, 1))
+    xml = (
+        '<topology version="2.0"><object type="Machine" os_index="0" cpuset="0x3" nodeset="0x15">'
+        f'{nodes}{cpus}</object><distances2 type="NUMANode" nbobjs="3" kind="5" name="NUMALatency" '
+        'indexing="os"><indexes length="6">4 0 2 </indexes>'
+        '<u64values length="27">10 17 28 17 10 21 28 22 10 </u64values></distances2></topology>'
+    )
+    found = machine_from(Capture(hwloc=xml, system=SystemFacts(cpu_nodes=(0, 2))))
+    assert {node.index: node.distances for node in found.numa} == {0: ((2, 21),), 2: ((0, 22),)}
+    assert [found.numa[0].distance(node) for node in (0, 2, 4)] == [None, 21, None]
+
+
+@pytest.mark.parametrize(
+    ("cpu_nodes", "hides"), [((0,), True), ((0, 1), False)], ids=["one node", "two nodes"]
+)
+def test_a_hypervisor_that_shows_another_node_with_cpus_hides_none(
+    cpu_nodes: tuple[int, ...], hides: bool
+) -> None:
+    notes = nodes_of((2**30,), virtual="KVM", cpu_nodes=cpu_nodes).notes
+    assert any("may hide sockets" in note for note in notes) == hides
+
+
 @pytest.mark.parametrize("shown", [True, False, None])
 def test_a_system_that_hides_its_cores_says_so(shown: bool | None) -> None:
     notes = nodes_of((0,), memory_bytes=2**30, cpu_topology=shown).notes

@@ -38,7 +38,8 @@ Device device(int index) {
     std::snprintf(uuid.data(), uuid.size(), "GPU-fake0000-0000-0000-0000-%012x",
                   static_cast<unsigned>(index));
     std::array<char, 24> pci{};
-    std::snprintf(pci.data(), pci.size(), "0000:%02x:00.0", static_cast<unsigned>(index) + 0x10u);
+    const unsigned bus = 2 * static_cast<unsigned>(index) + 0x10u;
+    std::snprintf(pci.data(), pci.size(), "0000:%02x:00.0", bus);
     return {.index = index,
             .name = "Fake GPU",
             .uuid = uuid.data(),

@@ -94,14 +94,21 @@ void Event::record(const Stream& stream) {
     const fake::Effects effects = Context::instance().pass(Point::event, "cudaEventRecord");
     auto mark = std::make_shared<fake::Mark>();
     event.set(mark);
-    fake::thread_of(stream).enqueue([mark, effects] {
+    fake::StreamThread& thread = fake::thread_of(stream);
+    const bool in_graph = thread.capturing();
+    thread.enqueue([mark, effects, in_graph, &thread] {
         Context& context = Context::instance();
         context.hang(effects);
         if (effects.lost) context.lose();
         if (!context.lost()) {
             fake::wait_until(fake::later(fake::now(), context.options()->event_seconds));
         }
-        mark->reach(tick(fake::now()));
+        const auto reach = [&] { mark->reach(tick(fake::now())); };
+        if (in_graph) {
+            reach();
+        } else {
+            thread.finish_entry(reach);
+        }
     });
 }
 

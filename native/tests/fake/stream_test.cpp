@@ -136,6 +136,19 @@ TEST_F(FakeStream, AWaitIsForTheRecordingThatWasThere) {
     event.synchronize();
 }
 
+TEST_F(FakeStream, IsDoneAtOnceWithItsLastEvent) {
+    Stream stream(0);
+    Event event(0);
+    for (int i = 0; i < 500; ++i) {
+        event.record(stream);
+        while (!event.done()) std::this_thread::yield();
+        ASSERT_TRUE(stream.done()) << i;
+        event.record(stream);
+        while (!stream.done()) std::this_thread::yield();
+        ASSERT_TRUE(event.done()) << i;
+    }
+}
+
 TEST_F(FakeStream, AnEventNeverRecordedHoldsNobody) {
     Stream stream(0);
     Event event(0);

@@ -94,6 +94,16 @@ std::uint64_t StreamThread::enqueue(std::function<void()> work) {
     return entry;
 }
 
+void StreamThread::finish_entry(const std::function<void()>& last) {
+    {
+        const std::lock_guard lock(mutex_);
+        ++finished_;
+        entry_has_finished_ = true;
+        last();
+    }
+    changed_.notify_all();
+}
+
 void StreamThread::wait(std::uint64_t entry) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return finished_ >= entry; });
@@ -153,7 +163,7 @@ void StreamThread::run() {
             --working();
         }
         lock.lock();
-        ++finished_;
+        if (!std::exchange(entry_has_finished_, false)) ++finished_;
         changed_.notify_all();
     }
 }

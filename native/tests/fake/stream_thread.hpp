@@ -26,6 +26,9 @@ public:
     // Returns the number of the entry, for wait(). Blocks while the queue is full; records while
     // capturing.
     std::uint64_t enqueue(std::function<void()> work);
+    // For the work of an entry: the entry has finished when others see what the last step does, and
+    // not before.
+    void finish_entry(const std::function<void()>& last);
     void wait(std::uint64_t entry);
     void wait_all();
     [[nodiscard]] bool done() const;
@@ -53,6 +56,7 @@ private:
     std::deque<std::function<void()>> queue_;
     std::uint64_t enqueued_ = 0;
     std::uint64_t finished_ = 0;
+    bool entry_has_finished_ = false;
     bool closing_ = false;
     bool capturing_ = false;
     std::vector<std::function<void()>> captured_;

@@ -2,7 +2,7 @@
 
 Two curves are of one class where the same is done (executor, settings, layout, kinds of memory,
 cache state) between equivalent places: GPUs of the same model with the same links, NUMA nodes
-with as many CPUs, and the same relations between them in the topology. A
+with as many CPUs, and the same relations between them in the topology, distances included. A
 class is checked by measurement, because the topology does not show everything (a hidden socket, a
 worse slot). Where no topology shows the relation between two places, and it may differ, no other
 two places are known to have the same one: a GPU that may be near any of several NUMA nodes, and two
@@ -73,7 +73,7 @@ class Classes:
         if a.kind == b.kind == "gpu":
             return self._between_gpus(self._gpus.get(a.index), self._gpus.get(b.index))
         if a.kind == b.kind == "numa":
-            return self._same_package(a.index, b.index)
+            return self._same_package(a.index, b.index), self._distances(a.index, b.index)
         if {a.kind, b.kind} == {"gpu", "numa"}:
             gpu, node = (a, b) if a.kind == "gpu" else (b, a)
             return self._nearness(self._gpus.get(gpu.index), node.index)
@@ -91,14 +91,20 @@ class Classes:
         same_node = a.numa == b.numa if min(a.numa, b.numa) >= 0 else None
         return (b.index in a.peers, a.index in b.peers, direct, same_node)
 
-    def _nearness(self, gpu: Gpu | None, node: int) -> str:
+    def _nearness(self, gpu: Gpu | None, node: int) -> Hashable:
         """Whether a GPU is near a node; if that is not known of several, which ones they are."""
         if gpu is None or gpu.numa < 0:
             several = gpu is not None and len(self._nodes) > 1 and not self._is_described
             return f"gpu:{gpu.index}, numa:{node}" if gpu and several else "unknown"
         if gpu.numa == node:
             return "local"
-        return "same package" if self._same_package(gpu.numa, node) else "remote"
+        relation = "same package" if self._same_package(gpu.numa, node) else "remote"
+        return relation, self._distances(gpu.numa, node)
+
+    def _distances(self, a: int, b: int) -> Hashable:
+        """There and back; they may differ."""
+        one, other = self._nodes.get(a), self._nodes.get(b)
+        return (one.distance(b), other.distance(a)) if one and other else None
 
     def _same_package(self, a: int, b: int) -> Hashable:
         if not self._is_described and len(self._nodes) > MOST_ALIKE:

@@ -3,6 +3,10 @@ uses."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
 from waywiser.machine.capture import Capture
 from waywiser.machine.facts import SystemFacts
 from waywiser.machine.gpus import gpu_objects, gpus_of_nvml, gpus_of_tree
@@ -44,7 +48,7 @@ def machine_from(capture: Capture) -> Machine:
         gpus, reason = gpus_of_nvml(capture.nvml, system, tree, hosts, notes)
         unusable = find_unusable(capture.nvml, system, gpu_objects(tree))
         notes += unusable_notes(unusable)
-    notes += _locality_notes(system.virtual, gpus, len(nodes))
+    notes += _locality_notes(system, gpus, len(nodes))
     return Machine(
         hostname=system.hostname or tree.infos.get("HostName", "unknown"),
         architecture=system.architecture or tree.infos.get("Architecture", ""),
@@ -114,12 +118,26 @@ def _numa_nodes(
                 stated=_stated(tree, node, objects),
             )
         )
+    found = [replace(node, distances=_distances(tree, node.index, found)) for node in found]
     placed = {cpu for node in found for cpu in node.cpus}
     left = tuple(sorted(set(system.affinity) - placed))
     if left and objects[0].type == "NUMANode":
         which = f"CPUs {format_list(left)}"
         notes.append(f"{which} are not used: they have no NUMA node whose memory may be used")
     return tuple(found)
+
+
+def _distances(
+    tree: HwlocTree, index: int, nodes: Sequence[NumaNode]
+) -> tuple[tuple[int, int], ...]:
+    """From a node to each other one of the host."""
+    keys = {f"NUMANode:{node.index}": node.index for node in nodes if node.index != index}
+    for matrix in tree.distances:
+        if matrix.name == "NUMALatency" and f"NUMANode:{index}" in matrix.keys:
+            row = matrix.values[matrix.keys.index(f"NUMANode:{index}")]
+            known = zip(matrix.keys, row, strict=True)
+            return tuple((keys[key], value) for key, value in known if key in keys)
+    return ()
 
 
 def _stated(
@@ -205,12 +223,16 @@ def _caches(tree: HwlocTree, system: SystemFacts) -> tuple[Cache, ...]:
     return tuple(sorted(found, key=lambda cache: (-cache.level, cache.cpus)))
 
 
-def _locality_notes(virtual: str, gpus: tuple[Gpu, ...], nodes: int) -> list[str]:
-    if virtual and gpus and all(gpu.numa < 0 for gpu in gpus):
+def _locality_notes(system: SystemFacts, gpus: tuple[Gpu, ...], nodes: int) -> list[str]:
+    """``nodes`` are places; the system may show others with CPUs."""
+    if not system.virtual:
+        return []
+    shown = {facts.address: facts.numa for facts in system.pci}
+    if gpus and all(shown.get(gpu.pci, gpu.numa) < 0 for gpu in gpus):
         return [
             "numa_node is -1 for every GPU, and the hypervisor may hide sockets: "
             "which node is local to which GPU must be measured"
         ]
-    if virtual and nodes == 1:
+    if nodes == 1 and len(system.cpu_nodes or ()) < 2:
         return ["the hypervisor may hide sockets behind the one NUMA node that it shows"]
     return []

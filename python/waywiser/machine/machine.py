@@ -55,6 +55,13 @@ class NumaNode(Value, frozen=True):
     """Bytes that buffers could take when the machine was looked at; None if unknown."""
     stated: tuple[StatedAccess, ...] = ()
     """By node of the nearest CPUs; empty if the firmware states nothing."""
+    distances: tuple[tuple[int, int], ...] = ()
+    """To each other node with CPUs, as (node, distance): 10 is that within a node. Empty if none
+    are shown."""
+
+    def distance(self, node: int) -> int | None:
+        """To another node; None if it is not shown."""
+        return dict(self.distances).get(node)
 
 
 class Package(Value, frozen=True):

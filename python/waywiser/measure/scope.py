@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from waywiser.machine.file_places import (
 )
 from waywiser.machine.machine import FilePlace, Gpu, Machine
 from waywiser.machine.nccl_library import use_nccl
+from waywiser.machine.system_files import SystemFiles
 from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
 from waywiser.measure.probe.aside import leave_one_cpu_aside
 from waywiser.measure.probe.environment import worker_environment
@@ -132,8 +134,11 @@ def live_machine() -> Machine:
     machine = msgspec.structs.replace(machine, numa=nodes, traits=registered_traits())
     if library.backend != "fake":
         return machine
+    hosts = {node.index for node in machine.numa}
     known = {gpu.uuid: gpu for gpu in machine.gpus}
-    gpus = tuple(_pretended(gpu, library.gpus(), known.get(gpu["uuid"])) for gpu in library.gpus())
+    gpus = tuple(
+        _pretended(gpu, library.gpus(), known.get(gpu["uuid"]), hosts) for gpu in library.gpus()
+    )
     reason = library.gpu_unavailable_reason()
     return msgspec.structs.replace(machine, gpus=gpus, gpu_reason=reason)
 
@@ -143,8 +148,12 @@ def working_machine() -> Machine:
     return _working(Scope(live_machine(), 0)).machine
 
 
-def _pretended(gpu: dict[str, Any], everyone: list[dict[str, Any]], known: Gpu | None) -> Gpu:
-    bare = Gpu(gpu["index"], gpu["uuid"], gpu["name"], gpu["pci"])
+def _pretended(
+    gpu: dict[str, Any], everyone: list[dict[str, Any]], known: Gpu | None, hosts: Container[int]
+) -> Gpu:
+    numa = SystemFiles().integer(f"/sys/bus/pci/devices/{gpu['pci']}/numa_node")
+    node = numa if numa is not None and numa in hosts else -1
+    bare = Gpu(gpu["index"], gpu["uuid"], gpu["name"], gpu["pci"], node)
     return msgspec.structs.replace(
         known or bare,
         index=gpu["index"],

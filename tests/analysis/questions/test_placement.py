@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.analysis.questions.machines import host_links, machine, peer_links
+from tests.analysis.questions.machines import altered, host_links, machine, peer_links
 from tests.analysis.questions.subjects import FEW, curve, postal, subject
 from tests.analysis.questions.test_hidden import placed
 
@@ -198,6 +198,23 @@ def test_one_socket_that_shows_no_sides_is_not_determined() -> None:
     text = str(found)
     assert "does not exclude two sockets with all GPUs on one" in text
     assert "The hypervisor placed the memory of the 2 processes" in text
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        ((0, 0), "The system shows 1 NUMA node, near GPUs 0-1."),
+        ((-1, 0), "The system shows 1 NUMA node, near gpu:1, and not where gpu:0 is."),
+        ((-1, -1), "The system shows 1 NUMA node and not where its GPUs are."),
+    ],
+)
+def test_the_node_of_each_gpu_is_said_of_a_machine_with_one_node(
+    nodes: tuple[int, ...], said: str
+) -> None:
+    made = machine(2)
+    for gpu, node in enumerate(nodes):
+        made = altered(made, gpu, numa=node)
+    assert placement(subject(machine=made)).sentences[0] == said
 
 
 @pytest.mark.parametrize("name", ["two-socket-4gpu", "h200-vm-8gpu", "mig", "no-gpu", "small-vm"])

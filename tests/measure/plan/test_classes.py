@@ -57,6 +57,25 @@ def test_another_model_or_link_is_another_class(fields: dict[str, object]) -> No
     assert firsts(changed(machine(gpus=3), 1, **fields), *to) == [to[0], to[1], to[0]]
 
 
+def test_paths_between_nodes_at_other_distances_are_not_equal() -> None:
+    """Four nodes in a ring, with a GPU at node 1: the opposite node is two steps away."""
+    ring = near(machine(gpus=1, nodes=4))
+    nodes = tuple(
+        msgspec.structs.replace(
+            node,
+            distances=tuple((n, 22 if (n - node.index) % 4 == 2 else 16)
+                            for n in range(4) if n != node.index),
+        )  # fmt: skip
+        for node in ring.numa
+    )
+    ring = msgspec.structs.replace(ring, numa=nodes)
+    ways = [f"pageable@numa:0 -> pageable@numa:{n} by cpu" for n in (1, 2, 3)]
+    assert firsts(ring, *ways) == [ways[0], ways[1], ways[0]]
+    to = [f"pinned@numa:{n} -> device@gpu:0 by copy-engine" for n in range(4)]
+    assert [gpu.numa for gpu in ring.gpus] == [1]
+    assert firsts(ring, *to) == [to[0], to[1], to[0], to[3]]
+
+
 def test_an_idle_link_and_free_memory_make_no_difference() -> None:
     to = [H2D.format(n) for n in range(2)]
     idle = changed(machine(gpus=2), 1, pcie=PcieLink(1, 16, 5, 16), memory_free_bytes=1)

@@ -178,6 +178,18 @@ def test_cpus_near_gpus_far_from_them_and_at_a_node_of_a_machine_with_two_socket
     assert placement_text(remote[2:]).endswith(" of numa:0 with gpu:3 (far)")
 
 
+def test_far_is_the_node_with_the_greatest_distance() -> None:
+    bare = machine(gpus=1, nodes=4)
+    gpu = msgspec.structs.replace(bare.gpus[0], numa=0)
+    bare = msgspec.structs.replace(bare, gpus=(gpu,))
+    far = {}
+    for distances in ((), ((1, 21), (2, 16), (3, 28)), ((1, 21), (2, 21), (3, 21))):
+        first = msgspec.structs.replace(bare.numa[0], distances=distances)
+        shown = msgspec.structs.replace(bare, numa=(first, *bare.numa[1:]))
+        far[distances] = place_ranks(shown, 1, cpus="far")[0].numa
+    assert [*far.values()] == [2, 3, 2]
+
+
 def test_ranks_of_several_placements_are_of_one_launch_and_send_nothing_to_each_other() -> None:
     two = captured("two-socket-4gpu")
     ranks = place_ranks(two, 2, 1, "near, far")

@@ -100,6 +100,16 @@ def test_what_cannot_be_measured_is_one_line_with_the_transfer(text: str, says: 
     assert error.value.exit_code == 2
 
 
+def test_a_node_that_is_no_place_is_named_with_the_reason() -> None:
+    of = msgspec.structs.replace(
+        machine(gpus=1), notes=("numa:2 is skipped: it has no CPUs of its own", "numa:22 is: no")
+    )
+    request = Request(workloads=("pageable@numa:2 -> pageable@numa:0 by cpu of 1MiB",))
+    with pytest.raises(WorkloadError) as error:
+        make_plan(of, request)
+    assert str(error.value).endswith("; numa:2 is skipped: it has no CPUs of its own)")
+
+
 def test_without_a_gpu_the_reason_is_the_machine_s() -> None:
     with pytest.raises(WorkloadError, match="no driver is loaded"):
         plan(H2D, gpus=0)

@@ -175,8 +175,7 @@ def _sides(found: Placement, subject: Subject) -> Iterator[str]:
         if subject.origin == "imported":
             yield "The files do not say where the GPUs are."
             return
-        nodes = count(len(subject.machine.numa), "NUMA node")
-        yield f"The system shows {nodes} and not where its GPUs are."
+        yield _shown(subject.machine)
         if seen is not None and len(seen.gpus) > 1:
             first = next(hidden.sentences(seen), "")
             yield (
@@ -188,6 +187,18 @@ def _sides(found: Placement, subject: Subject) -> Iterator[str]:
         if seen is not None and seen.cores.stability == "drifting":
             yield f"{capital(list(hidden.sentences(seen))[-1])}."
         yield MOVES
+
+
+def _shown(machine: Machine) -> str:
+    """What the system shows of the nodes of GPUs."""
+    nodes = count(len(machine.numa), "NUMA node")
+    near = [gpu.index for gpu in machine.gpus if gpu.numa >= 0]
+    unknown = [gpu.index for gpu in machine.gpus if gpu.numa < 0]
+    if near and unknown:
+        where = f"{_gpus(unknown)} {'is' if len(unknown) == 1 else 'are'}"
+        return f"The system shows {nodes}, near {_gpus(near)}, and not where {where}."
+    where = f", near {_gpus(near)}" if near else " and not where its GPUs are"
+    return f"The system shows {nodes}{where}."
 
 
 def _nearest(found: Placement) -> Iterator[str]:

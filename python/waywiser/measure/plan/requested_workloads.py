@@ -45,7 +45,10 @@ def requested_curves(texts: Sequence[str], machine: Machine) -> list[PlannedCurv
 def _curve(text: str, catalogue: Catalogue, machine: Machine) -> PlannedCurve:
     workload = parse_workload(text)
     for transfer, reason in unsupported_transfers(workload, catalogue, machine):
-        raise WorkloadError(f"--workload: {transfer} cannot be measured here", remedy=reason)
+        skipped = [f"{place} is skipped" for place in transfer.path.places]
+        why = [note for note in machine.notes if note.partition(": ")[0] in skipped]
+        remedy = "; ".join([reason, *why])
+        raise WorkloadError(f"--workload: {transfer} cannot be measured here", remedy=remedy)
     transfers = tuple(_plain(transfer, catalogue) for transfer in workload.transfers)
     sides = zip(*(map(str, transfer.path.ends) for transfer in transfers), strict=True)
     if workload.shared and all(len(set(side)) == len(side) for side in sides):

@@ -25,8 +25,9 @@ def place_ranks(
     0; with several placements, as many of each.
 
     ``cpus`` says at which node they are: ``near``, that of their GPU, and spread over the nodes if
-    they have none; ``far``, another one than that of their GPU; ``numa:1``, that one; or several of
-    these, with commas. The ranks of a node divide its CPUs, and share them if there are more ranks.
+    they have none; ``far``, the one with the greatest distance from that of their GPU; ``numa:1``,
+    that one; or several of these, with commas. The ranks of a node divide its CPUs, and share them
+    if there are more ranks.
     Raises `PlacementError`.
     """
     places = list(dict.fromkeys(each.strip() for each in cpus.split(",")))
@@ -77,7 +78,9 @@ def _node(machine: Machine, cpus: str, gpu: int, spread: int) -> int:
         raise PlacementError(
             "--rank-cpus far: no GPU of a rank has a known node", remedy="write --rank-cpus numa:1"
         )
-    return nodes[(nodes.index(near) + len(nodes) // 2) % len(nodes)]
+    there = next(node for node in machine.numa if node.index == near)
+    opposite = nodes[(nodes.index(near) + len(nodes) // 2) % len(nodes)]
+    return max([opposite, *nodes], key=lambda node: there.distance(node) or 0)
 
 
 def _named_node(cpus: str, nodes: Sequence[int]) -> int:
