@@ -140,7 +140,9 @@ def checkup_parts(
     from waywiser.words.sizes_in_text import with_units
 
     yield Words(str(found), "lead")
-    for line in found.reasons:
+    if found.reasons:
+        yield Words(found.tested, indent=2)
+    for line in found.reasons[1:]:
         yield Words(line, indent=2)
     if found.undecided or found.comparison.another_machine:
         yield from command_parts(node, found.comparison, "check")

@@ -90,17 +90,17 @@ class Checkup(Value, frozen=True):
         return (*(each.text for each in self.findings), *self.undecided)
 
     def __str__(self) -> str:
-        """One line: the status, what it stands on, and which loss could hide."""
+        """One line: the status and the first reason; without one what was tested."""
         head = f"{self.status.upper()} {self.host}"
-        why = self.reasons
-        paths = counts_text(self.comparison) or "no path in common"
         if another := self.comparison.another_machine:
             head += f": the baseline is of another machine ({another}), {OF_ANOTHER_MACHINE}"
-        hidden = hidden_text(self.comparison)
-        if not why and hidden:
-            return f"{head}: {hidden} ({paths})"
-        more = "; ".join(filter(None, (paths, hidden)))
-        return f"{head}: {why[0]} ({more})" if why else f"{head}: {paths}"
+        return f"{head}: {next(iter(self.reasons), self.tested)}"
+
+    @property
+    def tested(self) -> str:
+        """One line: the paths by verdict, and which loss could hide."""
+        paths = counts_text(self.comparison) or "no path in common"
+        return "; ".join(filter(None, (paths, hidden_text(self.comparison))))
 
 
 def check_up(

@@ -246,17 +246,16 @@ def counts_text(found: ProfileComparison) -> str:
 
 
 def hidden_text(found: ProfileComparison) -> str:
-    """``4 of 11 not decided, a loss below 12.7 % could hide``: of the headline paths that have no
-    change, or of all; empty if there are none."""
+    """``a loss below 12.7 % could hide on a headline path``: the largest that one of the headline
+    paths without a change could hide, or one of all; empty if there are none."""
     paths = found.may_hide
     if not paths:
         return ""
-    unclear = sum(not found.is_decided(path) for path in paths)
+    where = "on a headline path" if any(path.headline for path in paths) else "on a path"
     known = [path.detectable for path in paths if path.detectable is not None]
-    hides = "a loss of any size could hide"
-    if len(known) == len(paths):
-        hides = f"a loss below {max(known) * 100:.1f} % could hide"
-    return f"{unclear} of {len(paths)} not decided, {hides}"
+    if len(known) < len(paths):
+        return f"a loss of any size could hide {where}"
+    return f"a loss below {max(known) * 100:.1f} % could hide {where}"
 
 
 def verdict_text(found: ProfileComparison, path: PathChange) -> str:

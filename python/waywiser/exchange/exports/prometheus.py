@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from waywiser.analysis.comparison.checkup import CHECK_REASONS, Checkup
+from waywiser.analysis.comparison.comparison_text import verdict_text
 from waywiser.analysis.comparison.path_change import PATH_REASONS, PathChange
 from waywiser.curves.subject import Subject
 from waywiser.exchange.exports.metrics_text import Family, Sample, metrics_text
@@ -105,7 +106,7 @@ def _verdicts(checkup: Checkup, host: Mapping[str, str]) -> Iterator[Sample]:
     for path in checkup.comparison.paths:
         for verdict in PATH_REASONS:
             labels = {**host, "path": path.curve, "verdict": verdict}
-            yield labels, float(path.verdict == verdict)
+            yield labels, float(verdict_text(checkup.comparison, path) == verdict)
 
 
 def _links(node: Subject, host: Mapping[str, str], what: str) -> Iterator[Sample]:

@@ -1,0 +1,21 @@
+"""Metrics of a check say what the terminal says."""
+
+from __future__ import annotations
+
+import re
+
+from analysis.comparison import nodes
+from waywiser.analysis.comparison.checkup import check_up
+from waywiser.analysis.comparison.comparison_text import verdict_text
+from waywiser.exchange.exports.prometheus import exposition
+
+VERDICT = re.compile(r'^waywiser_path_verdict\{.*path="([^"]*)",verdict="([^"]*)"\} 1$', re.M)
+
+
+def test_the_verdict_of_a_path_is_that_of_the_terminal() -> None:
+    """With so much noise few paths are decided."""
+    base, now = (nodes.node(n, gpus=2, blocks=4, between_blocks=0.1) for n in (1, 2))
+    checkup = check_up(now, [base])
+    said = {p.curve: verdict_text(checkup.comparison, p) for p in checkup.comparison.paths}
+    assert {"not decided"} <= set(said.values())
+    assert dict(VERDICT.findall(exposition(checkup, now))) == said
