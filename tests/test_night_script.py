@@ -19,9 +19,11 @@ KEPT = RESULTS / "2026-11-23-surveys"
 STUB = """#!/bin/sh
 # the command, whose survey has the profile that $SURVEYED names, or fails
 if [ "$1" = survey ]; then
-    [ -n "${{SURVEYED:-}}" ] || {{ echo "waywiser: error: GPU is lost" >&2; exit 2; }}
     while [ "$1" != -o ]; do shift; done
-    exec cp "$SURVEYED" "$2"
+    [ -n "${{SURVEYED:-}}" ] && exec cp "$SURVEYED" "$2"
+    echo part >"$2"
+    echo "waywiser: error: GPU is lost" >&2
+    exit 2
 fi
 exec {python} -m waywiser "$@"
 """
@@ -83,7 +85,7 @@ def test_a_node_is_checked_against_its_baselines(
     assert checked.returncode in (0, 3), checked.stderr
     assert re.match("(OK|INCONCLUSIVE) ", checked.stdout)
     found = metrics(tmp_path / "metrics")
-    assert found["waywiser_survey_exit_code{}"] == 0
+    assert found["waywiser_night_exit_code{}"] == checked.returncode
     status = checked.stdout.split()[0].lower()
     assert found[f'waywiser_check_status{{status="{status}"}}'] == 1
 
@@ -93,14 +95,27 @@ def test_without_a_baseline_a_line_says_how_to_make_one(
 ) -> None:
     checked = night(surveys[1])
     assert checked.returncode == 2 and "run waywiser-night --baseline" in checked.stderr
-    assert metrics(tmp_path / "metrics") == {"waywiser_survey_exit_code{}": 0}
+    assert metrics(tmp_path / "metrics") == {"waywiser_night_exit_code{}": 2}
 
 
-def test_a_survey_that_fails_leaves_no_metrics_of_the_night_before(
+def test_a_night_without_a_result_leaves_no_metrics_of_the_night_before(
     night: Night, surveys: list[Path], tmp_path: Path
 ) -> None:
     night(surveys[0], "--baseline")
     night(surveys[1])
     failed = night(None)
     assert failed.returncode == 2 and "GPU is lost" in failed.stderr
-    assert metrics(tmp_path / "metrics") == {"waywiser_survey_exit_code{}": 2}
+    assert metrics(tmp_path / "metrics") == {"waywiser_night_exit_code{}": 2}
+    night(surveys[1])
+    (tmp_path / "nights" / "baseline-damaged.wwp").write_text("no profile")
+    assert night(surveys[1]).returncode == 2
+    assert metrics(tmp_path / "metrics") == {"waywiser_night_exit_code{}": 2}
+
+
+def test_a_baseline_that_was_interrupted_is_none(
+    night: Night, surveys: list[Path], tmp_path: Path
+) -> None:
+    assert night(None, "--baseline").returncode == 2
+    assert night(surveys[0], "--baseline").returncode == 0
+    assert len(list((tmp_path / "nights").glob("baseline-*"))) == 1
+    assert night(surveys[1]).returncode in (0, 3)

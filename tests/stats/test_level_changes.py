@@ -59,10 +59,10 @@ def test_a_loss_of_five_deviations_begins_at_its_first_night(before: int, after:
 
 def test_a_loss_among_few_nights_divides_them_where_it_begins() -> None:
     rates = 55.3, 55.3, 56.1, 56.05, 47.1, 47.7, 47.6, 48.2
-    (fit,) = fitted(-np.log([rates]))
+    (fit,) = fitted(np.log([rates]))
     (change,) = fit.changes
     assert change.start == 4
-    assert np.exp(-fit.level) == pytest.approx(47.65, abs=0.1)
+    assert np.exp(fit.level) == pytest.approx(47.65, abs=0.1)
     assert fit.noise.deviation < 0.015, "the loss is no noise"
 
 
@@ -72,3 +72,20 @@ def test_a_loss_that_was_found_is_found_each_night_after(nights: int) -> None:
     rows[0, 8:] -= 0.07
     (change,) = fitted(rows[:, : 8 + nights])[0].changes
     assert change.confirmed and change.start == 8
+
+
+@pytest.mark.parametrize("odd", [-1, -2, -3, -5])
+@pytest.mark.parametrize("nights", [7, 8, 10, 14])
+def test_a_single_odd_night_ends_no_loss(nights: int, odd: int) -> None:
+    rows = np.random.default_rng(10 * nights - odd).normal(0, 0.01, (12, 40 + nights))
+    rows[:, 40:] -= 0.1
+    rows[:, odd] += 0.1
+    starts = [[each.start for each in fit.changes if each.confirmed] for fit in fitted(rows)]
+    assert sum(start in ([40], [39], [41]) for start in starts) >= 11
+
+
+def test_an_improvement_that_is_not_confirmed_moves_no_level() -> None:
+    rows = np.random.default_rng(8).normal(0, 0.01, (20, 33))
+    rows[:, -3:] += 0.04
+    some = [fit for fit in fitted(rows) if not any(each.confirmed for each in fit.changes)]
+    assert some and all(abs(fit.level) < 0.012 for fit in some)

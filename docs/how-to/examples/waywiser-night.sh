@@ -1,32 +1,35 @@
 #!/bin/sh
-# Surveys this node and checks it against its baseline.
+# Surveys this node and checks it against its baselines.
 #
 #     waywiser-night --baseline   while the node is known to be healthy; three baselines are better
-#     waywiser-night              each night; exit codes of waywiser check, 2 if the survey failed
+#     waywiser-night              each night; exit codes of waywiser check, 2 if there is no result
 #
 # WAYWISER_NIGHTS is the folder of its profiles, WAYWISER_METRICS that of the textfile collector.
 set -u
 metrics=${WAYWISER_METRICS:-/var/lib/node_exporter/textfile}
 nights=${WAYWISER_NIGHTS:-/var/lib/waywiser}
 mkdir -p "$nights" "$metrics" && cd "$nights" || exit 2
+
+end() { # with a code: of the survey and the check, 2 if there is no result
+    {
+        echo '# HELP waywiser_night_exit_code 0 healthy, 1 failed, 3 not decided, 2 no result.'
+        echo '# TYPE waywiser_night_exit_code gauge'
+        echo "waywiser_night_exit_code{host=\"$(hostname)\"} $1"
+    } >"$metrics/waywiser_night.tmp"
+    mv "$metrics/waywiser_night.tmp" "$metrics/waywiser_night.prom"
+    exit "$1"
+}
+
 kind=night
 [ "${1:-}" = --baseline ] && kind=baseline
-new=$kind-$(date +%F-%H%M%S).wwp
-
-waywiser survey --preset check -o "$new" >survey.log 2>&1
-code=$?
-{
-    echo '# HELP waywiser_survey_exit_code Exit code of the last survey; 0 if it was made.'
-    echo '# TYPE waywiser_survey_exit_code gauge'
-    echo "waywiser_survey_exit_code{host=\"$(hostname)\"} $code"
-} >"$metrics/waywiser_survey.tmp"
-mv "$metrics/waywiser_survey.tmp" "$metrics/waywiser_survey.prom"
-if [ "$code" -ne 0 ]; then
-    rm -f "$metrics/waywiser.prom" # it is about another night
+name=$(date +%F-%H%M%S).wwp
+rm -f "$metrics/waywiser.prom" survey-*.wwp # of another night, and what was interrupted
+if ! waywiser survey --preset check -o "survey-$name" >survey.log 2>&1; then
     cat survey.log >&2
-    exit 2
+    end 2
 fi
-[ "$kind" = baseline ] && exit 0
+mv "survey-$name" "$kind-$name"
+[ "$kind" = baseline ] && end 0
 
 set --
 for baseline in baseline-*.wwp; do
@@ -34,6 +37,12 @@ for baseline in baseline-*.wwp; do
 done
 if [ $# -eq 0 ]; then
     echo "waywiser-night: no baseline in $nights: run waywiser-night --baseline" >&2
-    exit 2
+    end 2
 fi
-waywiser check "$new" "$@" --prometheus "$metrics/waywiser.prom"
+waywiser check "night-$name" "$@" --prometheus "$metrics/waywiser.prom"
+case $? in
+0) end 0 ;;
+1) end 1 ;;
+3) end 3 ;;
+*) end 2 ;;
+esac

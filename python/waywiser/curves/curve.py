@@ -10,6 +10,7 @@ import msgspec
 
 from waywiser.curves.bystanders import bystander_of
 from waywiser.curves.point import Point
+from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.curves.sizes import SMALL_BYTES as SMALL_BYTES
 from waywiser.machine.ranks import memory_of
 from waywiser.machine.traits import DECLARED
@@ -22,6 +23,9 @@ BYSTANDERS = "bystanders"
 """Small copies and loads beside large copies (`waywiser.curves.bystanders`), and loads alone."""
 
 COLLECTIVES = "collectives"
+
+NEAR = 4
+"""Sizes that differ by less, as a factor, show nearly the same bandwidth."""
 
 BETWEEN_RANKS = "between ranks"
 """What the families of messages begin with; then the nodes and the memory, where they are known."""
@@ -98,11 +102,15 @@ class Curve:
 
     @property
     def plateau(self) -> Point | None:
-        """The point that states its bandwidth: the largest size, since smaller ones may come out of
-        a cache, of those that several processes measured, since one process may be disturbed. None
-        if no figure is a bandwidth."""
-        repeated = [point for point in self.rated if len(point.blocks) > 1]
-        return next(reversed(repeated or self.rated), None)
+        """The point that states its bandwidth: the largest size that several processes measured,
+        since one process may be disturbed, and smaller sizes may come out of a cache. The largest
+        of all, if these are too small to show it. None if no figure is a bandwidth."""
+        if not self.rated:
+            return None
+        largest = self.rated[-1]
+        enough = min(BANDWIDTH_BYTES, largest.bytes // NEAR)
+        repeated = (p for p in reversed(self.rated) if len(p.blocks) > 1 and p.bytes >= enough)
+        return next(repeated, largest)
 
     def at(self, size: int) -> Point | None:
         """Its measured point of ``size`` bytes."""

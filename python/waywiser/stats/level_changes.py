@@ -62,7 +62,10 @@ CONFIRMING = 3
 """Nights that show a level before it counts."""
 
 SUSPECT_NIGHTS = 10
-"""Last nights that are looked at for what is suspected. Of a level so short each night shows it."""
+"""Last nights that are looked at for what is suspected."""
+
+FEW_NIGHTS = 6
+"""Nights of a level of which each shows it: of more, single ones may be odd."""
 
 LEAST_SHARE = 1 / 3
 """Share of a change that each of so few nights shows."""
@@ -248,7 +251,8 @@ class _Fit:
         if tail is not None:
             changes.append(tail)
             self.noise = own_noise(self.usual, *self.squares(tail.start))
-            if last.stop - tail.start >= CONFIRMING:
+            is_shown = tail.confirmed or tail.size < 0  # an improvement counts if it is confirmed
+            if is_shown and last.stop - tail.start >= CONFIRMING:
                 last = slice(tail.start, last.stop)
         level = float(flat[last].mean() + (self.slope * self.hinge[-1] if drift else 0.0))
         moved = [each._replace(start=each.start + self.skipped) for each in changes]
@@ -368,7 +372,7 @@ def _likeliest(flat: Array, first: int, last: slice) -> int:
 def _stands_out(before: Array, after: Array, size: float, least: float) -> bool:
     """Whether each of a few nights differs by at least ``least``, and few nights before them are as
     far from their level as most of these: noise need not be normal. True for many nights."""
-    if len(after) > SUSPECT_NIGHTS:
+    if len(after) > FEW_NIGHTS:
         return True
     sign = np.sign(size)
     as_far = int((before * sign >= _middle(after) * sign).sum())

@@ -50,7 +50,7 @@ class Timed(NamedTuple):
     """Medians of its blocks, if they are known."""
 
 
-class FastestRange(Value, frozen=True, omit_defaults=True):
+class FastestRange(Value, frozen=True):
     """Neighbouring sizes, or numbers of messages, at which the same is known of the fastest."""
 
     low: int

@@ -29,6 +29,8 @@ class ClusterSummary(Value, frozen=True):
     failed_tests: int = 0
     profiles: int = 0
     """Nodes that have surveyed themselves."""
+    schema: int = 2
+    """Of the JSON: 1 had no number, and other keys in findings."""
 
 
 def summarise_cluster(result: ClusterResult, found: ClusterVerdict) -> ClusterSummary:

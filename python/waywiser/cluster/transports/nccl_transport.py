@@ -43,7 +43,7 @@ from waywiser.words.cluster import (
     PlannedTest,
     RailTime,
 )
-from waywiser.words.records import Failure
+from waywiser.words.records import MESSAGES, Failure
 
 NCCL = "nccl"
 
@@ -59,7 +59,7 @@ says what does not end."""
 
 CLOSE_SECONDS = 30.0
 
-_CLEAREST = ("wrong-bytes", "timeout", "crash")
+_CLEAREST = ("wrong-bytes", "timeout", "crash", MESSAGES)
 """Kinds of failures for which no node is blamed, what says most first."""
 
 _FOLLOWING = frozenset({"interrupted", OTHER_MEMBER})
