@@ -30,7 +30,7 @@ class ClusterSummary(Value, frozen=True):
     profiles: int = 0
     """Nodes that have surveyed themselves."""
     schema: int = 2
-    """Of the JSON: 1 had no number, and other keys in findings."""
+    """The version of the JSON form: 1 had no number, and other keys in findings."""
 
 
 def summarise_cluster(result: ClusterResult, found: ClusterVerdict) -> ClusterSummary:
