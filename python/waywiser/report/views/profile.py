@@ -277,9 +277,10 @@ def _legend(points: Sequence[Point], everything: bool) -> str:
             f"samples: of a block × blocks{bus}"
         )
     return (
-        "GB/s: at the largest size of several processes; latency: at the smallest size; ±: half of "
-        f"the 95 % interval of GB/s, or of the latency or time if GB/s is empty, {kind}; letters, "
-        f"or {ANY_FLAG} in a narrow terminal: quality flags of these two sizes{bus}"
+        "GB/s: at the largest size, if possible of several processes; latency: at the smallest "
+        "size; ±: half of the 95 % interval of GB/s, or of the latency or time if GB/s is empty, "
+        f"{kind}; letters, or {ANY_FLAG} in a narrow terminal: quality flags of these two "
+        f"sizes{bus}"
     )
 
 
