@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "python")]
 
 from analysis.comparison.nodes import losses  # noqa: E402
-from planted.machine import BLOCKS  # noqa: E402
-from planted.model import Truth, down, up  # noqa: E402
 from planted.noise import recorded  # noqa: E402
+from planted.planted_machine import BLOCKS  # noqa: E402
+from planted.planted_model import Truth, down, up  # noqa: E402
 from planted.score import FOUND, REJECTED, Hypothesis, Score, Share, scored, together  # noqa: E402
 from planted.trial import (  # noqa: E402
     COMPARED_BLOCKS,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kept import RESULTS, unpacked
 from planted.capacities import CapacityScore, planted_capacities
-from planted.model import Model, between, down, up
 from planted.noise import recorded
+from planted.planted_model import Model, between, down, up
 from waywiser.curves.name import name_of
 from waywiser.machine.bounds import Bound, bound
 from waywiser.model.alone import AloneCurves, SampledCurve

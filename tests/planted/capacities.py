@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from planted.model import HOST_LATENCY, PEER_LATENCY, PEER_RATE, Model, down, up
-from planted.model import between as between_gpus
 from planted.noise import Lot, Pool
+from planted.planted_model import HOST_LATENCY, PEER_LATENCY, PEER_RATE, Model, down, up
+from planted.planted_model import between as between_gpus
 from waywiser.measure.plan.calibration import CALIBRATING_BYTES, calibrating_sets, random_sets
 from waywiser.model.alone import SampledCurve
 from waywiser.model.capacity import Capacity, CapacityModel, CapacityModelReader

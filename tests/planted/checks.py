@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from planted.machine import Planted
-from planted.model import LARGE, Model, between, down, up, workload
+from planted.planted_machine import Planted
+from planted.planted_model import LARGE, Model, between, down, up, workload
 from planted.score import Check, Hypothesis
 from waywiser.analysis.questions import affinity, anisotropy
 from waywiser.analysis.questions.curve_pairs import CurveGroup

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from planted.machine import Planted
+from planted.planted_machine import Planted
 from waywiser.curves.subject import Subject
 
 FOUND, REJECTED = 0.95, 0.01

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from planted.model import LARGE, Model, between, down, up, workload
 from planted.noise import Donor, Pool
+from planted.planted_model import LARGE, Model, between, down, up, workload
 from waywiser.curves.gpu_numbers import gpus_of, renumbered
 from waywiser.curves.point import Point
 from waywiser.curves.subject import LoadedLink, Subject

@@ -8,8 +8,8 @@ import pytest
 
 from analysis.comparison.nodes import losses
 from effort import result_and_calls
-from planted.model import Truth, down, up
 from planted.noise import Pool, recorded
+from planted.planted_model import Truth, down, up
 from planted.trial import GONE, HALF, ILL, SLOWER, FleetTrial, few_hosts, fleet, surveyed_twice
 
 COMPARISONS = range(30_000, 30_020)

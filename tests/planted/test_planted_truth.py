@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from planted.machine import Planted, planted
 from planted.noise import Pool, recorded
+from planted.planted_machine import Planted, planted
 from planted.score import FOUND, REJECTED, Hypothesis, Score, Share, scored, together
 from planted.trial import hypotheses, hypotheses_on
 from waywiser.analysis.questions import identical

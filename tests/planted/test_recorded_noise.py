@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from planted.machine import (
+from planted.noise import Donor, Lender, Pool, deviations, recorded
+from planted.planted_machine import (
     BLOCKS,
     long_curves,
     model_of,
@@ -15,8 +16,7 @@ from planted.machine import (
     surveyed,
     workloads,
 )
-from planted.model import LARGE, Model, Truth, between, down, up, workload
-from planted.noise import Donor, Lender, Pool, deviations, recorded
+from planted.planted_model import LARGE, Model, Truth, between, down, up, workload
 from waywiser.profile.estimate import estimate
 from waywiser.words import Workload
 

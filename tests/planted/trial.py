@@ -9,9 +9,9 @@ from functools import cache
 import numpy as np
 
 from planted.checks import CHECKS
-from planted.machine import BLOCKS, Planted, planted
-from planted.model import LARGE, Model, Truth
 from planted.noise import Pool
+from planted.planted_machine import BLOCKS, Planted, planted
+from planted.planted_model import LARGE, Model, Truth
 from planted.score import Hypothesis
 from planted.synthetic_nodes import PlannedSeries, checked, surveyed, without
 from waywiser.analysis.comparison.comparison import compare

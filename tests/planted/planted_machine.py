@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.questions.subjects import of_series
-from planted.model import LARGE, Model, Truth, Wiring, between, down, up, workload
 from planted.noise import Array, Donor, Pool
+from planted.planted_model import LARGE, Model, Truth, Wiring, between, down, up, workload
 from waywiser.curves.subject import Subject
 from waywiser.words import Path, Workload
 from waywiser.words.records import BlockLatencies, Locality, Samples, Series, Visit
