@@ -316,7 +316,7 @@ def test_threads_and_memory_of_ranks_are_where_their_settings_say(
 
 
 def test_memory_that_ranks_of_two_sockets_share_is_on_both(guests: Guests) -> None:
-    """MPICH leaves its pages to whoever writes them first: each rank its own part."""
+    """MPICH places its pages at the rank that writes them first: each rank its own part."""
     mpicc_of("mpich")
     found = guests.facts("two-sockets", "ranks")["placements"]["seen"]
     nodes = [{node for look in seen["shared"] for node in look} for seen in found]

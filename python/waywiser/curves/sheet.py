@@ -55,7 +55,7 @@ class SheetColumn(Value, frozen=True):
     notes: str = ""
     """The name of the column of its notes, where notes have a column of their own."""
     spared: int = 0
-    """The column with the lowest number is left out first; one with 0 stays."""
+    """The column with the lowest number is omitted first; one with 0 stays."""
     notes_spared: int = 0
     """The same of its notes."""
     folds: bool = False
@@ -68,7 +68,7 @@ class SheetColumn(Value, frozen=True):
     """What may stand for any of its texts before a column that folds gets less than ``most``."""
     shortened: int = 0
     """The number of the column once its cells are brief. They become brief, under the short name,
-    instead of being left out; 0: they do not."""
+    instead of being omitted; 0: they do not."""
 
 
 class Sheet(Value, frozen=True):

@@ -19,7 +19,7 @@ _NOMINAL = {1: 20.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 25.0, 6: 25.0, 7: 50.0}
 def links_from_lanes(lanes: Sequence[Lane], index_of: Mapping[str, int]) -> tuple[NvLink, ...]:
     """Lanes grouped by their other end and speed; ``index_of`` numbers visible GPUs by address.
 
-    A lane to a GPU that is not visible, or to an unknown end, is left out.
+    A lane to a GPU that is not visible, or to an unknown end, is omitted.
     """
     groups: Counter[tuple[str, float]] = Counter()
     for lane in lanes:

@@ -49,7 +49,7 @@ V = TypeVar("V", bound=Visit | VisitRow)
 Kind = Literal["within process", "between processes"]
 
 STOPS: tuple[Stop, ...] = ("converged", "limit", "budget", "failed")
-"""Reasons to stop, in the order of how much they say; a series shows the last of its blocks."""
+"""Reasons to stop, from the best to the worst; a series shows the worst of its blocks."""
 
 
 class Rate(Value, frozen=True):

@@ -295,15 +295,12 @@ class _Fit:
     def date(self) -> None:
         """Moves each boundary to where the two levels beside it divide their nights best."""
         flat = self.detrended(self.clipped)
-        for cut in sorted(self.cuts):
-            parts = self.segments()
-            before = next(part for part in parts if part.stop == cut)
-            after = next(part for part in parts if part.start == cut)
-            both = slice(before.start, after.stop)
+        ends = [0, *sorted(self.cuts), len(self.values)]
+        for n in range(1, len(ends) - 1):
+            both = slice(ends[n - 1], ends[n + 1])
             first = both.start + (LEAST_BEFORE if both.start == 0 else CONFIRMING)
-            moved = _likeliest(flat, first, both)
-            self.cuts.remove(cut)
-            self.cuts.add(min(moved, both.stop - CONFIRMING))
+            ends[n] = min(_likeliest(flat, first, both), both.stop - CONFIRMING)
+        self.cuts = set(ends[1:-1])
 
     def drift(self, limit: float) -> LevelChange | None:
         if self.onset < 0:

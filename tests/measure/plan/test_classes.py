@@ -68,8 +68,8 @@ def test_paths_between_nodes_at_other_distances_are_not_equal() -> None:
     }
     nodes = tuple(msgspec.structs.replace(node, distances=away[node.index]) for node in ring.numa)
     ring = msgspec.structs.replace(ring, numa=nodes)
-    ways = [f"pageable@numa:0 -> pageable@numa:{n} by cpu" for n in (1, 2, 3)]
-    assert firsts(ring, *ways) == [ways[0], ways[1], ways[0]]
+    paths = [f"pageable@numa:0 -> pageable@numa:{n} by cpu" for n in (1, 2, 3)]
+    assert firsts(ring, *paths) == [paths[0], paths[1], paths[0]]
     to = [f"pinned@numa:{n} -> device@gpu:0 by copy-engine" for n in range(4)]
     assert [gpu.numa for gpu in ring.gpus] == [1]
     assert firsts(ring, *to) == [to[0], to[1], to[0], to[3]]
