@@ -1,12 +1,14 @@
 """What `waywiser history` finds of planted changes, and what it costs for a large fleet.
 
-    python benchmarks/history.py [--part found|drifts|alarms|cost] [--first 1] [-o FILE]
+    python benchmarks/history.py [--part found|drifts|dates|alarms|cost] [--first 1] [-o FILE]
 
 - ``found``: 100 nodes × 60 nights, each with a loss of 5 % on one path, in a night of its own. The
   history is made with the nights until three nights show the loss, and again with all.
 - ``alarms``: ``--alarm-nodes`` nodes (500) × 60 nights without a change, under the noise of quiet
   and of busy kept profiles, after each night.
 - ``drifts``: 100 nodes × 60 nights, one path of each 1 % a week slower.
+- ``dates``: series of eight equal paths with normal noise, 4 to 30 nights before a loss on one of
+  them and 3 to 10 after it: how many are dated at the first night that shows it.
 - ``cost``: files of ``--nodes`` nodes × 60 nights, copies of kept profiles of two GPUs with other
   names, GPUs and dates: CPU seconds and memory of the command, without an index, with one, and
   after one more night.
@@ -32,9 +34,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
+from itertools import product
 from pathlib import Path
 
 import msgspec
+import numpy as np
 from scipy.special import gammaincinv
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,6 +63,8 @@ from waywiser.analysis.history.history import (  # noqa: E402
 from waywiser.analysis.history.night import Night  # noqa: E402
 from waywiser.analysis.history.nodes import named_nodes, nodes_of  # noqa: E402
 from waywiser.profile import Profile, writing  # noqa: E402
+from waywiser.stats.decision import THRESHOLD  # noqa: E402
+from waywiser.stats.level_changes import SeriesOfNights, fit_series  # noqa: E402
 
 NIGHTS = 60
 NODES = 100
@@ -70,6 +76,9 @@ FROM = 8
 """The first night after which false alarms are looked for: with fewer nothing is said."""
 COST_NODES = 400
 TEMPLATES = [RESULTS / "2026-11-22-check-two-gpus" / f"check-{n}.wwp.xz" for n in range(1, 6)]
+
+DATED = 6
+"""Series of the part dates for each number of nights before and after."""
 
 
 def found_changes(first: int) -> Iterator[str]:
@@ -172,6 +181,29 @@ def drifts(first: int) -> Iterator[str]:
         yield f"| {nights} | {' | '.join(map(str, cells))} | {mean} |"
 
 
+def dates(first: int) -> Iterator[str]:
+    """How changes of five deviations of a night and more are dated, `DATED` series for each number
+    of nights before and after."""
+    yield "| loss, deviations of a night | series | dated exactly | one night off | other | none |"
+    yield "|---|---|---|---|---|---|"
+    for size in (5, 6, 8):
+        rng = np.random.default_rng(first + size)
+        found: Counter[str] = Counter()
+        for before, after in product(range(4, 31), range(3, 11)):
+            for _ in range(DATED):
+                rows = rng.normal(0, 0.01, (8, before + after))
+                rows[0, before:] -= size * 0.01
+                days = [float(day) for day in range(before + after)]
+                series = [SeriesOfNights(row.tolist(), days, [1] * len(days), "") for row in rows]
+                fit = fit_series(series, THRESHOLD)[0]
+                off = [abs(each.start - before) for each in fit.changes] if fit else []
+                names = {0: "exact", 1: "one"}
+                many = names.get(off[0], "other") if len(off) == 1 else "other"
+                found[many if off else "none"] += 1
+        cells = " | ".join(str(found[name]) for name in ("exact", "one", "other", "none"))
+        yield f"| {size} | {found.total()} | {cells} |"
+
+
 def costs(first: int, nodes: int) -> Iterator[str]:
     """Rows: what the command costs on files."""
     with tempfile.TemporaryDirectory(prefix="waywiser-history-") as temporary:
@@ -260,6 +292,7 @@ def _memory(pid: int) -> int:
 PARTS: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
     "found": (f"A loss of 5 % on one path of each of {NODES} nodes", found_changes),
     "drifts": ("A path of each node 1 % a week slower", drifts),
+    "dates": ("When a loss begins", dates),
 }
 
 
