@@ -384,10 +384,21 @@ def test_a_pattern_that_matches_nothing_says_what_is_near() -> None:
     assert H2D in error.value.remedy
 
 
-@given(st.text(st.characters(exclude_characters=f"*?{MARK}"), min_size=1, max_size=40))
+SPOKEN = ["GPU0", "gpu 12", "1 KiB", "28MiB", "host to device", "device to device", "NUMA 3", "H2D"]
+
+
+@given(
+    st.text(st.characters(exclude_characters=f"*?{MARK}"), min_size=1, max_size=40)
+    | st.lists(st.sampled_from([*SPOKEN, "file", "x@y", "of"]), min_size=1).map(" ".join)
+)
 def test_a_text_matches_its_own_words(text: str) -> None:
     assert matches_any([text], [text])
     assert nearest(text, ["", text]) == [text, ""]
+
+
+def test_a_word_that_looks_like_a_place_matches_names_of_files() -> None:
+    assert matches_any(["file@file:/data/gpu0/1KiB -> pinned@numa:0 by cpu"], ["gpu0"])
+    assert matches_any(["file@file:/data/gpu0/1KiB -> pinned@numa:0 by cpu"], ["1kib pinned"])
 
 
 def test_what_is_not_measured_may_be_asked_for_and_is_not_suggested() -> None:

@@ -104,13 +104,14 @@ def matches_any(texts: Iterable[str], patterns: Sequence[str]) -> bool:
     (``h2d pinned*``). Case is ignored.
     """
     folded = [_folded(pattern) for pattern in patterns]
-    return not folded or any(_matches_one(text.casefold(), p) for text in texts for p in folded)
+    return not folded or any(_matches_one(_folded(text), p) for text in texts for p in folded)
 
 
 @cache
 def _folded(pattern: str) -> str:
-    """A pattern as it is compared: sizes may be written as they are shown, ``piece=28KiB``, places
-    as people say them, ``GPU 0``, and terms in words, ``host to device``."""
+    """A pattern or a text as they are compared: sizes may be written as they are shown,
+    ``piece=28KiB``, places as people say them, ``GPU 0``, and terms in words, ``host to device``.
+    A text is folded too, since names of files and nodes may have such words: ``/data/gpu0``."""
     found = _SPOKEN_PLACE.sub(r"\1:\2", without_units(pattern).casefold())
     for phrase, term in PHRASES:
         found = re.sub(phrase, term, found)
