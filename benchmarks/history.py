@@ -1,4 +1,4 @@
-"""What `waywiser history` finds of planted changes, and what it costs for a large fleet.
+"""What a check of many nights finds of planted changes, and what it costs for a large fleet.
 
     python benchmarks/history.py [--part found|drifts|dates|alarms|cost] [--first 1] [-o FILE]
 
@@ -258,7 +258,7 @@ def write_fleet(folder: Path, nodes: int, nights: int, first: int) -> None:
 def _cost(name: str, read: int, folder: Path, *options: str) -> str:
     """The CPU time and memory of the command and of its processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "waywiser", "history", str(folder), "--json", *options]
+    command = [sys.executable, "-m", "waywiser", "check", str(folder), "--json", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     most = 0
@@ -297,7 +297,9 @@ PARTS: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    words = argparse.ArgumentParser(description="What waywiser history finds, and what it costs.")
+    words = argparse.ArgumentParser(
+        description="What a check of many nights finds, and what it costs."
+    )
     words.add_argument("--part", choices=[*PARTS, "alarms", "cost"], action="append")
     words.add_argument("--nodes", type=int, default=COST_NODES, help="of the part cost")
     words.add_argument("--alarm-nodes", type=int, default=ALARM_NODES, help="of the part alarms")

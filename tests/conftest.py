@@ -85,6 +85,14 @@ def derived_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "waywiser" / "derived"
 
 
+@pytest.fixture(autouse=True, scope="session")
+def nothing_of_the_user_is_kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Baselines that this user keeps are none of the tests."""
+    with pytest.MonkeyPatch.context() as session:
+        session.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
 HANG_SECONDS = 600.0
 TEST_CALLS = 20  # of a stack, so that the calls of pytest are not printed
 

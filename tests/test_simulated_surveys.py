@@ -102,7 +102,7 @@ def test_each_exported_row_says_whether_it_is_simulated(
         ["check", "four.wwp", "--baseline", "check.wwp"],
         ["doctor", "four.wwp"],
         ["report", "four.wwp", "-o", "-", "--format", "md"],
-        ["fleet", "check.wwp", "four.wwp", "--json"],
+        ["check", "check.wwp", "four.wwp", "--json"],
         ["topology", "four.wwp"],
         ["export", "four.wwp", "--summary"],
         ["export", "four.wwp"],
@@ -249,5 +249,5 @@ def test_the_commands_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.Monke
     commands = [shlex.split(line, comments=True)[1:] for line in lines if " survey " not in line]
     assert len(commands) >= 5
     for words in commands:
-        allowed = {"compare": (0, 1, 3), "fleet": (1,)}.get(words[0], (0,))
+        allowed = {"compare": (0, 1, 3), "check": (1, 3)}.get(words[0], (0,))
         assert run(words) in allowed, words

@@ -12,10 +12,8 @@ Words = tuple[str, ...]
 
 VERBS = (
     *("survey", "tune", "list", "topology", "show", "import", "simulate", "export", "report"),
-    *("doctor", "mpi", "compare", "check", "fleet", "policy", "advise", "model", "predict"),
+    *("doctor", "mpi", "compare", "check", "policy", "advise", "model", "predict"),
     *(
-        "normal",
-        "history",
         "completion",
         "cluster",
         "cluster survey",
@@ -85,7 +83,7 @@ def _of_profile(
     shown: list[Words] = [
         *(("show", name), ("show", name, "--only", "h2d"), ("topology", name), ("doctor", name)),
         *(
-            ("normal", name),
+            ("check", name),
             ("policy", name),
             ("advise", name, *FROM_TO, "--table"),
             ("advise", name, "--placement"),
@@ -103,8 +101,7 @@ def _of_profile(
     ]
     two: list[Words] = [
         *(("compare", sibling, name), ("check", name, "--baseline", sibling)),
-        *(("fleet", sibling, name), ("policy", "--compare", sibling, name)),
-        ("history", sibling, name),
+        *(("check", sibling, name), ("policy", "--compare", sibling, name)),
         ("compare", sibling, name, "--threshold", "0", "--fail-on", "suspected"),
     ]
     some = modes if thorough else (PIPE, Mode(80, True))
@@ -146,13 +143,13 @@ def _to_pipes_of_two(name: str, sibling: str) -> Iterator[Words]:
     yield ("compare", sibling, name, "--only", "h2d", "--junit", "junit.xml")
     yield ("check", name, "--baseline", sibling, "--no-measure", "--prometheus", "-")
     yield ("check", name, "--baseline", sibling, "--repeat", sibling, "--json")
-    yield ("fleet", sibling, name, "--page", "page.html")
+    yield ("check", sibling, name, "--page", "page.html")
 
 
 def _of_damaged(name: str) -> Iterator[Command]:
     good = inputs.WHOLE
     alone: list[Words] = [
-        *((verb, name) for verb in ("show", "topology", "doctor", "policy", "fleet", "model")),
+        *((verb, name) for verb in ("show", "topology", "doctor", "policy", "check", "model")),
         *(("show", name, "--all"), ("show", name, "--json"), ("advise", name, "--placement")),
         *(("model", name, "--all"), ("model", name, "--validate")),
         ("advise", name, *FROM_TO, "--bytes", "1MiB"),
@@ -164,7 +161,7 @@ def _of_damaged(name: str) -> Iterator[Command]:
         ("import", name, "-o", NEW),
     ]
     two: list[Words] = [
-        *(("compare", good, name), ("compare", name, good, "--json"), ("fleet", good, name)),
+        *(("compare", good, name), ("compare", name, good, "--json"), ("check", good, name)),
         *(("check", name, "--baseline", good), ("check", good, "--baseline", name)),
         ("policy", "--compare", good, name),
     ]

@@ -48,10 +48,10 @@ def verbs(files: Files) -> dict[str, list[str]]:
         "compare back": ["compare", bad, whole],
         "check": ["check", bad, "--baseline", whole, "--prometheus", "-"],
         "check against": ["check", whole, "--baseline", bad],
-        "fleet": ["fleet", whole, bad],
+        "fleet": ["check", whole, bad],
         "report": ["report", bad, "--format", "md", "-o", "-"],
         "show": ["show", bad],
-        "normal": ["normal", bad],
+        "normal": ["check", bad],
         "model": ["model", bad],
         "validation": ["model", bad, "--validate"],
         "predict": ["predict", bad, "-w", COPY],
@@ -130,7 +130,7 @@ def test_what_no_survey_can_have_stored_is_damage(
     what = f"{table}.{column} {path}"
     assert answers(["report", str(files.bad), "--format", "md", "-o", "-"], what, capsys) == 2
     assert answers(["show", str(files.bad)], what, capsys) == 2
-    for words in (["compare", files.whole, str(files.bad)], ["fleet", str(files.bad)]):
+    for words in (["compare", files.whole, str(files.bad)], ["check", str(files.bad)]):
         answers(words, what, capsys)
 
 

@@ -76,8 +76,9 @@ def test_examples_are_command_lines(example: Example) -> None:
 
 
 NO_RUN = ("survey", "tune", "completion", "cluster survey", "cluster join")
+MEASURES = ["check"]
 
-RUN = [each for each in ALL if words_of(each)[0] not in NO_RUN]
+RUN = [each for each in ALL if words_of(each)[0] not in NO_RUN and words_of(each) != MEASURES]
 """Examples that need no GPU, no other process, and end at once."""
 
 
@@ -186,8 +187,8 @@ def test_every_exit_code_is_documented() -> None:
         (2, "show missing.wwp"),
         (2, "show node.wwp --only teleport"),
         (2, "compare before.wwp"),
-        (2, "fleet missing"),
-        (3, "fleet nodes"),
+        (2, "check missing also-missing"),
+        (3, "check nodes"),
     ],
 )
 @pytest.mark.usefixtures("folder")

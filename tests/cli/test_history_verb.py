@@ -1,4 +1,4 @@
-"""``history``: the worst paths first, with date, size and chart; files for other programs."""
+"""``check`` of many nights: the worst first, with date, size and chart; files for others."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 import pytest
 
 from kept import RESULTS, unpacked
+from waywiser.analysis.history.labels import first_day
 from waywiser.cli import run
-from waywiser.cli.history import first_day
 
 CHECK = RESULTS / "2026-11-22-check-two-gpus" / "check-3.wwp.xz"
 
@@ -34,13 +34,15 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def lines(words: list[str], capsys: Output, code: int = 1) -> list[str]:
+    """The lines about nights."""
     capsys.readouterr()
     assert run(words) == code
-    return capsys.readouterr().out.splitlines()
+    said = capsys.readouterr().out.splitlines()
+    return said[said.index("Over its nights") + 1 :] if "Over its nights" in said else said
 
 
 def test_the_changed_path_is_first_with_its_date_and_a_chart(nodes: Path, capsys: Output) -> None:
-    said = lines(["history", str(nodes)], capsys)
+    said = lines(["check", str(nodes)], capsys)
     assert re.match(r"\d+ slower, \d+ steady of 20 paths of 2 nodes, up to 14 nights", said[0])
     worst = r"n2 +H2D gpu:1 +slower .*[▁▂▃▄▅▆▇█]{14} +\d+ % slower since 2026-11-16"
     assert any(re.match(worst, line) for line in said)
@@ -50,13 +52,13 @@ def test_the_changed_path_is_first_with_its_date_and_a_chart(nodes: Path, capsys
 
 
 def test_all_paths_and_those_since_a_day(nodes: Path, capsys: Output) -> None:
-    everything = lines(["history", str(nodes), "--all"], capsys)
+    everything = lines(["check", str(nodes), "--all"], capsys)
     assert sum(line.startswith("n1 ") for line in everything) == 10
-    assert "20 steady" in lines(["history", str(nodes), "--since", "2026-11-20"], capsys, 0)[0]
+    assert "20 steady" in lines(["check", str(nodes), "--since", "2026-11-20"], capsys, 0)[0]
 
 
 def test_json_has_levels_changes_and_nights(nodes: Path, capsys: Output) -> None:
-    found = json.loads("\n".join(lines(["history", str(nodes), "--json"], capsys)))
+    found = json.loads("\n".join(lines(["check", str(nodes), "--json"], capsys)))["nights"]
     assert found["paths"][0]["node"] == "n2"
     (worst,) = [e for e in found["paths"] if (e["node"], e["path"]) == ("n2", "H2D gpu:1")]
     assert worst["status"] == "slower"
@@ -70,7 +72,7 @@ def test_labels_are_shown_and_in_metrics(nodes: Path, tmp_path: Path, capsys: Ou
     labels.write_text("# racks\nn2 rack=r12 owner=physics\n")
     metrics = tmp_path / "waywiser.prom"
     said = lines(
-        ["history", str(nodes), "--labels", str(labels), "--prometheus", str(metrics)], capsys
+        ["check", str(nodes), "--labels", str(labels), "--prometheus", str(metrics)], capsys
     )
     assert any("rack=r12 owner=physics" in line for line in said)
     text = metrics.read_text()
@@ -78,7 +80,7 @@ def test_labels_are_shown_and_in_metrics(nodes: Path, tmp_path: Path, capsys: Ou
     assert f'waywiser_history_path_status{{{expected},status="slower"}} 1\n' in text
     names = re.findall("^# TYPE (\\S+)", text, re.M)
     assert len(names) == len(set(names))
-    assert run(["history", str(nodes), "--prometheus", str(metrics)]) == 1  # replaced
+    assert run(["check", str(nodes), "--prometheus", str(metrics)]) == 1  # replaced
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_wrong_labels_are_one_line(
 ) -> None:
     labels = tmp_path / "labels"
     labels.write_text(f"n1 rack=1\n{line}\n")
-    assert run(["history", str(nodes), "--labels", str(labels)]) == 2
+    assert run(["check", str(nodes), "--labels", str(labels)]) == 2
     said = capsys.readouterr().err
     assert why in said and f"{labels}:2" in said and len(said.splitlines()) == 1
 
@@ -100,9 +102,9 @@ def test_junit_has_a_test_for_each_path(nodes: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.wwp"
     whole = next(iter(sorted(nodes.iterdir()))).read_bytes()
     broken.write_bytes(whole[: len(whole) // 2])
-    assert run(["history", str(nodes), str(broken), "--junit", str(file)]) == 1
+    assert run(["check", str(nodes), str(broken), "--junit", str(file)]) == 1
     root = ElementTree.parse(file).getroot()
-    assert root.get("tests") == "21" and root.get("skipped") == "1"
+    assert root.get("tests") == "23" and root.get("skipped") == "1"
     cases = [case for case in root.iter("testcase") if case.find("failure") is not None]
     failed = [case.get("name") for case in cases]
     assert "n2: H2D gpu:1" in failed and not any("n1" in str(name) for name in failed)
@@ -113,24 +115,25 @@ def test_suspects_are_a_host_list(nodes: Path, tmp_path: Path, capsys: Output) -
     for path in nodes.glob("*.wwp"):
         if path.stem[3:] <= "2026-11-16":
             shutil.copy(path, tmp_path / path.name)
-    assert lines(["history", str(tmp_path), "--suspects"], capsys, 3) == ["n2"]
+    assert lines(["check", str(tmp_path), "--suspects"], capsys, 3) == ["n2"]
     for path in tmp_path.glob("n2-2026-11-16.wwp"):
         path.unlink()
-    assert lines(["history", str(tmp_path), "--suspects"], capsys, 0) == []
+    assert lines(["check", str(tmp_path), "--suspects"], capsys, 0) == []
 
 
 def test_a_page_has_a_line_and_a_chart_for_the_change(nodes: Path, tmp_path: Path) -> None:
     page = tmp_path / "history.html"
-    assert run(["history", str(nodes), "--page", str(page)]) == 1
+    assert run(["check", str(nodes), "--page", str(page)]) == 1
     text = page.read_text()
     assert "n2: H2D gpu:1" in text and "<svg" in text
-    assert text.index("H2D gpu:1") < text.index("Nodes, the worst first")
+    assert text.index("H2D gpu:1") < text.index("All nodes, the worst first")
 
 
 def test_fleet_shows_the_last_change_of_each_node(
     nodes: Path, tmp_path: Path, capsys: Output
 ) -> None:
-    said = lines(["fleet", str(nodes), "--page", str(tmp_path / "fleet.html")], capsys, 3)
+    assert run(["check", str(nodes), "--page", str(tmp_path / "fleet.html")]) == 1
+    said = capsys.readouterr().out.splitlines()
     assert any(re.match(r"last change: n2: .* slower since 2026-11-16", line) for line in said)
     assert not any("last change: n1" in line for line in said)
     assert "last change" in (tmp_path / "fleet.html").read_text()
@@ -139,13 +142,14 @@ def test_fleet_shows_the_last_change_of_each_node(
 def test_fleet_and_check_write_metrics_and_junit(nodes: Path, tmp_path: Path) -> None:
     files = sorted(map(str, nodes.glob("*.wwp")))
     words = ["--prometheus", str(tmp_path / "f.prom"), "--junit", str(tmp_path / "f.xml")]
-    assert run(["fleet", *files, *words]) == 3
+    assert run(["check", *files, *words]) == 1
     assert (
         'waywiser_fleet_host_status{host="n1",status="not determined"} 1'
         in (tmp_path / "f.prom").read_text()
     )
     root = ElementTree.parse(tmp_path / "f.xml").getroot()
-    assert (root.get("tests"), root.get("skipped")) == ("2", "2")
+    hosts = [case for case in root.iter("testcase") if case.get("name") in ("n1", "n2")]
+    assert [case.find("failure") is not None for case in hosts] == [True, False]
 
     first, last = files[-14], files[-1]
     words = ["--no-measure", "--junit", str(tmp_path / "c.xml")]
@@ -158,11 +162,11 @@ def test_fleet_and_check_write_metrics_and_junit(nodes: Path, tmp_path: Path) ->
 
 
 def test_nothing_to_follow_and_bad_options(tmp_path: Path, capsys: Output) -> None:
-    assert run(["history", str(tmp_path)]) == 2
+    assert run(["check", str(tmp_path)]) == 2
     said = capsys.readouterr()
-    assert said.out == "" and f"{tmp_path}: no *.wwp is in this folder: no path to" in said.err
+    assert said.out == "" and f"{tmp_path}: no *.wwp is in this folder: no host to" in said.err
     for words in (["--since", "yesterday"], ["--json", "--suspects"], ["--labels", "missing"]):
-        assert run(["history", str(tmp_path), *words]) == 2
+        assert run(["check", str(tmp_path), *words]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
 
 

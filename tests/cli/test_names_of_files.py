@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "verb", [["report", "-o", "x.html"], ["fleet", "--json"], ["show", "--json"]]
+    "verb", [["report", "-o", "x.html"], ["check", "--json"], ["show", "--json"]]
 )
 def test_a_name_that_is_not_utf_8_is_one_line(
     verb: list[str], folder: Path, profile: bytes, capsys: Output
@@ -40,21 +40,19 @@ def test_a_name_that_is_not_utf_8_is_one_line(
         assert said.startswith("waywiser: error: a name is not UTF-8: ") and said.count("\n") == 1
 
 
-@pytest.mark.parametrize("verb", ["fleet", "history"])
 def test_two_outputs_in_one_file_are_an_error_before_either_is_written(
-    verb: str, folder: Path, profile: bytes, capsys: Output
+    folder: Path, profile: bytes, capsys: Output
 ) -> None:
     (folder / "n.wwp").write_bytes(profile)
     (folder / "same").symlink_to("y.out")
-    assert cli.run([verb, "n.wwp", "--prometheus", "same", "--junit", "./y.out"]) == 2
+    assert cli.run(["check", "n.wwp", "--prometheus", "same", "--junit", "./y.out"]) == 2
     assert "--prometheus and --junit both write to this file" in capsys.readouterr().err
     assert not (folder / "y.out").exists()
 
 
-@pytest.mark.parametrize("verb", ["fleet", "history"])
-def test_a_line_feed_in_a_name_begins_no_line(verb: str, folder: Path, capsys: Output) -> None:
+def test_a_line_feed_in_a_name_begins_no_line(folder: Path, capsys: Output) -> None:
     (folder / "a\n9 slower\n.wwp").write_text("no profile")
-    cli.run([verb, "."])
+    cli.run(["check", "."])
     said = capsys.readouterr()
     assert said.err.startswith("waywiser: error: a 9 slower .wwp: is not a profile: no ")
     assert said.out == "" and len(said.err.splitlines()) == 1

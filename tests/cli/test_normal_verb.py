@@ -1,4 +1,4 @@
-"""``waywiser normal``: the table, a profile beside it, more values, and rows of a profile."""
+"""What other machines reach: the table, a profile beside it, more values, rows of a profile."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def node(tmp_path: Path) -> str:
     return str(profiles.write(tmp_path / "node.wwp"))
 
 
-def printed(output: Output, *arguments: str) -> str:
-    assert cli.run(["normal", *arguments]) == 0
+def printed(output: Output, *arguments: str, code: int = 0) -> str:
+    assert cli.run(arguments) == code
     found = output.readouterr()
     assert found.err == ""
     return found.out
 
 
 def error(output: Output, *arguments: str) -> str:
-    assert cli.run(["normal", *arguments]) == 2
+    assert cli.run(arguments) == 2
     found = output.readouterr()
     assert found.out == ""
     assert found.err.count("\n") == 1
@@ -48,13 +48,16 @@ def table(tmp_path: Path, *rows: str) -> str:
     return str(file)
 
 
+ROWS = ("export", "--for", "normal-values")
+
+
 def row(gb_per_s: float, source: int, path: str = "H2D") -> str:
     page = f"https://example.org/{source}"
     return f"PCIe 5 x16,{path},,{gb_per_s},L40S,,stated,{page},2026,nvbandwidth,"
 
 
 def test_the_table_names_links_ranges_and_numbers_of_sources(capsys: Output) -> None:
-    lines = printed(capsys).splitlines()
+    lines = printed(capsys, "list", "--normal").splitlines()
     (line,) = (line for line in lines if line.startswith("PCIe 4 x16  ") and " H2D " in line)
     assert line.split() == ["PCIe", "4", "x16", "H2D", "24.7–28.4", "7", "7", *LARGE_TEXT.split()]
     assert not any("about 1 MiB" in line for line in lines)
@@ -62,14 +65,14 @@ def test_the_table_names_links_ranges_and_numbers_of_sources(capsys: Output) -> 
 
 
 def test_every_source_is_named_with_all(capsys: Output) -> None:
-    text = printed(capsys, "--all")
+    text = printed(capsys, "list", "--normal", "--all")
     for value in read_values(FILE.read_text(), str(FILE)):
         assert value.source in text
     assert "H2D, about 1 MiB: PCIe 4 x16: 16.3–18.0 (2 sources)" in text
 
 
 def test_the_table_as_json(capsys: Output) -> None:
-    document = json.loads(printed(capsys, "--json"))
+    document = json.loads(printed(capsys, "list", "--normal", "--json"))
     assert document["schema"] == 1
     (found,) = (
         each
@@ -82,8 +85,8 @@ def test_the_table_as_json(capsys: Output) -> None:
 
 
 def test_a_profile_beside_the_table(capsys: Output, node: str) -> None:
-    text = printed(capsys, node)
-    assert text.startswith("2 of ")
+    text = printed(capsys, "check", node, "--all")
+    assert "\n2 of " in text
     assert "H2D, numa:0 -> gpu:0" in text
     assert "normal" in text
     assert "known causes" not in text.lower()
@@ -93,8 +96,8 @@ def test_more_values_count_beside_those_of_this_version(
     capsys: Output, node: str, tmp_path: Path
 ) -> None:
     def verdict(*arguments: str) -> tuple[str, list[str]]:
-        document = json.loads(printed(capsys, node, "--json", *arguments))
-        (found,) = (path for path in document["paths"] if path["path"] == "bidirectional")
+        document = json.loads(printed(capsys, "check", node, "--json", *arguments))
+        (found,) = (path for path in document["other_machines"] if path["path"] == "bidirectional")
         return found["verdict"], found["range"]["sources"]
 
     before, sources = verdict()
@@ -110,7 +113,7 @@ def test_causes_follow_a_path_that_is_below(
 ) -> None:
     file = table(tmp_path, row(61, 1), row(62, 2), row(62.5, 3))
     monkeypatch.setattr("waywiser.curves.normal_table.shipped_values", lambda: ())
-    text = printed(capsys, node, "--values", file)
+    text = printed(capsys, "check", node, "--values", file, code=3)
     assert "H2D, numa:0 -> gpu:0" in text
     assert "1 below" in text
     assert "Known causes, each with a command that checks it" in text
@@ -119,48 +122,51 @@ def test_causes_follow_a_path_that_is_below(
     assert "ACSCtl" not in text
     assert text.rstrip().endswith("A range of other machines is no baseline: it does not make a "
                                   "node fail.")  # fmt: skip
-    document = json.loads(printed(capsys, node, "--values", file, "--json"))
-    (below,) = (path for path in document["paths"] if path["verdict"] == "below")
+    document = json.loads(printed(capsys, "check", node, "--values", file, "--json", code=3))
+    (below,) = (path for path in document["other_machines"] if path["verdict"] == "below")
     assert below["range"]["low"] == 61
     assert {cause["id"] for cause in below["causes"]} > {"low-state", "numa"}
 
 
 def test_rows_of_a_profile_can_be_read_again(capsys: Output, node: str, tmp_path: Path) -> None:
-    text = printed(capsys, node, "--as-rows", "me/nodes:node7.wwp")
+    text = printed(capsys, *ROWS, node, "--source", "me/nodes:node7.wwp")
     rows = read_values(text, "rows")
     assert {value.path for value in rows} >= {"H2D", "D2H"}
     assert {value.source for value in rows} == {"me/nodes:node7.wwp"}
     file = tmp_path / "rows.csv"
     file.write_text(text)
-    assert "me/nodes:node7.wwp" in printed(capsys, "--all", "--values", str(file))
+    assert "me/nodes:node7.wwp" in printed(
+        capsys, "list", "--normal", "--all", "--values", str(file)
+    )
 
 
 def test_a_table_that_is_not_in_the_form_names_its_lines(capsys: Output, tmp_path: Path) -> None:
     file = table(tmp_path, row(55, 1), row(900, 2), "PCIe 5 x16,H2D")
-    said = error(capsys, "--values", file)
+    said = error(capsys, "check", "--values", file)
     assert "line 3: 900 GB/s is more than the 63.0 GB/s" in said
     assert "line 4: it has 2 columns of 11" in said
     assert "compare-with-other-machines.md" in said
 
 
 def test_files_that_are_no_table(capsys: Output, tmp_path: Path) -> None:
-    assert "cannot be read" in error(capsys, "--values", str(tmp_path / "none.csv"))
-    assert "cannot be read" in error(capsys, "--values", str(tmp_path))
+    assert "cannot be read" in error(capsys, "check", "--values", str(tmp_path / "none.csv"))
+    assert "cannot be read" in error(capsys, "check", "--values", str(tmp_path))
     binary = tmp_path / "binary.csv"
     binary.write_bytes(b"\xff\xfe\x00")
-    assert "no text in UTF-8" in error(capsys, "--values", str(binary))
+    assert "no text in UTF-8" in error(capsys, "check", "--values", str(binary))
 
 
 def test_rows_need_a_profile_and_a_source_in_the_form(
     capsys: Output, node: str, tmp_path: Path
 ) -> None:
-    assert "name a profile with it" in error(capsys, "--as-rows", "me/nodes:x")
-    assert "names no page" in error(capsys, node, "--as-rows", "my laptop")
+    assert "belong together" in error(capsys, "export", node, "--source", "me/nodes:x")
+    assert "belong together" in error(capsys, *ROWS, node)
+    assert "names no page" in error(capsys, *ROWS, node, "--source", "my laptop")
     empty = tmp_path / "empty.wwp"
     with profiles.new(empty):
         pass
-    assert "no headline path" in error(capsys, str(empty), "--as-rows", "me/nodes:x")
-    assert "no headline path" in printed(capsys, str(empty))
+    assert "no headline path" in error(capsys, *ROWS, str(empty), "--source", "me/nodes:x")
+    assert "no headline path" in printed(capsys, "check", str(empty), code=3)
 
 
 def surveyed(path: Path, h2d: float, seed: int = 1, *, lanes: int = 16) -> str:
@@ -198,12 +204,14 @@ def run(output: Output, code: int, *arguments: str) -> str:
 
 def test_a_cause_that_the_profile_shows_comes_first(capsys: Output, tmp_path: Path) -> None:
     file = surveyed(tmp_path / "narrow.wwp", 27.5, lanes=8)
-    text = printed(capsys, file)
+    text = printed(capsys, "check", file, code=1)
     _, causes = text.split("Known causes, each with a command that checks it\n")
     first, second = causes.splitlines()[:2]
     assert first.strip().startswith("The PCIe link has trained at fewer lanes (x8)")
     assert second.strip() == "this profile: gpu:0 ran at PCIe 5 x8 of 5 x16 under load"
-    assert json.loads(printed(capsys, file, "--json"))["seen"].keys() == {"low-state"}
+    assert json.loads(printed(capsys, "check", file, "--json", code=1))["seen"].keys() == {
+        "low-state"
+    }
 
 
 class TestShow:
@@ -221,7 +229,7 @@ class TestShow:
         found = json.loads(run(capsys, 0, "show", slow, "--json"))["normal"]
         (own,) = (each for each in found if each["path"] == "H2D")
         assert own["verdict"] == "below" and own["range"]["low"] > own["gb_per_s"]
-        same = json.loads(run(capsys, 0, "normal", slow, "--json"))["paths"]
+        same = json.loads(run(capsys, 3, "check", slow, "--json"))["other_machines"]
         assert found == same
 
     def test_reports_side_by_side_have_the_column(
@@ -247,7 +255,7 @@ class TestShow:
         (review,) = (line for line in lines[:5] if line.startswith("review: "))
         assert review.startswith("review: H2D, numa:0 -> gpu:0 has 49.")
         assert "below what is normal for PCIe 5 x16" in review
-        assert f"waywiser normal {slow}" in review
+        assert f"waywiser check {slow}" in review
         assert review.endswith("it does not make a node fail.")
 
     def test_a_hidden_link_is_said_in_the_column(self, capsys: Output, tmp_path: Path) -> None:
@@ -268,7 +276,7 @@ class TestReport:
         text = run(capsys, 0, "report", slow, "--format", "md")
         assert "Review: " in text
         assert "below what is normal for PCIe 5 x16" in text
-        assert "waywiser normal FILE has the command for each" in text
+        assert "waywiser check FILE has the command for each" in text
         (row,) = (line for line in text.splitlines() if line.startswith("| H2D, "))
         assert "| below PCIe 5 x16: " in row
 
@@ -295,14 +303,14 @@ class TestCheck:
         document = json.loads(
             run(capsys, 3, "check", slow, "--baseline", healthy, "--no-measure", "--json")
         )
-        assert any(note.startswith("review: H2D") for note in document["notes"])
+        assert any(note.startswith("review: H2D") for note in document["baseline"]["notes"])
 
     def test_a_healthy_node_has_one_line_of_it(
         self, capsys: Output, healthy: str, tmp_path: Path
     ) -> None:
         again = surveyed(tmp_path / "again.wwp", 55.3, seed=3)
         text = run(capsys, 0, "check", again, "--baseline", healthy, "--no-measure")
-        (line,) = (line for line in text.splitlines() if "other machines" in line)
+        (line,) = (line for line in text.splitlines() if "beside other machines" in line)
         assert line.strip() == (
             "note: beside other machines 2 of 3 headline paths have a verdict: 2 normal"
         )

@@ -11,10 +11,12 @@ import pytest
 
 from analysis.comparison import nodes
 from waywiser.analysis.comparison.checkup import check_up
+from waywiser.analysis.health.health import health_of
+from waywiser.analysis.health.reference import host_health
 from waywiser.cli import run
 from waywiser.curves.subject import LoadedLink
 from waywiser.exchange.exports.metrics_text import escaped
-from waywiser.exchange.exports.prometheus import exposition
+from waywiser.exchange.exports.prometheus import health_metrics
 from waywiser.words.records import GpuHealth, Health
 
 Output = pytest.CaptureFixture[str]
@@ -127,8 +129,12 @@ def test_commands_measure_a_survey_that_scatters_again(
 def test_several_baselines_and_a_missing_one(files: dict[str, str], capsys: Output) -> None:
     both = ["--baseline", files["base"], "--baseline", files["same"]]
     assert run(["check", files["slow"], *both]) == 1
-    assert run(["check", files["slow"]]) == 2
-    assert "--baseline" in capsys.readouterr().err
+    capsys.readouterr()
+    assert run(["check", files["slow"]]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("FAILED node0: gpu:1 ran at PCIe 5 x8 of 5 x16 under load")
+    assert run(["check", files["slow"], "--repeat", files["again"]]) == 2
+    assert "name one with --baseline" in capsys.readouterr().err
 
 
 def test_json_has_everything(files: dict[str, str], capsys: Output) -> None:
@@ -136,7 +142,8 @@ def test_json_has_everything(files: dict[str, str], capsys: Output) -> None:
     assert run([*command, "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["status"] == "failed"
-    assert document["comparison"]["counts"]["regression"] == 5
+    assert document["hosts"][0]["reference"] == "baseline"
+    assert document["baseline"]["comparison"]["counts"]["regression"] == 5
 
 
 def parsed(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
@@ -245,5 +252,7 @@ def test_labels_are_escaped() -> None:
     assert escaped('a"b\\c\nd') == r"a\"b\\c\nd"
     assert escaped("\x1b[31mred") == "[31mred"
     node = nodes.node(1, 'ev"il\\\n', gpus=1)
-    found = parsed(exposition(check_up(node, [node]), node))
+    checkup = check_up(node, [node])
+    health = health_of([host_health(node.name, (), ())], baseline=checkup)
+    found = parsed(health_metrics(health, node))
     assert found["waywiser_gpus"][0][0]["host"] == r"ev\"il\\\n"

@@ -187,7 +187,7 @@ class TestFindings:
         assert [device.place for device in first.devices] == ["gpu:1", "gpu:0"]
         assert re.match(r"D2H, gpu:0 -> numa:0 has (29\.9|30)", second.statement)
         assert "no baseline" in second.detail
-        assert "waywiser normal" in second.remedy
+        assert "waywiser check" in second.remedy
         assert first.effect == pytest.approx(0.4, abs=0.01)
 
     def test_no_finding_without_a_path_below(self) -> None:

@@ -261,8 +261,8 @@ VERBS = (
     *(("predict", "two.wwp", "-w", text) for text in PREDICTED[3:6]),
     *(("model", "two.wwp"), ("policy", "two.wwp")),
     *(("compare", *TWO_CHECKS), ("compare", "quick.wwp", "two.wwp")),
-    *(("check", TWO_CHECKS[1], "--baseline", TWO_CHECKS[0]), ("fleet", *TWO_CHECKS)),
-    *(("history", *TWO_CHECKS), ("cluster", "show", "cluster")),
+    *(("check", TWO_CHECKS[1], "--baseline", TWO_CHECKS[0]), ("check", *TWO_CHECKS)),
+    *(("check", *TWO_CHECKS), ("cluster", "show", "cluster")),
 )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from analysis.comparison import nodes
 from kept import RESULTS, unpacked
+from parts_of_check import PEERS, part_of
 from verb_output import Said
 from waywiser.curves.headline import group_of
 from waywiser.curves.subject import Subject
@@ -88,9 +89,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def of_fleet(said: Said, file: str) -> str:
     """The counts and the first fault."""
-    lines = [
-        line.strip() for line in said("fleet", "n1.wwp", "n2.wwp", "n3.wwp", file).splitlines()
-    ]
+    text = said("check", "n1.wwp", "n2.wwp", "n3.wwp", file)
+    lines = [line.strip() for line in part_of(text, PEERS)]
     return "; ".join([lines[0], *lines[4:5]])
 
 
@@ -154,7 +154,7 @@ def test_a_slow_set(said: Said, folder: Path, fault: str) -> None:
     if fleet != "4 fine of 4 hosts":
         assert fleet.startswith(f"1 suspect, 3 fine of 4 hosts; {group} ")
     else:  # then it says that it does not find such a loss
-        (line,) = re.findall(r"smallest loss .*", said("fleet", "n1.wwp", "n2.wwp", "n3.wwp", file))
+        (line,) = re.findall(r"smallest loss .*", said("check", "n1.wwp", "n2.wwp", "n3.wwp", file))
         (least,) = re.findall(rf"([\d.]+) % of [^;]*{group}", line)
         assert float(least) / 100 > loss
     assert "the link of" not in said("show", file)
@@ -234,10 +234,14 @@ def test_a_simulated_slow_link(said: Said, folder: Path, gpu: int, rate: float) 
     )
     for words in (["compare", "sim1.wwp", file], ["check", file, "--baseline", "sim1.wwp"]):
         assert re.search(rf"gpu:{gpu} by .*% slower", said(*words).splitlines()[0])
-    fleet = said("fleet", "sim1.wwp", "sim2.wwp", "sim3.wwp", file).splitlines()
+    fleet = part_of(said("check", "sim1.wwp", "sim2.wwp", "sim3.wwp", file), PEERS)
     assert fleet[0] == "1 suspect, 3 fine of 4 hosts"
     assert fleet[4].startswith(f"    gpu:{gpu}: ")
-    one = said("fleet", file).splitlines()
-    assert one[0].endswith("of 1 host; the profile of 1 host names a slow link by itself")
-    assert any(f"own profile the link of gpu:{gpu} to the host is slower" in line for line in one)
+    one = said("check", file).splitlines()
+    assert re.match(rf"FAILED vm .simulated.: the link of gpu:{gpu} to the host is slower", one[0])
+    assert any(re.match(r"equal parts +slow ", line) for line in one)
+    beside = part_of(said("check", "sim1.wwp", file), PEERS)
+    assert beside[0].endswith("of 2 hosts; the profile of 1 host names a slow link by itself")
+    assert any(f"own profile the link of gpu:{gpu} to the host is slower" in line
+               for line in beside)  # fmt: skip
     assert f"gpu:{gpu}'s {ACCUSES}" in of_report(said, file)

@@ -67,7 +67,7 @@ VERBS = {
     "check": ("check", "{}.wwp", "--baseline", "n0.wwp", "--no-measure"),
     "check with a repeat": ("check", "{}.wwp", "--baseline", "n0.wwp", "--repeat",
                             "{}-again.wwp", "--no-measure"),
-    "fleet": ("fleet", "n1.wwp", "n2.wwp", "n3.wwp", "{}.wwp"),
+    "fleet": ("check", "n1.wwp", "n2.wwp", "n3.wwp", "{}.wwp"),
 }  # fmt: skip
 
 

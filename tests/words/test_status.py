@@ -25,8 +25,8 @@ def test_the_worst_is_first(reasons: tuple[Reason, ...]) -> None:
 
 
 def test_each_reason_is_of_something() -> None:
-    of_ranges = {"below", "normal", "above", ""}
-    assert set(STATUSES) == of_ranges.union(CHECK_REASONS, *LISTS)
+    of_ranges, of_references = {"below", "normal", "above", ""}, {"not compared"}
+    assert set(STATUSES) == of_ranges.union(of_references, CHECK_REASONS, *LISTS)
 
 
 def test_a_worse_status_is_no_less_grave() -> None:

@@ -12,6 +12,7 @@ import typer
 
 from waywiser.cli.app import app
 from waywiser.cli.command_help import group_help
+from waywiser.cli.former_verbs import command_of_today
 from waywiser.words import WaywiserError
 
 # Older releases of typer raise click's errors, newer ones those of a click of their own. What
@@ -21,7 +22,7 @@ _CommandError: type[Exception] = typer.BadParameter.__mro__[2]
 _VERBS = (
     *("measuring", "list", "topology", "show"),
     *("import_", "simulate", "export", "report"),
-    *("doctor", "normal", "mpi", "compare", "check", "fleet", "history", "cluster", "cluster_show"),
+    *("doctor", "mpi", "compare", "check", "cluster", "cluster_show"),
     *("policy", "advise"),
     *("model", "predict", "completion"),
 )
@@ -47,6 +48,8 @@ def call(arguments: Sequence[str]) -> int:
     words = _with_verb(arguments, group) or ["--help"]
     if words[0] == "help":
         words = _helped(_with_verb(words[1:], group))
+    if today := command_of_today([word for word in words if word != "--help"]):
+        raise UsageError(f"'waywiser {words[0]}' is no longer a verb", remedy=f"write {today}")
     if verbs := _verbs_of(words[0], group):
         return _show_group(words, verbs)
     try:

@@ -30,13 +30,12 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {}
 EXIT_CODES = {
     0: "Done, without a finding. A survey that skips paths is done too, and lists them.",
     1: "A finding. doctor: of --severity or above; compare: a regression or a missing path; check: "
-    "also a missing GPU, a slower link or an error; fleet: a bad or suspect node; "
-    "history: a slower path; cluster: what is slow, fails or was not reached.",
+    "also a missing GPU, a slow link, an error, a host that is bad beside its peers or a path that "
+    "is slower than on former nights; cluster: what is slow, fails or was not reached.",
     2: "Not done: one line on standard error says what is wrong with the command line, a file or "
     "the machine, and what to do. A survey of which most visits failed is not done.",
     3: "Not decided. compare, check: a loss is suspected and not confirmed, or nothing could be "
-    "compared; check: also if a large loss could be hidden; fleet: too few nodes to compare; "
-    "history: a loss is suspected, or there are too few nights; "
+    "compared; check: also if a large loss could be hidden; "
     "cluster: the survey is not complete, or has two nodes only.",
     130: "Interrupted by Ctrl-C or a signal. What a survey has finished is in its profile, and "
     "--resume goes on; the same command of tune goes on.",

@@ -25,6 +25,10 @@ USUAL_FORMAT = "json"
 """The format if neither an option nor the name of the output says another."""
 
 
+NORMAL_VALUES = "normal-values"
+"""Rows for a table of the bandwidths that machines reach: no settings of a program."""
+
+
 class ExportError(WaywiserError):
     """A profile that cannot be exported as asked."""
 
@@ -37,6 +41,7 @@ def export(
     output: str = "",
     consumer: str = "",
     piece: str = "",
+    source: str = "",
 ) -> int:
     """Write a profile's samples, a summary, or settings of other programs.
 
@@ -47,8 +52,10 @@ def export(
     -o, --output FILE: Write to FILE; by default to standard output, or with -. A terminal gets more
         than a screen of text only with -.
     --for PROGRAM: Write settings of another program from what was measured: ucx, vllm, sglang,
-        flexkv or kv-offload (JSON).
+        flexkv or kv-offload (JSON); or normal-values: rows for a table of what machines reach.
     --piece SIZE: With --for sglang or flexkv: bytes of one piece of the KV cache, as 32KiB.
+    --source SOURCE: With --for normal-values: the page (https://...) or the repository
+        (owner/name:path) where others find the profile.
 
     waywiser export node.wwp --summary -o summary.csv
         write a row for each size
@@ -59,6 +66,12 @@ def export(
     from waywiser.profile import Profile
 
     _require_sense(output, consumer, piece, has_form=bool(format) or summary)
+    if bool(source) is not (consumer == NORMAL_VALUES):
+        raise ExportError(
+            f"--source and --for {NORMAL_VALUES} belong together", remedy="write both or neither"
+        )
+    if source:
+        return _export_normal_values(file, output, source)
     if consumer:
         return _export_settings(file, output, consumer, piece)
     writers = SUMMARY_WRITERS if summary else WRITERS
@@ -104,6 +117,31 @@ def _export_settings(file: str, output: str, consumer: str, piece: str) -> int:
         raise ExportError(f"--piece {piece} is no number of bytes", remedy="write 1 or more")
     with Profile.open(file) as profile:
         text = settings_text(profile, consumer, piece_bytes)
+    with _text_stream(output) as stream:
+        stream.write(text)
+    return 0
+
+
+def _export_normal_values(file: str, output: str, source: str) -> int:
+    """Raises `ExportError` if no row can be made, and what `read_values` raises for rows that are
+    not in the form."""
+    from waywiser.curves.curve import curves_of
+    from waywiser.curves.normal import values_of
+    from waywiser.curves.normal_table import read_values, values_text
+    from waywiser.curves.overview import overview
+    from waywiser.profile import Profile
+
+    with Profile.open(file) as profile:
+        curves = curves_of(overview(profile).series)
+        found = values_of(profile.machine, curves, source, profile.created[:7])
+    if not found:
+        raise ExportError(
+            "no headline path has a link that is known and an interval that is narrow enough",
+            where=file,
+            remedy=f"waywiser check {file} --all says of each path why",
+        )
+    text = values_text(found)
+    read_values(text, "the rows")
     with _text_stream(output) as stream:
         stream.write(text)
     return 0

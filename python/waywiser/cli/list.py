@@ -3,28 +3,43 @@ and what this machine does not support."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from waywiser.cli.app import Json
 from waywiser.cli.result import print_result
 from waywiser.cli.verb import verb
+from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
     from waywiser.report.parts import Section
 
 
 @verb("List executors, memories, operations and sets of transfers.", name="list")
-def list_(everything: bool = False, json: Json = False) -> None:
-    """List executors, memories, operations and sets of transfers, with settings and sources.
+def list_(
+    everything: bool = False,
+    normal: bool = False,
+    values: list[str] | None = None,
+    json: Json = False,
+) -> None:
+    """List executors, memories, operations and sets of transfers, with settings and sources; or the
+    bandwidths that other machines reach.
 
-    --all: Also each path that cannot be measured on this machine.
+    --all: Also each path that cannot be measured on this machine; with --normal each value with its
+        source.
+    --normal: Instead: the bandwidths that other people's machines reach by link, path and size.
+    --values FILE: With --normal: the values of a table (CSV) too. May be repeated.
 
     waywiser list
         show all executors, memories, operations and sets
-    waywiser list --all
-        also each path that this machine cannot measure
+    waywiser list --normal
+        show what bandwidth is normal for each link
     """
+    if normal:
+        _list_normal(values or (), everything=everything, json=json)
+        return
+    if values:
+        raise WaywiserError("--values is for --normal", remedy="add it")
     from waywiser.curves.name import SETS
     from waywiser.machine.catalogue import list_executors, list_memories, list_operations
     from waywiser.machine.nccl_library import find_nccl
@@ -48,6 +63,18 @@ def list_(everything: bool = False, json: Json = False) -> None:
         for part in parts
     )
     print_result(document, parts, json=json)
+
+
+def _list_normal(tables: Sequence[str], *, everything: bool, json: bool) -> None:
+    from waywiser.curves.normal import range_document
+    from waywiser.curves.normal_table import ranges, read_table, shipped_values
+    from waywiser.report.views.normal import range_parts
+
+    known = [*shipped_values()]
+    for name in tables:
+        known += read_table(name)
+    document = {"schema": 1, "ranges": [range_document(each) for each in ranges(known)]}
+    print_result(document, range_parts(known, everything=everything), json=json)
 
 
 def _libraries() -> dict[str, str]:

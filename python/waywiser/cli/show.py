@@ -54,9 +54,8 @@ def _document(profile: Profile, found: Overview) -> dict[str, Any]:
     """The JSON form, with the headline paths beside those of other machines."""
     import msgspec
 
-    from waywiser.cli.normal import path_document
     from waywiser.curves.curve import curves_of
-    from waywiser.curves.normal import normal_paths
+    from waywiser.curves.normal import normal_paths, path_document
 
     normal = normal_paths(profile.machine, curves_of(found.series))
     overview = msgspec.to_builtins(found.for_json())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -129,14 +130,16 @@ def normal_paths(
     return found
 
 
-def normal_paths_of(profile: Profile) -> list[NormalPath]:
+def normal_paths_of(
+    profile: Profile, values: Iterable[NormalValue] | None = None
+) -> list[NormalPath]:
     """Returns the headline paths of a profile as `normal_paths` does, and reads only their series,
     if it has any. Raises `ProfileError` for a damaged file."""
     frame, machine = SeriesFrame.read(profile), profile.machine
     groups = headline_groups(machine, frame.workloads)
     if groups:
         frame = frame.only(lambda workload: workload.curve in groups)
-    return normal_paths(machine, curves_of(overview(profile, frame=frame).series))
+    return normal_paths(machine, curves_of(overview(profile, frame=frame).series), values)
 
 
 def _group(machine: Machine, workload: Workload) -> Group | None:
@@ -302,7 +305,7 @@ def below_findings(machine: Machine, paths: Iterable[NormalPath]) -> list[Findin
                     for path in own
                 ),
                 detail=NO_BASELINE,
-                remedy=f"check the known causes ({', '.join(causes)}): waywiser normal FILE has "
+                remedy=f"check the known causes ({', '.join(causes)}): waywiser check FILE has "
                 "the command for each",
             )
         )
@@ -326,3 +329,33 @@ def verdicts_text(paths: Sequence[NormalPath]) -> str:
     each = ", ".join(f"{number} {name}" for name, number in known.items())
     have = "has" if total == 1 else "have"
     return f"{total} of {count(len(paths), 'headline path')} {have} a verdict: {each}"
+
+
+def path_document(path: NormalPath) -> dict[str, Any]:
+    """The JSON form of a headline path beside those of other machines."""
+    is_below = path.verdict == "below"
+    return {
+        "path": path.path,
+        "workload": path.workload,
+        "gb_per_s": path.gb_per_s,
+        "interval": path.interval,
+        "link": path.link,
+        "verdict": path.verdict,
+        "why": path.why,
+        "range": None if path.range is None else range_document(path.range),
+        "causes": causes_of(path.link, path.path) if is_below else [],
+    }
+
+
+def range_document(found: NormalRange) -> dict[str, Any]:
+    """The JSON form of a range of other machines."""
+    return {
+        "link": found.link,
+        "path": found.path,
+        "size": found.size,
+        "gpu": found.gpu,
+        "low": found.whole.low,
+        "high": found.whole.high,
+        "sources": found.sources,
+        "values": found.values,
+    }

@@ -26,6 +26,7 @@ from waywiser.machine.link_class import MEMORY, THROUGH_HOST
 from waywiser.stats.order import Interval
 from waywiser.words import Value, WaywiserError, format_bytes, grouped
 from waywiser.words.number_format import format_number
+from waywiser.words.regular_file import NotRegular, TooLarge, read_regular
 
 FILE = pathlib.Path(__file__).with_name("normal_values.csv")
 
@@ -199,6 +200,24 @@ def range_of_class(
     own = [v for v in values if (v.link, v.path, v.size) == (link, path, size)]
     known = {each.gpu: each for each in ranges(own)}
     return known.get(model_name(gpu)) or known.get("")
+
+
+MOST_BYTES = 4 * 2**20
+"""Size of a table of values that is read."""
+
+
+def read_table(file: str) -> tuple[NormalValue, ...]:
+    """The values of a file. Raises `NormalTableError` for one that is no table of values."""
+    try:
+        text = read_regular(pathlib.Path(file), MOST_BYTES).decode()
+    except (OSError, NotRegular, TooLarge) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise NormalTableError(
+            f"cannot be read: {why}", where=file, remedy="name a table"
+        ) from None
+    except UnicodeDecodeError:
+        raise NormalTableError("is no text in UTF-8", where=file, remedy="name a table") from None
+    return read_values(text, file)
 
 
 def read_values(text: str, name: str) -> tuple[NormalValue, ...]:

@@ -32,7 +32,7 @@ from waywiser.measure.plan.evidence import located_cpus, located_memories
 from waywiser.measure.plan.outlook import Outlook, outlook
 from waywiser.measure.plan.plan import Plan, make_plan
 from waywiser.measure.plan.preset import Request
-from waywiser.measure.plan.schedule import Schedule
+from waywiser.measure.plan.schedule import Schedule, Settle
 from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.sharing import SurveyLock
@@ -184,8 +184,16 @@ def require_free_host() -> None:
         pass
 
 
-def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None:
-    """Makes the survey into a new profile.
+def start(
+    survey: Survey,
+    file: Path,
+    watcher: Watcher,
+    *,
+    command: Sequence[str] = (),
+    settle: Settle = lambda rounds: {},
+) -> None:
+    """Makes the survey into a new profile. ``settle`` names, after each round of processes, the
+    curves that need no further one.
 
     Raises `WaywiserError`: the file exists, another survey runs here; `Interrupted`.
     """
@@ -201,7 +209,7 @@ def start(survey: Survey, file: Path, watcher: Watcher, *, command: Sequence[str
             command=command,
         )
         with _removed_if_empty(file), _resumable(), profile:
-            _measure(profile, survey.machine, plan, (), watcher, survey.scope.teams)
+            _measure(profile, survey.machine, plan, (), watcher, survey.scope.teams, settle)
 
 
 @contextmanager
@@ -269,6 +277,7 @@ def _measure(
     visits: Sequence[Visit],
     watcher: Watcher,
     teams: RankTeams | None,
+    settle: Settle = lambda rounds: {},
 ) -> None:
     """``visits`` are those of the profile."""
 
@@ -277,7 +286,7 @@ def _measure(
         watcher.visit(visit)
 
     finished = [visit for visit in visits if is_finished(visit)]
-    schedule = Schedule(plan, finished=finished, on_skip=skip)
+    schedule = Schedule(plan, finished=finished, on_skip=skip, settle=settle)
     watcher.begin(plan, finished)
     options = probe_options(plan, machine, first_worker=next_worker(profile, visits))
     with interrupts_stored(

@@ -30,7 +30,7 @@ _Undecided = Literal["pair", "not decided", "not determined", "inconclusive"]
 _Ok = Literal[
     "improvement", "changed", "no change", "steady", "ok", "fine", "normal", "above"
 ]  # fmt: skip
-_NotCompared = Literal["no common size", "too few nights", "skipped", "new", ""]
+_NotCompared = Literal["no common size", "too few nights", "skipped", "not compared", "new", ""]
 _GROUPS = {
     Status.FAILED: _Failed,
     Status.SUSPECTED: _Suspected,

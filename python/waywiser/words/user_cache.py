@@ -1,4 +1,5 @@
-"""The folder for what can be made again: ``~/.cache/waywiser``."""
+"""The user's folders: ``~/.cache/waywiser`` for what can be made again, and
+``~/.local/share/waywiser`` for what cannot."""
 
 from __future__ import annotations
 
@@ -11,6 +12,9 @@ from waywiser.words.trusted_file import UntrustedPath, require_trusted_folder
 VARIABLE = "XDG_CACHE_HOME"
 """Replaces ``~/.cache``."""
 
+DATA_VARIABLE = "XDG_DATA_HOME"
+"""Replaces ``~/.local/share``."""
+
 
 class CacheError(WaywiserError):
     """The folder cannot be found or made."""
@@ -20,7 +24,22 @@ def user_cache(part: str, what: str, remedy: str, *, for_code: bool = False) -> 
     """The folder ``part`` of the user's cache, made if need be, for this user alone. ``what`` names
     it in errors. ``for_code``: code is loaded from it, so it must be trusted
     (`waywiser.words.trusted_file`); the path then has no links. Raises `CacheError`."""
-    folder = Path(os.environ.get(VARIABLE) or "~/.cache") / "waywiser" / part
+    above = Path(os.environ.get(VARIABLE) or "~/.cache")
+    return _made(above / "waywiser" / part, what, remedy, for_code=for_code)
+
+
+def data_folder(part: str) -> Path:
+    """The folder ``part`` of what cannot be made again, whether it exists or not."""
+    above = Path(os.environ.get(DATA_VARIABLE) or "~/.local/share")
+    return above / "waywiser" / part
+
+
+def user_data(part: str, what: str, remedy: str) -> Path:
+    """The same, made if need be, for this user alone. Raises `CacheError`."""
+    return _made(data_folder(part), what, remedy, for_code=False)
+
+
+def _made(folder: Path, what: str, remedy: str, *, for_code: bool) -> Path:
     try:
         folder = folder.expanduser()
         _make(folder)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from parts_of_check import PEERS, part_of
 from verb_output import Output
 from waywiser.cli import run
 from waywiser.exchange.imports.profiles import import_files
@@ -45,8 +46,8 @@ def test_a_host_without_tables_of_gpus_lacks_none(
     tmp_path: Path, capsys: Output, seed: int
 ) -> None:
     files = fleet(tmp_path, seed, without=seed)
-    assert run(["fleet", *files]) == 0
-    text = capsys.readouterr().out
+    assert run(["check", *files]) == 0
+    text = "\n".join(part_of(capsys.readouterr().out, PEERS))
     assert text.startswith("8 fine of 8 hosts") and "class: no GPU named; " in text
     others = [file for n, file in enumerate(files) if n != seed]
     assert run(["compare", others[0], files[seed]]) == 0
@@ -54,8 +55,8 @@ def test_a_host_without_tables_of_gpus_lacks_none(
 
 
 def test_a_slow_host_is_named_and_no_hardware(tmp_path: Path, capsys: Output) -> None:
-    assert run(["fleet", *fleet(tmp_path, 9, slow=5)]) == 1
-    text = capsys.readouterr().out
+    assert run(["check", *fleet(tmp_path, 9, slow=5)]) == 3
+    text = "\n".join(part_of(capsys.readouterr().out, PEERS))
     assert text.startswith("1 suspect, 7 fine of 8 hosts") and "suspect n5" in text
     assert "by mpi[test=bw] is 25" in text or "by mpi[test=bw] is 24" in text
     assert "to do: compare its driver, libraries" in text

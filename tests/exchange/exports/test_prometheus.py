@@ -7,7 +7,9 @@ import re
 from analysis.comparison import nodes
 from waywiser.analysis.comparison.checkup import check_up
 from waywiser.analysis.comparison.comparison_text import verdict_text
-from waywiser.exchange.exports.prometheus import exposition
+from waywiser.analysis.health.health import health_of
+from waywiser.analysis.health.reference import host_health
+from waywiser.exchange.exports.prometheus import health_metrics
 
 VERDICT = re.compile(r'^waywiser_path_verdict\{.*path="([^"]*)",verdict="([^"]*)"\} 1$', re.M)
 
@@ -18,4 +20,5 @@ def test_the_verdict_of_a_path_is_that_of_the_terminal() -> None:
     checkup = check_up(now, [base])
     said = {p.curve: verdict_text(checkup.comparison, p) for p in checkup.comparison.paths}
     assert {"not decided"} <= set(said.values())
-    assert dict(VERDICT.findall(exposition(checkup, now))) == said
+    health = health_of([host_health(now.name, (), ())], baseline=checkup)
+    assert dict(VERDICT.findall(health_metrics(health, now))) == said

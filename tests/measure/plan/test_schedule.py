@@ -527,3 +527,29 @@ def test_an_order_costs_the_same_however_many_came_before() -> None:
     (few, of_few), (many, of_many) = calls(100.0), calls(800.0)
     assert many > 6 * few
     assert of_many / many < 1.3 * of_few / few
+
+
+def test_settled_curves_are_not_measured_again() -> None:
+    """After two rounds one curve is settled, after three all are: with a deadline far away the
+    survey ends then, and says of each missing visit why."""
+    of = plan(preset="check", deadline_seconds=1000.0)
+    curves = sorted({point.curve.text for point in of.points})
+    rounds: list[int] = []
+
+    def settle(done: int) -> dict[str, str]:
+        rounds.append(done)
+        named = curves[:1] if done == 2 else curves if done == 3 else []
+        return dict.fromkeys(named, f"settled after {done} processes")
+
+    skips: list[Visit] = []
+    schedule = Schedule(of, on_skip=skips.append, clock=lambda: 0.0, settle=settle)
+    visited: Counter[str] = Counter()
+    for order in schedule:
+        visited[order.workload.curve] += 1
+        schedule.record(visit(order, saturating(order)))
+    assert rounds == [1, 2, 3]
+    assert visited == {curve: 2 if curve == curves[0] else 3 for curve in curves}
+    reasons = {skip.failure.reason for skip in skips if skip.failure}
+    assert reasons == {"settled after 2 processes", "settled after 3 processes"}
+    planned = sum(point.processes for point in of.points)
+    assert len(skips) == planned - visited.total()

@@ -76,6 +76,13 @@ class Fleet(Value, frozen=True):
     def of(self, *reasons: Reason) -> tuple[HostVerdict, ...]:
         return tuple(host for host in self.hosts if host.status in reasons)
 
+    def only(self, host: str) -> Fleet:
+        """The same of one host and its class."""
+        own = tuple(each for each in self.hosts if each.host == host)
+        kinds = {each.hardware for each in own}
+        classes = tuple(each for each in self.classes if each.name in kinds)
+        return msgspec.structs.replace(self, hosts=own, classes=classes)
+
 
 def assess_fleet(
     nodes: Sequence[Subject],

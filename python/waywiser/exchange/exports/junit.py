@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from waywiser.analysis.comparison.change_texts import detectable_text
-from waywiser.analysis.comparison.checkup import Checkup
 from waywiser.analysis.comparison.comparison_text import (
     verdict_text,
     why_suspected,
@@ -16,7 +15,9 @@ from waywiser.analysis.comparison.path_change import (
     ProfileComparison,
     SizeChange,
 )
+from waywiser.analysis.health.health import HealthCheck
 from waywiser.exchange.exports.junit_file import JunitCase, JunitResult, junit_file, junit_kind
+from waywiser.exchange.exports.junit_nodes import host_lines, nights_cases
 from waywiser.words.status import STATUSES, Reason, Status
 
 JUNIT_FILE = junit_kind("compare")
@@ -39,17 +40,29 @@ def junit_xml(comparison: ProfileComparison, failing: Status | None) -> bytes:
     return junit_file("compare", "paths", _of_paths(comparison, failing))
 
 
-def check_junit(checkup: Checkup) -> bytes:
-    """UTF-8. The first test is the node: it fails with all findings, and is skipped if the check
-    is inconclusive."""
-    return junit_file("check", checkup.host, _of_check(checkup))
+def check_junit(health: HealthCheck) -> bytes:
+    """UTF-8. The first tests are the hosts: they fail with what was found, and are skipped if it is
+    not decided. Then the paths beside the baseline, and those of nights, and files that could not
+    be read."""
+    return junit_file("check", "hosts and paths", _of_health(health))
 
 
-def _of_check(checkup: Checkup) -> Iterator[JunitCase]:
-    lines = "\n".join(checkup.reasons)
-    result = RESULTS[STATUSES[checkup.status]]
-    yield JunitCase(checkup.host, result, str(checkup), checkup.status, lines)
-    yield from _of_paths(checkup.comparison, Status.FAILED)
+def _of_health(health: HealthCheck) -> Iterator[JunitCase]:
+    for host in health.hosts:
+        lines = [f"{each.reference}: {each.status}: {each.statement}" for each in host.results]
+        if health.baseline is not None:
+            lines += health.baseline.reasons
+        if health.peers is not None:
+            lines += host_lines(health.peers, host.host)
+        result = RESULTS[STATUSES[host.status]]
+        yield JunitCase(host.host, result, str(host), host.status, "\n".join(lines))
+    if health.baseline is not None:
+        yield from _of_paths(health.baseline.comparison, Status.FAILED)
+    if health.nights is not None:
+        yield from nights_cases(health.nights)
+    unreadable = {each for part in (health.peers, health.nights) if part is not None
+                  for each in part.unreadable.items()}  # fmt: skip
+    yield from (JunitCase(file, "skipped", why) for file, why in sorted(unreadable))
 
 
 def _of_paths(comparison: ProfileComparison, failing: Status | None) -> Iterator[JunitCase]:

@@ -1,7 +1,8 @@
-"""A check as Prometheus' text exposition, for the textfile collector of a node exporter.
+"""A check as metrics of Prometheus, for the textfile collector of a node exporter: the verdict
+of each host and of each reference, and what the baseline of one host shows.
 
 Names and labels are stable. A path's labels are its curve's text and its size; devices are named by
-``gpu``, ``uuid`` and ``pci``.
+``gpu``, ``uuid`` and ``pci``. Peers and nights: `waywiser.exchange.exports.prometheus_nodes`.
 """
 
 from __future__ import annotations
@@ -9,50 +10,79 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
-from waywiser.analysis.comparison.checkup import CHECK_REASONS, Checkup
+from waywiser.analysis.comparison.checkup import Checkup
 from waywiser.analysis.comparison.comparison_text import verdict_text
 from waywiser.analysis.comparison.path_change import PATH_REASONS, PathChange
+from waywiser.analysis.health.health import HealthCheck
+from waywiser.analysis.health.reference import HEALTH_REASONS
 from waywiser.curves.subject import Subject
 from waywiser.exchange.exports.metrics_text import Family, Sample, metrics_text
+from waywiser.exchange.exports.prometheus_nodes import fleet_families, history_families
 from waywiser.profile.health import readings
 from waywiser.profile.output_file import OutputKind
+from waywiser.words import STATUSES
 
 STATUS = "waywiser_check_status"
 """The metric in every file."""
 
-METRICS_FILE = OutputKind("file of metrics of waywiser check", STATUS)
+METRICS_FILE = OutputKind("file of metrics of waywiser", "# HELP waywiser_")
 
 
-def exposition(checkup: Checkup, node: Subject) -> str:
-    """All metrics, each with HELP and TYPE, in version 0.0.4 of the format."""
-    host = {"host": node.name}
-    families: tuple[Family, ...] = (
-        Family(STATUS, "gauge", "1 for the verdict of the check.",
-         [({**host, "status": each}, float(checkup.status == each)) for each in CHECK_REASONS]),
-        Family("waywiser_check_findings", "gauge", "Findings that made the check fail.",
-         [(host, float(len(checkup.findings)))]),
-        Family("waywiser_check_measured_timestamp_seconds", "gauge",
-         "When the checked profile was begun.",
-         [(host, datetime.fromisoformat(node.created).timestamp())]),
-        Family("waywiser_gpus", "gauge", "GPUs that were found.",
-         [(host, float(len(node.machine.gpus)))]),
-        Family("waywiser_gpus_missing", "gauge",
-         "GPUs that the baseline has and this node has not.",
-         [(host, float(len(checkup.comparison.missing_gpus)))]),
-        Family("waywiser_path_rate_bytes_per_second", "gauge", "Bytes over median time.",
-         list(_rates(checkup, host))),
-        *(Family(name, "gauge", help, list(_figures(checkup, host, figure)))
-          for name, help, figure in _OF_PATHS),
-        Family("waywiser_path_verdict", "gauge", "1 where the path has this verdict.",
-         list(_verdicts(checkup, host))),
-        Family("waywiser_gpu_pcie_width_lanes", "gauge", "PCIe lanes in use under load.",
-         list(_links(node, host, "width"))),
-        Family("waywiser_gpu_pcie_generation", "gauge", "PCIe generation under load.",
-         list(_links(node, host, "generation"))),
-        Family("waywiser_gpu_errors_total", "counter", "Error counters of GPUs and their links.",
-         list(_errors(node, host))),
-    )  # fmt: skip
+def health_metrics(health: HealthCheck, node: Subject | None = None) -> str:
+    """All metrics, each with HELP and TYPE, in version 0.0.4 of the format; ``node`` is the one
+    profile that was checked."""
+    families = [*_host_families(health)]
+    if node is not None:
+        families += _node_families(node)
+        if health.baseline is not None:
+            families += _baseline_families(health.baseline, node)
+    if health.peers is not None:
+        families += fleet_families(health.peers)
+    if health.nights is not None:
+        families += history_families(health.nights)
     return metrics_text(families)
+
+
+def _host_families(health: HealthCheck) -> Iterator[Family]:
+    yield Family(STATUS, "gauge", "1 for the verdict of all references.",
+                 [({"host": host.host, "status": each}, float(host.status == each))
+                  for host in health.hosts for each in HEALTH_REASONS])  # fmt: skip
+    yield Family("waywiser_check_reference_status", "gauge",
+                 "1 for what a reference says: 0 not compared, 1 ok, 2 not decided, 3 suspected, "
+                 "4 failed, as the label code.",
+                 [({"host": host.host, "reference": each.reference, "status": each.status,
+                    "code": str(int(STATUSES[each.status]))}, 1.0)
+                  for host in health.hosts for each in host.results])  # fmt: skip
+
+
+def _node_families(node: Subject) -> Iterator[Family]:
+    host = {"host": node.name}
+    yield Family("waywiser_check_measured_timestamp_seconds", "gauge",
+                 "When the checked profile was begun.",
+                 [(host, datetime.fromisoformat(node.created).timestamp())])  # fmt: skip
+    yield Family("waywiser_gpus", "gauge", "GPUs that were found.",
+                 [(host, float(len(node.machine.gpus)))])  # fmt: skip
+    yield Family("waywiser_gpu_pcie_width_lanes", "gauge", "PCIe lanes in use under load.",
+                 list(_links(node, host, "width")))  # fmt: skip
+    yield Family("waywiser_gpu_pcie_generation", "gauge", "PCIe generation under load.",
+                 list(_links(node, host, "generation")))  # fmt: skip
+    yield Family("waywiser_gpu_errors_total", "counter",
+                 "Error counters of GPUs and their links.", list(_errors(node, host)))  # fmt: skip
+
+
+def _baseline_families(checkup: Checkup, node: Subject) -> Iterator[Family]:
+    host = {"host": node.name}
+    yield Family("waywiser_check_findings", "gauge", "Findings that made the check fail.",
+                 [(host, float(len(checkup.findings)))])  # fmt: skip
+    yield Family("waywiser_gpus_missing", "gauge",
+                 "GPUs that the baseline has and this node has not.",
+                 [(host, float(len(checkup.comparison.missing_gpus)))])  # fmt: skip
+    yield Family("waywiser_path_rate_bytes_per_second", "gauge", "Bytes over median time.",
+                 list(_rates(checkup, host)))  # fmt: skip
+    for name, help, figure in _OF_PATHS:
+        yield Family(name, "gauge", help, list(_figures(checkup, host, figure)))
+    yield Family("waywiser_path_verdict", "gauge", "1 where the path has this verdict.",
+                 list(_verdicts(checkup, host)))  # fmt: skip
 
 
 def _rates(checkup: Checkup, host: Mapping[str, str]) -> Iterator[Sample]:

@@ -1,4 +1,4 @@
-"""Fleets and histories as metrics of Prometheus: one file for all nodes.
+"""The metrics of peers and of nights, of all nodes.
 
 Names and labels are stable. The labels of a path are the node's host, the path as people call it
 and its size; those that an administrator gave to the node follow.
@@ -11,24 +11,21 @@ from datetime import datetime
 
 from waywiser.analysis.comparison.fleet import HOST_REASONS, Fleet
 from waywiser.analysis.history.history import NIGHT_REASONS, History, PathHistory
-from waywiser.exchange.exports.metrics_text import Family, Sample, metrics_text
-from waywiser.profile.output_file import OutputKind
+from waywiser.exchange.exports.metrics_text import Family, Sample
 
 FLEET_STATUS = "waywiser_fleet_host_status"
-FLEET_METRICS = OutputKind("file of metrics of waywiser fleet", FLEET_STATUS)
 
 HISTORY_STATUS = "waywiser_history_path_status"
-HISTORY_METRICS = OutputKind("file of metrics of waywiser history", "waywiser_history_nodes")
 
 
-def fleet_exposition(fleet: Fleet) -> str:
-    """All metrics of a fleet."""
+def fleet_families(fleet: Fleet) -> tuple[Family, ...]:
+    """All metrics of hosts beside their peers."""
     paths = [
         ({"host": host.host, "path": path.name}, path.ratio)
         for host in fleet.hosts
         for path in {path.name: path for path in host.slow_paths}.values()
     ]
-    return metrics_text((
+    return (
         Family(FLEET_STATUS, "gauge", "1 for the status of the host beside its peers.",
                [({"host": host.host, "status": status}, float(host.status == status))
                 for host in fleet.hosts for status in HOST_REASONS]),
@@ -40,13 +37,13 @@ def fleet_exposition(fleet: Fleet) -> str:
                "Bandwidth over that of the peers, of paths in faults.", list(paths)),
         Family("waywiser_fleet_unreadable_files", "gauge", "Files that could not be read or used.",
                [({}, float(len(fleet.unreadable)))]),
-    ))  # fmt: skip
+    )  # fmt: skip
 
 
-def history_exposition(history: History) -> str:
-    """All metrics of a history."""
+def history_families(history: History) -> tuple[Family, ...]:
+    """All metrics of paths over their nights."""
     own = {node.name: {"host": node.name} | node.labels for node in history.nodes}
-    return metrics_text((*_node_families(history, own), *_path_families(history, own)))
+    return (*_node_families(history, own), *_path_families(history, own))
 
 
 def _node_families(history: History, own: Mapping[str, dict[str, str]]) -> tuple[Family, ...]:

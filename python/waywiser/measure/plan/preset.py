@@ -109,9 +109,9 @@ class Request(Value, frozen=True):
         """``only`` for texts of a survey: comparisons name exchanges with more."""
         return tuple(map(as_measured, self.only))
 
-    def of_paths(self, patterns: Iterable[str]) -> Request:
-        """The same of other paths, in the time that they need."""
-        return msgspec.structs.replace(self, only=tuple(patterns), deadline_seconds=0.0)
+    def of_paths(self, patterns: Iterable[str], seconds: float = 0.0) -> Request:
+        """The same of other paths, in so many seconds; 0 for the time that they need."""
+        return msgspec.structs.replace(self, only=tuple(patterns), deadline_seconds=seconds)
 
     @property
     def is_narrow(self) -> bool:

@@ -21,7 +21,7 @@ import math
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -40,6 +40,12 @@ from waywiser.words.records import KILLED, Failure, Order, Process, Rule, Visit
 
 EQUAL = "equal to"
 """How a reason begins where another curve of the class was measured instead."""
+
+SETTLED = "settled after"
+"""How a reason begins where further processes would decide nothing."""
+
+Settle = Callable[[int], Mapping[str, str]]
+"""Returns the curves that need no further process, each with the reason, after so many rounds."""
 
 OVER = "were over"
 """How a reason ends if the time was over."""
@@ -62,7 +68,8 @@ class Schedule:
     """Iterate over it for the orders; report every visit with `record`.
 
     ``finished`` are visits of an earlier run: they are not ordered again, but what they found
-    counts. ``on_skip`` receives a visit for each one that is planned and not made.
+    counts. ``on_skip`` receives a visit for each one that is planned and not made. ``settle`` is
+    called after each round of processes: what it names is not measured again.
     """
 
     def __init__(
@@ -72,11 +79,15 @@ class Schedule:
         finished: Iterable[Visit] = (),
         on_skip: Callable[[Visit], None] = lambda visit: None,
         clock: Callable[[], float] = time.monotonic,
+        settle: Settle = lambda rounds: {},
     ) -> None:
         self._plan = plan
         self._planned = plan.preset.processes
         self._on_skip = on_skip
         self._clock = clock
+        self._settle = settle
+        self._settled: dict[str, str] = {}
+        """Curves that need no further process, with the reason."""
         self._deadline = math.inf
         self._reserved = 0.0
         self._costs = Costs(plan.worker_seconds)
@@ -133,15 +144,21 @@ class Schedule:
         if self._plan.deadline_seconds:
             self._deadline = self._clock() + self._plan.deadline_seconds
         block = 0
-        while block < self._planned or self._another_fits:
+        while self._open_points and (block < self._planned or self._another_fits):
             for peer_access, loads in self._kinds:
                 yield from self._in_process(Process(peer_access, block, loads))
             block += 1
+            self._settled = {**self._settle(block), **self._settled}
         self._skip_rest()
+
+    @property
+    def _open_points(self) -> list[PlannedPoint]:
+        """The points of curves that are not settled."""
+        return [point for point in self._plan.points if point.curve.text not in self._settled]
 
     def _in_process(self, process: Process) -> Iterator[Order]:
         block, last = process.block, process.block == self._planned - 1
-        points = [p for p in self._plan.points if p.process == ProcessKind.of(process)]
+        points = [p for p in self._open_points if p.process == ProcessKind.of(process)]
         everywhere = [p for p in points if self._is_everywhere(p) and block not in self._of(p)]
         kind = f"{process.peer_access}{process.loads}"
         shuffler = random.Random(f"{self._plan.request.seed}:{kind}:{block}")
@@ -285,7 +302,7 @@ class Schedule:
     def _processes_left(self, block: int) -> int:
         """Planned processes from this one on, as many as have time for the headlines."""
         planned = max(self._planned - block, 1)
-        headline = [p for p in self._plan.points if p.priority is Priority.HEADLINE]
+        headline = [p for p in self._open_points if p.priority is Priority.HEADLINE]
         each = self._process_seconds(p for p in headline if self._is_everywhere(p))
         once = self._missing_seconds(headline)
         left = self._deadline - self._clock()
@@ -294,7 +311,7 @@ class Schedule:
     @property
     def _another_fits(self) -> bool:
         """Whether there is time for a process more than planned."""
-        points = [p for p in self._plan.points if self._is_everywhere(p) and not p.conditional]
+        points = [p for p in self._open_points if self._is_everywhere(p) and not p.conditional]
         if not self._plan.request.deadline_seconds or not points:
             return False
         first = [p for p in points if p.priority is Priority.HEADLINE] or points
@@ -339,7 +356,7 @@ class Schedule:
     def _later(self, process: Process) -> Iterator[_Work]:
         """Certain work of this process' other parts and of later processes."""
         turn = ProcessKind.of(process).turn
-        for point in self._plan.points:
+        for point in self._open_points:
             if point.conditional:
                 continue
             if not self._is_everywhere(point):
@@ -394,8 +411,9 @@ class Schedule:
         """Whatever is planned and was neither measured nor skipped."""
         for point in self._plan.points:
             free = (block for block in range(self._planned) if block not in self._of(point))
+            why = self._settled.get(point.curve.text, self._over)
             for _ in range(point.processes - len(self._of(point))):
-                self._skip(point, next(free), self._over)
+                self._skip(point, next(free), why)
 
     def _skip(self, point: PlannedPoint, block: int, reason: str) -> None:
         self._of(point).add(block)

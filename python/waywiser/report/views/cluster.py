@@ -71,7 +71,7 @@ def cluster_parts(found: ClusterSummary, folder: str) -> Iterator[Block | Sectio
         path = f"{folder}/{PROFILES}"
         nodes = count(found.profiles, "node")
         yield Words(
-            f"{path} has the profiles of {nodes}; to compare them: waywiser fleet {path}", "note"
+            f"{path} has the profiles of {nodes}; to compare them: waywiser check {path}", "note"
         )
     yield from _findings(verdict)
     yield from _other_nodes(verdict)

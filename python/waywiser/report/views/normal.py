@@ -113,9 +113,7 @@ def normal_parts(
         yield Words(f"{file} has no headline path with a GPU at a size that shows a bandwidth")
         return
     yield Words(f"{verdicts_text(paths)}", "lead")
-    alike = [[path] for path in paths] if everything else _alike(paths)
-    sheet = Sheet.of("", PATH_COLUMNS, map(_path_row, alike)).without_empty_columns()
-    yield Section("", "", (sheet,))
+    yield Section("", "", (path_sheet(paths, everything=everything),))
     below = [path for path in paths if path.verdict == "below"]
     causes: dict[str, Cause] = {}
     for path in below:
@@ -127,6 +125,12 @@ def normal_parts(
         ]
         yield Section("", "Known causes, each with a command that checks it", tuple(blocks))
     yield Section("", "", (Words(NO_BASELINE),))
+
+
+def path_sheet(paths: Sequence[NormalPath], *, everything: bool = False) -> Sheet:
+    """A line for each verdict of a group; with ``everything`` for each path."""
+    alike = [[path] for path in paths] if everything else _alike(paths)
+    return Sheet.of("", PATH_COLUMNS, map(_path_row, alike)).without_empty_columns()
 
 
 def _alike(paths: Sequence[NormalPath]) -> list[list[NormalPath]]:

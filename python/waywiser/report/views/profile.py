@@ -153,7 +153,7 @@ def _header(profile: Profile, found: Overview, slow_links: Sequence[str]) -> Ite
 
 def _below(finding: Finding, file: str) -> Words:
     """What is below the range of other machines, and what to do."""
-    remedy = finding.remedy.replace("normal FILE", f"normal {shlex.quote(file)}")
+    remedy = finding.remedy.replace("check FILE", f"check {shlex.quote(file)}")
     return Words(f"review: {finding.title}; {remedy}. {NO_BASELINE}", tone="warning")
 
 

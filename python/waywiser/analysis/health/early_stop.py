@@ -1,0 +1,125 @@
+"""Which paths of a check need no further process: those that are decided.
+
+After each round of processes a path is settled if the interval of its time
+
+- is narrow: further processes would hardly move the verdict,
+- lies wholly on the good side of the threshold beside its baseline, or
+- lies wholly on the bad side.
+
+The intervals of all looks together err at most as often as one
+(`waywiser.stats.error_spending`). The variance between processes is that of all paths that differ
+alike: each path's own, and the mean of all paths as if it were `PRIOR_FREEDOM` further processes
+(Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004). This decides only when
+to stop. The verdict is that of `waywiser.analysis.comparison.checkup` on all that was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from waywiser.curves.point import Point
+from waywiser.stats import error_spending
+from waywiser.stats.distributions import student_quantile
+from waywiser.stats.noise_model import LEAST_VARIANCE, without_outliers
+from waywiser.stats.order import CONFIDENCE, median
+
+FEWEST_PROCESSES = 3
+"""Processes before the first look."""
+
+NARROW = 0.5
+"""Half the width of an interval, in thresholds, from which on a path is settled."""
+
+PRIOR_FREEDOM = 4.0
+"""Degrees of freedom of what all paths show of the noise of one: half of those of eight
+processes."""
+
+
+class ProcessTimes(NamedTuple):
+    """The times of a path at one size: logarithms of the median seconds of each process."""
+
+    curve: str
+    now: Sequence[float]
+    before: float | None
+    """The middle of its baseline; None without one."""
+
+
+def path_times(
+    points: Iterable[Point], baseline: Mapping[str, float] | None = None
+) -> list[ProcessTimes]:
+    """The times of each series that was visited; ``baseline`` has the logarithms of seconds by
+    series."""
+    known = baseline or {}
+    return [
+        ProcessTimes(
+            point.curve,
+            without_outliers([math.log(block.median) for block in point.blocks]),
+            known.get(point.text),
+        )
+        for point in points
+        if point.blocks or point.failures
+    ]
+
+
+def baseline_times(points: Iterable[Iterable[Point]]) -> dict[str, float]:
+    """The middle of each series over several baselines, as a logarithm of seconds."""
+    found: dict[str, list[float]] = {}
+    for profile in points:
+        for point in profile:
+            if point.blocks:
+                times = [math.log(block.median) for block in point.blocks]
+                found.setdefault(point.text, []).append(median(list(without_outliers(times))))
+    return {series: fmean(times) for series, times in found.items()}
+
+
+def settled(
+    times: Sequence[ProcessTimes], look: int, looks: int, threshold: float
+) -> dict[str, str]:
+    """The paths that are settled at look number ``look`` of ``looks``, each with the reason; a path
+    of several sizes only if all are."""
+    usual = _usual_variance(times)
+    reasons: dict[str, list[str]] = {}
+    for path in times:
+        reasons.setdefault(path.curve, []).append(_why(path, usual, look, looks, threshold))
+    return {curve: own[0] for curve, own in reasons.items() if all(own)}
+
+
+def _usual_variance(times: Sequence[ProcessTimes]) -> float:
+    """The median variance of one process over all paths: a few noisy paths do not move it."""
+    found = [_squares(path.now) / (len(path.now) - 1) for path in times if len(path.now) > 1]
+    return max(median(found), LEAST_VARIANCE) if found else LEAST_VARIANCE
+
+
+def _squares(values: Sequence[float]) -> float:
+    mean = fmean(values)
+    return sum((value - mean) ** 2 for value in values)
+
+
+def _why(path: ProcessTimes, usual: float, look: int, looks: int, threshold: float) -> str:
+    """Why a path is settled; empty if it is not."""
+    processes = len(path.now)
+    if not processes and look >= FEWEST_PROCESSES:
+        return f"settled after {look} processes: it fails in all"
+    if processes < FEWEST_PROCESSES:
+        return ""
+    freedom = processes - 1 + PRIOR_FREEDOM
+    variance = (_squares(path.now) + PRIOR_FREEDOM * usual) / freedom
+    error = math.sqrt(variance / processes)
+    limit = math.log1p(threshold)
+
+    def half(spending: error_spending.Spending) -> float:
+        spent = error_spending.level(spending, 1 - CONFIDENCE, look, looks)
+        return student_quantile(freedom, 1 - spent / 2) * error if spent > 0 else math.inf
+
+    if (width := half(error_spending.to_clear)) <= NARROW * limit:
+        return f"settled after {processes} processes: its time is known within {width:.1%}"
+    if path.before is None:
+        return ""
+    change = fmean(path.now) - path.before
+    if change + width <= limit:
+        return f"settled after {processes} processes: at most {threshold:.3g} slower than before"
+    if change - half(error_spending.to_accuse) > limit:
+        return f"settled after {processes} processes: slower than before"
+    return ""

@@ -1,0 +1,97 @@
+"""The profiles that ``waywiser check`` keeps for this user: the baselines of each machine, and what
+it measured on former days."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from waywiser.machine.machine import Machine
+from waywiser.profile import Profile, ProfileError
+from waywiser.profile.file_name import PACKED, default_name, profiles_in, unused_file
+from waywiser.words import WaywiserError
+from waywiser.words.user_cache import DATA_VARIABLE, data_folder, user_data
+
+MOST_BASELINES = 3
+"""Baselines of a machine that are kept, the newest: so many show the noise between surveys."""
+
+_REMEDY = f"name a folder: {DATA_VARIABLE}=..."
+
+
+class NotKept(WaywiserError):
+    """A profile that cannot be the baseline of its machine."""
+
+
+def _folder(part: str, host: str) -> Path:
+    return user_data(_of_host(part, host), f"the folder of {part}", _REMEDY)
+
+
+def _of_host(part: str, host: str) -> str:
+    return f"{part}/{default_name(host).name.rpartition('-')[0]}"
+
+
+def new_check_file(host: str) -> Path:
+    """The name of a profile that a check of this machine will write."""
+    return unused_file(_folder("checks", host) / default_name(host))
+
+
+def former_checks(machine: Machine) -> list[str]:
+    """The profiles that checks of a machine with the same GPUs wrote, the oldest first."""
+    return _of_machine("checks", machine)
+
+
+def kept_baselines(machine: Machine) -> list[str]:
+    """The kept baselines of a machine with the same GPUs, the oldest first."""
+    return _of_machine("baselines", machine)
+
+
+def _of_machine(part: str, machine: Machine) -> list[str]:
+    """The profiles of a machine in its folder. One that cannot be read is none."""
+    found = []
+    try:
+        folder = data_folder(_of_host(part, machine.hostname)).expanduser()
+    except RuntimeError:  # the user has no home
+        return []
+    for file in sorted(profiles_in(folder), key=_when_kept):
+        try:
+            with Profile.open(file) as profile:
+                known = profile.machine
+        except ProfileError:
+            continue
+        if known.hostname == machine.hostname and _gpus(known) == _gpus(machine):
+            found.append(file)
+    return found
+
+
+def _when_kept(file: str) -> tuple[int, int, str]:
+    """The time of a file; of several of one moment the order of their names, ``-2`` the second."""
+    return os.stat(file).st_mtime_ns, len(file), file
+
+
+def _gpus(machine: Machine) -> list[str]:
+    return sorted(gpu.uuid for gpu in machine.gpus)
+
+
+def keep_baseline(file: str, machine: Machine) -> Path:
+    """Copies a profile to the baselines of its machine, and removes the oldest of more than
+    `MOST_BASELINES`. Raises `NotKept`."""
+    folder = _folder("baselines", machine.hostname)
+    packed = next(end for end in sorted(PACKED, reverse=True) if file.endswith(end))
+    target = folder / f"{default_name(machine.hostname)}{packed}"
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        if any(os.path.samefile(file, each) for each in profiles_in(folder)):
+            raise NotKept("is a kept baseline already", where=file, remedy="name another profile")
+        shutil.copyfile(file, partial)
+        target = unused_file(target)
+        partial.rename(target)
+        kept = kept_baselines(machine)
+        for old in kept[:-MOST_BASELINES]:
+            Path(old).unlink(missing_ok=True)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise NotKept(
+            f"cannot be kept: {error.strerror}", where=str(target), remedy=_REMEDY
+        ) from error
+    return target

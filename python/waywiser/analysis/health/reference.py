@@ -1,0 +1,99 @@
+"""What one reference says of a host, and the verdict of all of them.
+
+A better reference stands before a worse one: what a baseline, former nights or peers decide, the
+equal parts of the machine and other people's machines do not overrule. Devices report faults of
+their own, and always count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from waywiser.words import STATUSES, Reason, Status, Value
+
+ReferenceName = Literal[
+    "baseline", "nights", "peers", "devices", "equal parts", "other machines"
+]  # fmt: skip
+
+DEVICES: ReferenceName = "devices"
+
+INDIRECT: tuple[ReferenceName, ...] = ("equal parts", "other machines")
+"""References that count only if no better one compared anything."""
+
+HEALTH_REASONS: tuple[Reason, ...] = ("failed", "inconclusive", "ok")
+"""The verdict of a host, the worst first."""
+
+
+class ReferenceResult(Value, frozen=True):
+    """What one reference says of a host."""
+
+    reference: ReferenceName
+    status: Reason
+    statement: str
+    """What was found, or what was tested; why nothing was compared."""
+    remedy: str = ""
+    """What to do about it, or how to have the reference."""
+
+    @property
+    def compared(self) -> bool:
+        """Whether the reference has anything to say."""
+        return STATUSES[self.status] is not Status.NOT_COMPARED
+
+
+class HostHealth(Value, frozen=True):
+    """The verdict of all references of one host."""
+
+    host: str
+    files: tuple[str, ...]
+    status: Reason
+    reference: ReferenceName | Literal[""]
+    """The best reference that gave the status; empty if none compared anything."""
+    statement: str
+    """The first finding, or what was tested."""
+    results: tuple[ReferenceResult, ...]
+
+    def __str__(self) -> str:
+        """One line: the status, and why."""
+        return f"{self.status.upper()} {self.host}: {self.statement}"
+
+
+def host_health(host: str, files: Sequence[str], results: Sequence[ReferenceResult]) -> HostHealth:
+    """The verdict of ``results``, which stand in the order of `ReferenceName`."""
+    compared = [each for each in results if each.compared]
+    direct = [each for each in compared if each.reference not in INDIRECT]
+    counted = [
+        each
+        for each in compared
+        if each.reference not in INDIRECT or not any(d.reference != DEVICES for d in direct)
+    ]
+    worst = max((STATUSES[each.status] for each in counted), default=Status.NOT_COMPARED)
+    about = next((each for each in counted if STATUSES[each.status] is worst), None)
+    only_devices = worst is Status.OK and all(each.reference == DEVICES for each in counted)
+    if about is None or only_devices:
+        said = f"; {about.statement}" if about is not None else ""
+        statement = f"there is nothing to compare with, by {len(results)} references{said}"
+        return HostHealth(host, tuple(files), "inconclusive", "", statement, tuple(results))
+    others = [each.reference for each in counted if each is not about]
+    also = f"; nothing wrong by {' and '.join(others)}" if worst is Status.OK and others else ""
+    return HostHealth(
+        host=host,
+        files=tuple(files),
+        status=_verdict(worst),
+        reference=about.reference,
+        statement=f"{about.statement}{also}",
+        results=tuple(results),
+    )
+
+
+def _verdict(worst: Status) -> Reason:
+    if worst is Status.FAILED:
+        return "failed"
+    return "ok" if worst is Status.OK else "inconclusive"
+
+
+def worst_of(hosts: Iterable[HostHealth]) -> Reason:
+    """The verdict of all hosts. One that nothing was compared with counts only if all are so."""
+    found = list(hosts)
+    known = [each for each in found if each.reference] or found
+    return max((each.status for each in known), key=STATUSES.__getitem__, default="inconclusive")

@@ -1,0 +1,68 @@
+"""Labels of nodes, and the first day whose changes are listed: what a user says of a history."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from waywiser.words import WaywiserError, WordError
+from waywiser.words.regular_file import read_regular, why_not_read
+from waywiser.words.visible_text import single_line
+
+_DAYS = re.compile(r"([0-9]{1,4})d")
+
+LARGEST_LABELS = 16 * 2**20
+"""Bytes of a file of labels that is read."""
+
+
+class LabelsError(WaywiserError):
+    """A file of labels that cannot be used."""
+
+
+RESERVED = frozenset({"host", "path", "bytes", "status", "kind", "confirmed"})
+"""Names of labels that metrics have already."""
+
+
+def first_day(text: str) -> str:
+    """``2026-11-01`` of that, and of ``14d`` on 2026-11-15; empty without a text. Raises
+    `WordError` for anything else."""
+    if not text:
+        return ""
+    if days := _DAYS.fullmatch(text):
+        return (datetime.now(UTC) - timedelta(days=int(days[1]))).date().isoformat()
+    try:
+        if len(text) == 10:
+            return datetime.strptime(text, "%Y-%m-%d").date().isoformat()
+    except ValueError:
+        pass
+    raise WordError(f"--since {text!r} is no day", remedy="write 2026-11-01, or 14d for two weeks")
+
+
+def read_labels(file: str) -> dict[str, dict[str, str]]:
+    """The labels of each host or GPU. Raises `LabelsError` with the line."""
+    try:
+        text = read_regular(file, LARGEST_LABELS).decode()
+    except OSError as error:
+        raise LabelsError(
+            why_not_read(error), where=file, remedy="name a file of labels"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise LabelsError("is no text in UTF-8", where=file, remedy="save it as UTF-8") from error
+    found: dict[str, dict[str, str]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = single_line(line.partition("#")[0]).split()
+        if not words:
+            continue
+        where = f"{file}:{number}"
+        own = found.setdefault(words[0], {})
+        for word in words[1:]:
+            name, equals, value = word.partition("=")
+            if not equals or not re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", name) or name in RESERVED:
+                raise LabelsError(
+                    f"{word!r} is no label",
+                    where=where,
+                    remedy="write HOST NAME=VALUE; a name has letters, digits and _, and is none "
+                    f"of {', '.join(sorted(RESERVED))}",
+                )
+            own[name] = value
+    return found

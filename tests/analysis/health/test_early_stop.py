@@ -1,0 +1,86 @@
+"""Which paths of a check need no further process."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from analysis.comparison import nodes
+from waywiser.analysis.health.early_stop import ProcessTimes, baseline_times, path_times, settled
+from waywiser.curves.subject import Subject
+from waywiser.words.records import Failure
+
+LOOKS = 8
+THRESHOLD = 0.03
+
+
+def times(deviation: float, processes: int, loss: float = 0.0, seed: int = 1,
+          before: float | None = 0.0) -> ProcessTimes:  # fmt: skip
+    rng = random.Random(seed)
+    now = [math.log1p(loss) + rng.gauss(0, deviation) for _ in range(processes)]
+    return ProcessTimes(f"path {seed}", now, before)
+
+
+def named(paths: list[ProcessTimes], look: int) -> dict[str, str]:
+    return settled(paths, look, LOOKS, THRESHOLD)
+
+
+def test_quiet_paths_are_settled_after_three_processes() -> None:
+    paths = [times(0.002, 3, seed=seed) for seed in range(10)]
+    assert set(named(paths, 3)) == {path.curve for path in paths}
+    assert not named([times(0.002, 2, seed=seed) for seed in range(10)], 2)
+
+
+def test_noisy_paths_go_on_and_a_clear_one_among_them_does_not() -> None:
+    noisy = [times(0.1, 3, seed=seed, before=None) for seed in range(5)]
+    assert not named(noisy, 3)
+    faster = ProcessTimes("faster", [-0.4, -0.41, -0.39], 0.0)
+    slower = ProcessTimes("slower", [0.2, 0.21, 0.19], 0.0)
+    found = named([*noisy, faster, slower], 3)
+    assert set(found) == {"faster"}, "an early look hardly accuses"
+    found = named([*noisy, ProcessTimes("slower", [0.2] * 7, 0.0)], 7)
+    assert set(found) == {"slower"} and "slower than before" in found["slower"]
+
+
+def test_a_path_of_several_sizes_is_settled_if_all_are() -> None:
+    quiet, noisy = times(0.001, 3), times(0.2, 3)
+    both = [quiet, noisy._replace(curve=quiet.curve)]
+    others = [times(0.001, 3, seed=seed) for seed in range(2, 9)]
+    assert quiet.curve not in named([*both, *others], 3)
+
+
+def test_a_path_that_fails_each_time_is_settled() -> None:
+    fails = ProcessTimes("fails", [], None)
+    assert "fails in all" in named([fails], 3)["fails"] and not named([fails], 2)
+
+
+def test_nothing_is_settled_after_the_last_look() -> None:
+    assert not named([times(0.001, 9, seed=seed) for seed in range(4)], LOOKS + 1)
+
+
+def test_a_loss_is_seldom_cleared() -> None:
+    """A path that is as slow as the threshold, looked at eight times, is cleared in 5 % at most."""
+    cleared = 0
+    for seed in range(400):
+        whole = [times(0.02, LOOKS, THRESHOLD, seed=31 * seed + n) for n in range(6)]
+        for look in range(3, LOOKS + 1):
+            found = named([path._replace(now=path.now[:look]) for path in whole], look)
+            if "at most" in found.get(whole[0].curve, ""):
+                cleared += 1
+                break
+    assert cleared <= 400 * 0.05 + 3 * math.sqrt(400 * 0.05)
+
+
+def test_times_are_those_of_a_profile_and_of_its_baselines() -> None:
+    now, one, other = (nodes.node(seed, gpus=1, blocks=3) for seed in (1, 2, 3))
+    before = baseline_times([one.points, other.points])
+    found = path_times(now.points, before)
+    assert [path.curve for path in found] == [point.curve for point in now.points]
+    for path, point in zip(found, now.points, strict=True):
+        assert path.before == pytest.approx(math.log(point.blocks[0].median), abs=0.05)
+        assert len(path.now) == 3
+    failed = now.points[0].of(now.points[0].workload, failures=[Failure("verification", "x")])
+    assert path_times([failed])[0].now == ()
+    assert isinstance(now, Subject)
