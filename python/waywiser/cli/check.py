@@ -83,8 +83,8 @@ def check(
     """Say whether a machine is healthy, by its baseline, its former nights, nodes of its kind, its
     own equal parts, other people's machines and its devices.
 
-    [FILE...]: Nothing: this machine is measured. A profile: its machine is checked. Several profiles
-        or their folder: each host beside its peers and its own nights.
+    [FILE...]: Nothing: this machine is measured. A profile: its machine is checked. Several
+        profiles or their folder: each host beside its peers and its own nights.
     --baseline FILE: A profile of the node when it was healthy; may be repeated. Three show the
         noise between surveys. By default those of --keep.
     --keep: Keep the profile as a baseline of its machine, if the check finds nothing wrong.
