@@ -1,7 +1,8 @@
 """What is said of healthy machines, and of machines with one slow path, under noise between nights.
 
-    python benchmarks/night_noise.py [--nodes 30] [--healthy 30] [--simulated 0] [--fleets 20]
-                                     [--hosts 20] [--noise 1%] [--profile FILE.wwp.xz] [--seed 0]
+    python benchmarks/night_noise.py [--nodes 30] [--healthy 30] [--stops 0] [--simulated 0]
+                                     [--fleets 20] [--hosts 20] [--noise 1%]
+                                     [--profile FILE.wwp.xz] [--seed 0]
 
 Of the recorded profile (by default a check of four H200s) nights are made: each path takes longer
 or shorter by normal noise of its own, as `waywiser simulate --night-noise` has it, and each of
@@ -10,6 +11,9 @@ eight processes deviates as recorded ones and their samples do.
 - `check`: each node is checked against one and against three baselines, without and with a
   repetition of another night. Prints the share of healthy nodes that fail, and the share of losses
   of 3 and 5 % in the bandwidth of one headline path that are found.
+- `check` that stops early (`--stops`): the same with three baselines, if a path takes no further
+  process once it is settled, and the mean number of processes. Beside it the equal links of one
+  simulated survey without a baseline.
 - `check` of simulated surveys: the same cases, with five nights of `waywiser simulate`, of which
   the last two have less bandwidth from the host to one GPU; it is found if a path over that link
   is.
@@ -46,10 +50,17 @@ from waywiser.curves.headline import headline  # noqa: E402
 from waywiser.curves.overview import overview  # noqa: E402
 from waywiser.curves.point import Point  # noqa: E402
 from waywiser.curves.subject import Subject  # noqa: E402
+from waywiser.health.early_stop import (  # noqa: E402
+    baseline_times,
+    path_times,
+    settled,
+)
 from waywiser.measure.simulated_nights import moments, simulate_night  # noqa: E402
 from waywiser.measure.simulated_survey import SimulatedSurvey, prepare_simulation  # noqa: E402
 from waywiser.model.whatif import Change, MachineChanges  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402
+from waywiser.profile.series_frame import SeriesFrame  # noqa: E402
+from waywiser.stats.decision import THRESHOLD  # noqa: E402
 
 FOUR = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "check.wwp.xz"
 PROCESSES = 8
@@ -115,6 +126,105 @@ def is_accused(
     found = check_up(made[baselines], made[:baselines], repeats=made[baselines + 1 :])
     losses = {path.curve for path in found.comparison.of("regression")}
     return slow in losses if loss else bool(found.findings)
+
+
+def stopped(node: Subject, before: Mapping[str, float]) -> tuple[Subject, float]:
+    """The node with the processes that a check measures which stops early, and their mean number
+    per series."""
+    ends = ends_of(node.points, before)
+    series = tuple(
+        msgspec.structs.replace(each, blocks=each.blocks[: ends[each.curve]])
+        for each in node.points
+    )
+    made = sum(len(each.blocks) for each in series) / max(sum(bool(e.blocks) for e in series), 1)
+    return msgspec.structs.replace(node, points=series), made
+
+
+def ends_of(points: Sequence[Point], before: Mapping[str, float]) -> dict[str, int]:
+    """The number of processes after which each curve is settled, at most `PROCESSES`."""
+    ends = {point.curve: PROCESSES for point in points}
+    for look in range(1, PROCESSES):
+        cut = [
+            msgspec.structs.replace(each, blocks=each.blocks[: min(look, ends[each.curve])])
+            for each in points
+        ]
+        for curve in settled(path_times(cut, before), look, PROCESSES, THRESHOLD):
+            ends[curve] = min(ends[curve], look)
+    return ends
+
+
+def stops(
+    node: Subject, headlines: Sequence[str], seed: int, noise: float, loss: float
+) -> tuple[bool, bool, float]:
+    """Whether a node fails after all processes, whether after those of a check that stops early,
+    and the mean number of these."""
+    rng = random.Random(f"stop {seed} {loss}")
+    slow = rng.choice(headlines)
+    made = [
+        night(node, rng, noise, number, slow.__eq__, loss if number >= MOST_BASELINES else 0.0)
+        for number in range(MOST_BASELINES + 1)
+    ]
+    *baselines, now = made
+    early, processes = stopped(now, baseline_times(each.points for each in baselines))
+    accused = []
+    for each in (now, early):
+        found = check_up(each, baselines)
+        losses = {path.curve for path in found.comparison.of("regression")}
+        accused.append(slow in losses if loss else bool(found.findings))
+    return accused[0], accused[1], processes
+
+
+def slow_links(
+    profile: Path, seed: int, noise: float, loss: float, folder: Path
+) -> tuple[bool, bool]:
+    """Whether the slow link of a simulated host is found without a baseline after all processes,
+    and by a check that stops early; of a healthy host whether any is."""
+    survey = slow_host(profile, seed, loss, "PCIe to", "PCIe from")
+    output = folder / f"{seed}-{loss}.wwp"
+    simulate_night(survey, 1, moments(survey, 1)[0], noise, output)
+    ends = ends_of(read_subject(output).points, {})
+    found = []
+    with Profile.open(output) as made:
+        whole = SeriesFrame.read(made)
+        early = SeriesFrame(
+            (
+                (each.workload, each.row,
+                 [v for v in whole.visits[each.visits] if v.block < ends[each.row.curve]])
+                for each in whole.series
+            ),
+            made,
+        )  # fmt: skip
+        for frame in (whole, early):
+            said = links_of_gpus(made.machine, overview(made, frame=frame))[1]
+            own = [each for each in said if f"link of gpu:{SLOW_GPU} to the host" in each]
+            found.append(bool(own if loss else said))
+    output.unlink()
+    return found[0], found[1]
+
+
+def stop_lines(
+    node: Subject, profile: Path, options: argparse.Namespace, noise: float
+) -> Iterator[str]:
+    """Yields a table of checks that stop early beside the same checks of all processes."""
+    known = {series.curve: series.workload for series in node.points}
+    headlines = sorted(headline(node.machine, known.values()))
+    of, seeds = options.stops, range(options.seed, options.seed + options.stops)
+    yield f"\n## check that stops early: {len(headlines)} headline paths\n"
+    yield "| reference | loss | fails after all 8 processes | fails early | mean processes |"
+    yield "|---|---|---|---|---|"
+    for loss in (0.0, 0.05):
+        found = [stops(node, headlines, seed, noise, loss) for seed in seeds]
+        whole, early, processes = (sum(each) for each in zip(*found, strict=True))
+        cells = f"{share(int(whole), of)} | {share(int(early), of)} | {processes / of:.1f}"
+        yield f"| {MOST_BASELINES} baselines | {loss:.0%} of one path | {cells} |"
+    with tempfile.TemporaryDirectory() as folder:
+        for loss in (0.0, 0.05):
+            links = [slow_links(profile, seed, noise, loss, Path(folder)) for seed in seeds]
+            all_, first = (sum(each) for each in zip(*links, strict=True))
+            yield (
+                f"| equal links | {loss:.0%} of one link | {share(all_, of)} | "
+                f"{share(first, of)} | |"
+            )
 
 
 def fleet_accuses(
@@ -268,6 +378,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=30, help="of each row; 30 by default")
     parser.add_argument("--healthy", type=int, help="healthy nodes of each row; as --nodes")
+    parser.add_argument("--stops", type=int, default=0, help="checks that stop early; none")
     parser.add_argument("--simulated", type=int, default=0, help="nodes of simulated surveys; none")
     parser.add_argument("--fleets", type=int, default=20, help="of each row; 20 by default")
     parser.add_argument("--hosts", type=int, default=20, help="of each row of show; 20 by default")
@@ -282,6 +393,7 @@ def main() -> int:
         print(f"Noise of each path between nights: {noise:.1%}")
         for line in chain(
             check_lines(node, options, noise) if options.nodes else (),
+            stop_lines(node, profile, options, noise) if options.stops else (),
             simulated_lines(profile, options, noise) if options.simulated else (),
             fleet_lines(node, options, noise) if options.fleets else (),
             show_lines(profile, options, noise) if options.hosts else (),

@@ -4,6 +4,7 @@
 
     profile = waywiser.open("machine.wwp")  # tables and figures of one profile
     waywiser.compare("before.wwp", "now.wwp")  # what got slower
+    waywiser.check()  # whether this machine is healthy
     waywiser.survey(only="h2d")  # measures this machine into a profile
     waywiser.topology()  # what this machine is
 
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
 
     from waywiser.errors import WaywiserError
     from waywiser.notebook.comparison_view import ComparisonView, Side
+    from waywiser.notebook.health_view import HealthView
     from waywiser.notebook.machine_view import MachineView
     from waywiser.notebook.profile_view import ProfileView
     from waywiser.notebook.survey_call import OnSurveyProgress
 
-__all__ = ["WaywiserError", "__version__", "compare", "survey", "topology"]
+__all__ = ["WaywiserError", "__version__", "check", "compare", "survey", "topology"]
 """Without `open`: a star import must not replace the builtin function."""
 
 
@@ -68,6 +70,39 @@ def compare(
     from waywiser.notebook.comparison_view import compare_profiles
 
     return compare_profiles(base, new, threshold=threshold, repeat=repeat)
+
+
+def check(
+    *files: str | os.PathLike[str],
+    baseline: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    fleet: str | os.PathLike[str] | None = None,
+    repeat: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    threshold: float | None = None,
+    within: int | None = None,
+    expect_gpus: int = 0,
+    since: str = "",
+    keep: bool = False,
+) -> HealthView:
+    """Says whether a machine is healthy, by every reference at hand, as ``waywiser check`` does.
+
+    Without ``files`` this machine is measured for at most ``within`` seconds (30). One profile is
+    checked; of several, or of a folder, each host is compared with its peers and its own nights.
+    The options are those of the command line (``waywiser check --help``). Suspected paths are not
+    measured again. Nothing is printed. Raises `waywiser.WaywiserError`.
+    """
+    from waywiser.notebook.health_view import check_health
+
+    return check_health(
+        files,
+        baseline=baseline,
+        fleet=fleet,
+        repeat=repeat,
+        threshold=threshold,
+        within=within,
+        expect_gpus=expect_gpus,
+        since=since,
+        is_kept=keep,
+    )
 
 
 def survey(

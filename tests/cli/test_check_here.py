@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from waywiser.analysis.health import early_stop
-from waywiser.analysis.health.kept_profiles import former_checks, kept_baselines
-from waywiser.cli import measure_check, run
+from waywiser.cli import run
+from waywiser.health import early_stop, measure_machine
+from waywiser.health.kept_profiles import former_checks, kept_baselines
 from waywiser.measure import scope
 from waywiser.profile import Profile
 
@@ -51,7 +51,7 @@ def test_wrong_words_are_an_error_before_anything_is_measured(
     def measured(*_: object) -> str:
         raise AssertionError("it was measured")
 
-    monkeypatch.setattr(measure_check, "measure_check", measured)
+    monkeypatch.setattr(measure_machine.MachineCheck, "measure", measured)
     for words in (["--threshold", "x"], ["--since", "x"], ["--labels", "gone"],
                   ["--values", "gone"], ["--within", "1"], ["--page", str(tmp_path)],
                   ["--baseline", "gone.wwp"], ["--repeat", "gone.wwp"]):  # fmt: skip

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
-
-import msgspec
 
 from waywiser.cli.app import (
     USUAL_THRESHOLD,
@@ -17,45 +15,22 @@ from waywiser.cli.app import (
     Threshold,
     parse_fraction,
 )
-from waywiser.cli.result import exit_code, print_result
+from waywiser.cli.result import exit_code
 from waywiser.cli.verb import verb
-from waywiser.words import WaywiserError
 from waywiser.words.numbers import Bounds
 from waywiser.words.status import STATUSES
 
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.checkup import Checkup
-    from waywiser.analysis.comparison.fleet import Fleet
-    from waywiser.analysis.health.health import HealthCheck
-    from waywiser.analysis.history.history import History
     from waywiser.cli.check_outputs import Outputs
     from waywiser.curves.normal import NormalPath
-    from waywiser.curves.normal_table import NormalValue
     from waywiser.curves.subject import Subject
+    from waywiser.health.check import References
     from waywiser.report.parts import Block
 
 USUAL_SECONDS = 30
-
-
-class CheckError(WaywiserError):
-    """What a check cannot do with what it was given."""
-
-
-@dataclass(frozen=True)
-class Given:
-    """What the command line says of the references."""
-
-    baseline: tuple[str, ...]
-    fleet: str
-    repeat: tuple[str, ...]
-    values: tuple[NormalValue, ...]
-    """Those of other machines."""
-    measure: bool
-    threshold: float
-    max_hidden: float | None
-    expect_gpus: int
-    since: str
-    labels: dict[str, dict[str, str]]
+"""`waywiser.health.measure_machine.USUAL_SECONDS`, whose module takes longer to import than the
+help may."""
 
 
 @verb("Say whether this machine, a node or a fleet is healthy.")
@@ -113,15 +88,15 @@ def check(
     """
     from waywiser.analysis.history.labels import first_day, read_labels
     from waywiser.cli.check_outputs import Outputs
+    from waywiser.health.check import References, read_values
 
     outputs = Outputs(json=json, page=page, prometheus=prometheus, junit=junit, suspects=suspects)
     outputs.require()
-    given = Given(
+    references = References(
         baseline=tuple(baseline or ()),
         fleet=fleet,
         repeat=tuple(repeat or ()),
-        values=_values(values or ()),
-        measure=measure,
+        values=read_values(values or ()),
         threshold=parse_fraction(threshold, "threshold"),
         max_hidden=parse_fraction(max_hidden, "loss") if max_hidden else None,
         expect_gpus=expect_gpus,
@@ -130,175 +105,71 @@ def check(
     )
     names = files or []
     if len(names) > 1 or (names and os.path.isdir(names[0])):
-        return _check_many(names, given, outputs, everything=everything)
-    file = names[0] if names else _measured(given, within)
-    return _check_one(file, given, outputs, everything=everything, keep=keep)
+        return _check_many(names, references, outputs, everything=everything)
+    file = names[0] if names else _measured(references, within)
+    return _check_one(file, references, outputs, measure, everything=everything, is_kept=keep)
 
 
-def _measured(given: Given, within: int) -> str:
-    from waywiser.cli.measure_check import measure_check
+def _measured(references: References, within: int) -> str:
+    """The profile of this machine, measured now."""
+    from contextlib import closing
 
-    return measure_check(given.baseline, given.threshold, within, given.expect_gpus)
-
-
-def _check_many(names: Sequence[str], given: Given, outputs: Outputs, *, everything: bool) -> int:
-    """Checks the hosts of many profiles."""
-    from waywiser.analysis.health.many_hosts import health_of_hosts
-    from waywiser.analysis.health.read_hosts import read_fleet, read_history
-    from waywiser.cli.check_outputs import health_document
-    from waywiser.cli.unread_files import none_read
-    from waywiser.report.views.health import health_parts
-
-    if given.baseline:
-        raise CheckError(
-            "--baseline is for one profile, and several were named",
-            remedy="name one profile, or leave --baseline out",
-        )
-    named = [*names, *filter(None, (given.fleet,))]
-    peers = read_fleet(named, given.threshold, given.expect_gpus)
-    nights = read_history(named, given.threshold, given.since, given.labels)
-    found = health_of_hosts(peers, nights)
-    outputs.write(found)
-    if outputs.suspects:
-        outputs.print_suspects(found)
-    elif found.hosts or outputs.json:
-        parts = health_parts(found, everything=everything)
-        document = health_document(found)
-        print_result(document, parts, json=outputs.json, to_errors=outputs.use_standard_output)
-    if not found.hosts:
-        raise none_read(peers.unreadable, "no host to check")
-    return exit_code(STATUSES[found.status])
-
-
-def _check_one(file: str, given: Given, outputs: Outputs, *, everything: bool, keep: bool) -> int:
-    """Checks one profile."""
-    from waywiser.analysis.comparison.read_subject import read_subject
-    from waywiser.analysis.comparison.seen_causes import seen_causes
-    from waywiser.cli.check_outputs import health_document
-    from waywiser.report.views.health import health_parts
-
-    node = read_subject(file, links=True)
-    found, failure = _verdict(node, file, given)
-    details = () if found.baseline is None else tuple(checkup_parts(
-        found.baseline, node, failure, found.other_machines))  # fmt: skip
-    outputs.write(found, node, details)
-    if outputs.suspects:
-        outputs.print_suspects(found)
-    else:
-        is_below = any(path.verdict == "below" for path in found.other_machines)
-        seen = seen_causes(node) if is_below else {}
-        parts = health_parts(found, details, everything=everything, seen=seen)
-        document = health_document(found, seen)
-        print_result(document, parts, json=outputs.json, to_errors=outputs.use_standard_output)
-    if keep:
-        _keep(file, node, found)
-    return exit_code(STATUSES[found.status])
-
-
-def _verdict(node: Subject, file: str, given: Given) -> tuple[HealthCheck, str]:
-    """The verdict, and why suspected paths could not be measured again."""
-    from waywiser.analysis.health.health import health_of
-    from waywiser.analysis.health.reference import host_health
-    from waywiser.analysis.health.single_host import host_results
-    from waywiser.curves.normal import normal_paths_of
-    from waywiser.curves.subject import Subject
-    from waywiser.profile import Profile
-
-    checkup, failure = _against_baseline(node, file, given)
-    with Profile.open(file) as profile:
-        read, beside = Subject.of(profile), normal_paths_of(profile, given.values)
-    peers, nights = _in_fleet(node, file, given)
-    results = host_results(node, read, beside, checkup, peers, nights)
-    if checkup is not None:
-        checkup = msgspec.structs.replace(
-            checkup, notes=(*checkup.notes, *_normal_notes(node, beside)))  # fmt: skip
-    host = host_health(node.name, (node.called,), results)
-    found = health_of(
-        [host], baseline=checkup, peers=peers, nights=nights, other_machines=tuple(beside)
-    )
-    return found, failure
-
-
-def _against_baseline(node: Subject, file: str, given: Given) -> tuple[Checkup | None, str]:
-    """What the baselines say; None without one."""
-    from waywiser.analysis.comparison.checkup import check_up
-    from waywiser.analysis.comparison.read_subject import read_subject
-    from waywiser.analysis.health.kept_profiles import kept_baselines
-    from waywiser.cli.remeasure import measure_again
-    from waywiser.machine.machine import require_real
-
-    names = given.baseline or kept_baselines(node.machine)
-    before = [read_subject(each, links=True) for each in names]
-    if not before:
-        if given.repeat or given.max_hidden is not None:
-            option = "--repeat" if given.repeat else "--max-hidden"
-            raise CheckError(f"{option} is for a baseline", remedy="name one with --baseline")
-        return None, ""
-    for old in before:
-        require_real(old.machine, old.called, allowed="simulated")
-    again = [read_subject(each) for each in given.repeat]
-    limit, hidden = given.threshold, given.max_hidden
-    found, failure = check_up(node, before, limit, again, hidden), ""
-    if found.suspects and given.measure:
-        measured, failure = measure_again(file, node, found.suspects, given.repeat)
-        if measured is not None:
-            found = check_up(node, before, limit, [*again, measured], hidden)
-    return found, failure
-
-
-def _in_fleet(node: Subject, file: str, given: Given) -> tuple[Fleet | None, History | None]:
-    """The host beside its peers and its nights, if profiles of them are known."""
-    from waywiser.analysis.health.kept_profiles import former_checks
-    from waywiser.analysis.health.read_hosts import read_fleet, read_history
-
-    former = [each for each in former_checks(node.machine) if not _same(each, file)]
-    if not given.fleet and not former:
-        return None, None
-    folders = [given.fleet] if given.fleet else []
-    nights = read_history(
-        [*folders, *former, file], given.threshold, given.since, given.labels
-    ).only(node.name)
-    peers = None
-    if folders:
-        peers = read_fleet([*folders, file], given.threshold, given.expect_gpus).only(node.name)
-    return peers, nights
-
-
-def _same(one: str, other: str) -> bool:
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return False
-
-
-def _keep(file: str, node: Subject, found: HealthCheck) -> None:
-    from waywiser.analysis.health.kept_profiles import NotKept, keep_baseline
+    from waywiser.cli.progress import watcher
+    from waywiser.cli.signals import stopped_by_signals
     from waywiser.cli.streams import say
+    from waywiser.health.measure_machine import MachineCheck
+    from waywiser.machine.machine import machine_line
 
-    if found.status == "failed":
-        raise NotKept(
-            "is not kept: the check found what is wrong", where=file, remedy="repair it first"
-        )
-    say(f"waywiser: kept as a baseline: {keep_baseline(file, node.machine)}\n")
-
-
-def _values(tables: Sequence[str]) -> tuple[NormalValue, ...]:
-    """The values of this version and those of tables."""
-    from waywiser.curves.normal_table import read_table, shipped_values
-
-    return (*shipped_values(), *(each for name in tables for each in read_table(name)))
+    check = MachineCheck(references, within)
+    say(f"{machine_line(check.survey.machine)}\n")
+    say(f"measuring for at most {within} s, less if all is decided\n")
+    with stopped_by_signals(), closing(watcher()) as watching:
+        file = check.measure(watching, ("waywiser", *sys.argv[1:]))
+    say(f"profile: {file}\n")
+    return file
 
 
-def _normal_notes(node: Subject, beside: Sequence[NormalPath]) -> Iterator[str]:
-    """What is below the range of other machines, and how many paths have a verdict. No verdict
-    changes the status beside a baseline."""
-    from waywiser.curves.normal import NO_BASELINE, below_findings, verdicts_text
+def _check_many(
+    names: Sequence[str], references: References, outputs: Outputs, *, everything: bool
+) -> int:
+    """Checks the hosts of many profiles."""
+    from waywiser.cli.unread_files import none_read
+    from waywiser.health.check import check_hosts
 
-    below = below_findings(node.machine, beside)
-    for finding in below:
-        yield f"review: {finding.title}; {finding.remedy}"
-    if text := verdicts_text(beside):
-        yield f"beside other machines {text}{f'. {NO_BASELINE}' if below else ''}"
+    found = check_hosts(names, references)
+    outputs.write(found)
+    if found.hosts or outputs.json:
+        outputs.show(found, everything=everything)
+    if not found.hosts:
+        raise none_read(found.unreadable, "no host to check")
+    return exit_code(STATUSES[found.status])
+
+
+def _check_one(
+    file: str,
+    references: References,
+    outputs: Outputs,
+    measure: bool,
+    *,
+    everything: bool,
+    is_kept: bool,
+) -> int:
+    """Checks one profile."""
+    from waywiser.cli.remeasure import measure_again
+    from waywiser.cli.streams import say
+    from waywiser.health.check import check_profile, keep
+
+    checked = check_profile(file, references, measure_again if measure else None)
+    node, found = checked.node, checked.found
+    details: tuple[Block, ...] = ()
+    if found.baseline is not None:
+        parts = checkup_parts(found.baseline, node, checked.failure, found.other_machines)
+        details = tuple(parts)
+    outputs.write(found, node, details)
+    outputs.show(found, node, details, everything=everything)
+    if is_kept:
+        say(f"waywiser: kept as a baseline: {keep(checked, file)}\n")
+    return exit_code(STATUSES[found.status])
 
 
 def checkup_parts(

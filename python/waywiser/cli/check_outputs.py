@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from waywiser.cli.result import print_result
+from waywiser.cli.streams import put_line
 from waywiser.profile.output_file import (
     STANDARD_OUTPUT,
     require_one_output,
     require_output,
     write_output,
 )
+from waywiser.words.host_list import compress_hosts
 
 if TYPE_CHECKING:
-    from waywiser.analysis.health.health import HealthCheck
     from waywiser.curves.subject import Subject
+    from waywiser.health.health_check import HealthCheck
     from waywiser.report.parts import Block
 
 
@@ -76,14 +79,28 @@ class Outputs(msgspec.Struct, frozen=True):
 
             write_page(self.page, made(health_page(found, details)).encode())
 
-    def print_suspects(self, found: HealthCheck) -> None:
-        """A host list as Slurm takes it; nothing if nothing is suspected."""
-        import typer
+    def show(
+        self,
+        found: HealthCheck,
+        node: Subject | None = None,
+        details: Sequence[Block] = (),
+        *,
+        everything: bool = False,
+    ) -> None:
+        """Prints the answer: as JSON or text, or with ``suspects`` the hosts to measure again as a
+        host list for Slurm, nothing if there are none."""
+        if self.suspects:
+            if found.suspects:
+                put_line(compress_hosts(found.suspects))
+            return
+        from waywiser.analysis.comparison.seen_causes import seen_causes
+        from waywiser.report.views.health import health_parts
 
-        from waywiser.words.host_list import compress_hosts
-
-        if hosts := found.suspects:
-            typer.echo(compress_hosts(hosts))
+        is_below = any(path.verdict == "below" for path in found.other_machines)
+        seen = seen_causes(node) if node is not None and is_below else {}
+        parts = health_parts(found, details, everything=everything, seen=seen)
+        document = health_document(found, seen)
+        print_result(document, parts, json=self.json, to_errors=self.use_standard_output)
 
 
 def health_document(found: HealthCheck, seen: Mapping[str, str] = {}) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def survey_machine(
         raise _wrong("progress", progress, "no function")
     options = options_of(given)
     require_sense(options)
-    watcher, command = _Watcher(progress), (_call(given),)
+    watcher, command = CallbackWatcher(progress), (_call(given),)
     file = Path(options.output) if options.output else None
     try:
         if options.resume and file is not None and os.path.lexists(file):
@@ -201,7 +201,7 @@ def new_cache_file(hostname: str) -> Path:
     return unused_file(folder / default_name(hostname))
 
 
-class _Watcher:
+class CallbackWatcher:
     """Calls back after each visit."""
 
     def __init__(self, progress: OnSurveyProgress | None) -> None:

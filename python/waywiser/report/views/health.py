@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from waywiser.analysis.health.health import HealthCheck
-from waywiser.analysis.health.reference import HostHealth
+from waywiser.health.health_check import HealthCheck
+from waywiser.health.reference import HostHealth
 from waywiser.report.parts import (
     Block,
     Section,

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from waywiser.analysis.comparison.fleet import Fleet, HostVerdict
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
-from waywiser.analysis.health.health import HealthCheck, health_of
-from waywiser.analysis.health.reference import ReferenceResult, host_health
 from waywiser.analysis.history.history import History, PathHistory
 from waywiser.analysis.history.history_texts import change_text
+from waywiser.health.health_check import HealthCheck, health_of
+from waywiser.health.reference import ReferenceResult, host_health
 from waywiser.words import STATUSES
 from waywiser.words.number_format import count
 

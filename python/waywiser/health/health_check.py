@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from waywiser.analysis.comparison.checkup import Checkup
 from waywiser.analysis.comparison.fleet import Fleet
-from waywiser.analysis.health.reference import HEALTH_REASONS, HostHealth, worst_of
 from waywiser.analysis.history.history import History
 from waywiser.curves.normal import NormalPath
+from waywiser.health.reference import HEALTH_REASONS, HostHealth, worst_of
 from waywiser.words import STATUSES, Reason, Status, Value
 from waywiser.words.host_list import natural_key
 from waywiser.words.number_format import count
@@ -36,6 +36,12 @@ class HealthCheck(Value, frozen=True):
         found = {host.host for host in self.hosts
                  if any(STATUSES[r.status] is Status.SUSPECTED for r in host.results)}  # fmt: skip
         return tuple(sorted(found, key=natural_key))
+
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """Files of several hosts that could not be read or used, each with the reason."""
+        parts = (part.unreadable for part in (self.peers, self.nights) if part is not None)
+        return {file: why for part in parts for file, why in part.items()}
 
     def __str__(self) -> str:
         """One line: of one host its verdict, of several their number by status."""

@@ -7,8 +7,8 @@ from typing import get_args
 
 import pytest
 
-from waywiser.analysis.health.health import health_of
-from waywiser.analysis.health.reference import (
+from waywiser.health.health_check import health_of
+from waywiser.health.reference import (
     INDIRECT,
     ReferenceName,
     ReferenceResult,

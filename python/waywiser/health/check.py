@@ -1,0 +1,180 @@
+"""Checks a profile, or the hosts of many, against every reference at hand: what ``waywiser check``
+and `waywiser.check` do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from waywiser.analysis.comparison.checkup import Checkup, check_up
+from waywiser.analysis.comparison.fleet import Fleet
+from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.analysis.history.history import History
+from waywiser.curves.normal import (
+    NO_BASELINE,
+    NormalPath,
+    below_findings,
+    normal_paths_of,
+    verdicts_text,
+)
+from waywiser.curves.normal_table import NormalValue, read_table, shipped_values
+from waywiser.curves.subject import Subject
+from waywiser.health.health_check import HealthCheck, health_of
+from waywiser.health.kept_profiles import NotKept, former_checks, keep_baseline, kept_baselines
+from waywiser.health.many_hosts import health_of_hosts
+from waywiser.health.read_hosts import read_fleet, read_history
+from waywiser.health.reference import host_health
+from waywiser.health.single_host import host_results
+from waywiser.machine.machine import require_real
+from waywiser.profile import Profile
+from waywiser.stats.decision import THRESHOLD
+from waywiser.words import Value, WaywiserError
+
+MeasureAgain = Callable[[str, Subject, Sequence[str], Sequence[str]], tuple[Subject | None, str]]
+"""Measures suspected paths of a profile again: its file, the node, the paths, and the repetitions
+that are known. Returns the new profile, or None and why there is none."""
+
+
+class CheckError(WaywiserError):
+    """What a check cannot do with what it was given."""
+
+
+class References(Value, frozen=True):
+    """What to compare with, and how. Baselines and former checks that are kept for this user are
+    used beside what is named here."""
+
+    baseline: tuple[str, ...] = ()
+    fleet: str = ""
+    """A folder of profiles of nodes of its kind, and of its own nights."""
+    repeat: tuple[str, ...] = ()
+    values: tuple[NormalValue, ...] = ()
+    """Those of other machines beside those of this version."""
+    threshold: float = THRESHOLD
+    max_hidden: float | None = None
+    expect_gpus: int = 0
+    since: str = ""
+    labels: Mapping[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
+
+
+class CheckedProfile(NamedTuple):
+    """One profile and its verdict."""
+
+    node: Subject
+    found: HealthCheck
+    failure: str
+    """Why suspected paths could not be measured again; empty if they were, or if none are."""
+
+
+def check_profile(
+    file: str, references: References, measure_again: MeasureAgain | None = None
+) -> CheckedProfile:
+    """Checks one profile. Suspected paths are measured again by ``measure_again``, if it is
+    given. Raises `waywiser.words.WaywiserError`: a file that cannot be read, a baseline of a
+    simulated machine, options for a baseline without one."""
+    node = read_subject(file, links=True)
+    checkup, failure = _against_baseline(node, file, references, measure_again)
+    values = (*shipped_values(), *references.values)
+    with Profile.open(file) as profile:
+        read, beside = Subject.of(profile), normal_paths_of(profile, values)
+    peers, nights = _in_fleet(node, file, references)
+    results = host_results(node, read, beside, checkup, peers, nights)
+    if checkup is not None:
+        notes = (*checkup.notes, *_normal_notes(node, beside))
+        checkup = msgspec.structs.replace(checkup, notes=notes)
+    host = host_health(node.name, (node.called,), results)
+    found = health_of(
+        [host], baseline=checkup, peers=peers, nights=nights, other_machines=tuple(beside)
+    )
+    return CheckedProfile(node, found, failure)
+
+
+def check_hosts(files: Sequence[str], references: References) -> HealthCheck:
+    """Checks each host of many profiles, or of folders of them, beside its peers and its own
+    nights. Files that cannot be read are listed. Raises `CheckError` for a baseline."""
+    if references.baseline:
+        raise CheckError(
+            "--baseline is for one profile, and several were named",
+            remedy="name one profile, or leave --baseline out",
+        )
+    named = [*files, *filter(None, (references.fleet,))]
+    peers = read_fleet(named, references.threshold, references.expect_gpus)
+    nights = read_history(named, references.threshold, references.since, references.labels)
+    return health_of_hosts(peers, nights)
+
+
+def keep(checked: CheckedProfile, file: str) -> str:
+    """Keeps the profile as a baseline of its machine, and returns the file. Raises `NotKept` if the
+    check found what is wrong."""
+    if checked.found.status == "failed":
+        raise NotKept(
+            "is not kept: the check found what is wrong", where=file, remedy="repair it first"
+        )
+    return str(keep_baseline(file, checked.node.machine))
+
+
+def read_values(tables: Sequence[str]) -> tuple[NormalValue, ...]:
+    """The values of tables of other machines. Raises
+    `waywiser.curves.normal_table.NormalTableError`."""
+    return tuple(each for name in tables for each in read_table(name))
+
+
+def _against_baseline(
+    node: Subject, file: str, references: References, measure_again: MeasureAgain | None
+) -> tuple[Checkup | None, str]:
+    """What the baselines say, and why suspected paths could not be measured again; None without a
+    baseline."""
+    names = references.baseline or kept_baselines(node.machine)
+    before = [read_subject(each, links=True) for each in names]
+    repeats = references.repeat
+    if not before:
+        if repeats or references.max_hidden is not None:
+            option = "--repeat" if repeats else "--max-hidden"
+            raise CheckError(f"{option} is for a baseline", remedy="name one with --baseline")
+        return None, ""
+    for old in before:
+        require_real(old.machine, old.called, allowed="simulated")
+    again = [read_subject(each) for each in repeats]
+    limit, hidden = references.threshold, references.max_hidden
+    found, failure = check_up(node, before, limit, again, hidden), ""
+    if found.suspects and measure_again is not None:
+        measured, failure = measure_again(file, node, found.suspects, repeats)
+        if measured is not None:
+            found = check_up(node, before, limit, [*again, measured], hidden)
+    return found, failure
+
+
+def _in_fleet(
+    node: Subject, file: str, references: References
+) -> tuple[Fleet | None, History | None]:
+    """The host beside its peers and its nights, if profiles of them are known."""
+    former = [each for each in former_checks(node.machine) if not _is_same(each, file)]
+    folders = [references.fleet] if references.fleet else []
+    if not folders and not former:
+        return None, None
+    limit = references.threshold
+    known = [*folders, *former, file]
+    nights = read_history(known, limit, references.since, references.labels).only(node.name)
+    if not folders:
+        return None, nights
+    peers = read_fleet([*folders, file], limit, references.expect_gpus).only(node.name)
+    return peers, nights
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _normal_notes(node: Subject, beside: Sequence[NormalPath]) -> Iterator[str]:
+    """What is below the range of other machines, and how many paths have a verdict. No verdict
+    changes the status beside a baseline."""
+    below = below_findings(node.machine, beside)
+    for finding in below:
+        yield f"review: {finding.title}; {finding.remedy}"
+    if text := verdicts_text(beside):
+        yield f"beside other machines {text}{f'. {NO_BASELINE}' if below else ''}"

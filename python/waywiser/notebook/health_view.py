@@ -1,0 +1,115 @@
+"""A check as a text and as a table of references."""
+
+from __future__ import annotations
+
+import html
+import io
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from rich.console import Console
+
+from waywiser.analysis.history.labels import first_day
+from waywiser.health.check import References, check_hosts, check_profile, keep
+from waywiser.health.health_check import HealthCheck
+from waywiser.health.measure_machine import USUAL_SECONDS, MachineCheck
+from waywiser.notebook.data_table import DataTable
+from waywiser.notebook.survey_call import CallbackWatcher
+from waywiser.report.terminal import print_parts
+from waywiser.report.views.health import health_parts
+from waywiser.stats.decision import THRESHOLD
+from waywiser.words import Reason
+from waywiser.words.visible_text import visible
+
+COLUMNS = 120
+"""Width of the text."""
+
+RESULT_TYPES: dict[str, type] = {
+    "host": str,
+    "reference": str,
+    "status": str,
+    "statement": str,
+    "remedy": str,
+}
+
+
+class HealthView:
+    """Whether machines are healthy, as ``waywiser check`` says it."""
+
+    def __init__(self, result: HealthCheck) -> None:
+        self.result = result
+        """What ``waywiser check --json`` writes."""
+
+    @property
+    def status(self) -> Reason:
+        """``ok``, ``failed`` or ``inconclusive``."""
+        return self.result.status
+
+    @cached_property
+    def references(self) -> DataTable:
+        """One row per host and reference, the worst hosts and the best references first."""
+        rows = (
+            (host.host, each.reference, each.status, each.statement, each.remedy or None)
+            for host in self.result.hosts
+            for each in host.results
+        )
+        return DataTable.of("references", RESULT_TYPES, rows)
+
+    def to_pandas(self) -> Any:
+        """`references` as a `pandas.DataFrame`. Raises `MissingPackage`."""
+        return self.references.to_pandas()
+
+    def __repr__(self) -> str:
+        text = io.StringIO()
+        console = Console(file=text, width=COLUMNS, color_system=None, legacy_windows=False)
+        print_parts(console, health_parts(self.result))
+        return visible(text.getvalue().rstrip("\n"))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+def check_health(
+    files: Sequence[str | os.PathLike[str]],
+    *,
+    baseline: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    fleet: str | os.PathLike[str] | None = None,
+    repeat: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    threshold: float | None = None,
+    within: int | None = None,
+    expect_gpus: int = 0,
+    since: str = "",
+    is_kept: bool = False,
+) -> HealthView:
+    """As `waywiser.check`. Raises `waywiser.words.WaywiserError`."""
+    references = References(
+        baseline=_names(baseline),
+        fleet=os.fspath(fleet) if fleet is not None else "",
+        repeat=_names(repeat),
+        threshold=THRESHOLD if threshold is None else threshold,
+        expect_gpus=expect_gpus,
+        since=first_day(since),
+    )
+    names = _names(files)
+    if len(names) > 1 or (names and os.path.isdir(names[0])):
+        return HealthView(check_hosts(names, references))
+    if names:
+        (file,) = names
+    else:
+        machine = MachineCheck(references, USUAL_SECONDS if within is None else within)
+        file = machine.measure(CallbackWatcher(None), ("waywiser.check()",))
+    checked = check_profile(file, references)
+    if is_kept:
+        keep(checked, file)
+    return HealthView(checked.found)
+
+
+def _names(
+    given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> tuple[str, ...]:
+    if isinstance(given, str | os.PathLike):
+        return (os.fspath(given),)
+    return tuple(os.fspath(each) for each in given)
