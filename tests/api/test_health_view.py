@@ -10,8 +10,8 @@ import pytest
 
 import waywiser
 from api import opened
+from waywiser.analysis.health import early_stop
 from waywiser.cli import run
-from waywiser.health import early_stop
 from waywiser.profile import MissingProfile
 
 Output = pytest.CaptureFixture[str]

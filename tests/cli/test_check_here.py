@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from waywiser.analysis.health import early_stop
+from waywiser.analysis.health.kept_profiles import former_checks, kept_baselines
 from waywiser.cli import run
-from waywiser.health import early_stop, measure_machine
-from waywiser.health.kept_profiles import former_checks, kept_baselines
-from waywiser.measure import scope
+from waywiser.measure import scope, survey_run
 from waywiser.profile import Profile
 
 Output = pytest.CaptureFixture[str]
@@ -48,10 +48,10 @@ def test_the_machine_is_measured_until_all_is_settled_and_kept(capsys: Output) -
 def test_wrong_words_are_an_error_before_anything_is_measured(
     tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def measured(*_: object) -> str:
+    def measured(*_: object, **__: object) -> None:
         raise AssertionError("it was measured")
 
-    monkeypatch.setattr(measure_machine.MachineCheck, "measure", measured)
+    monkeypatch.setattr(survey_run, "start", measured)
     for words in (["--threshold", "x"], ["--since", "x"], ["--labels", "gone"],
                   ["--values", "gone"], ["--within", "1"], ["--page", str(tmp_path)],
                   ["--baseline", "gone.wwp"], ["--repeat", "gone.wwp"]):  # fmt: skip

@@ -11,12 +11,11 @@ import pytest
 
 from analysis.comparison import nodes
 from waywiser.analysis.comparison.checkup import check_up
+from waywiser.analysis.health.health_check import health_of, host_health
 from waywiser.cli import run
 from waywiser.curves.subject import LoadedLink
 from waywiser.exchange.exports.metrics_text import escaped
 from waywiser.exchange.exports.prometheus import health_metrics
-from waywiser.health.health_check import health_of
-from waywiser.health.reference import host_health
 from waywiser.words.records import GpuHealth, Health
 
 Output = pytest.CaptureFixture[str]

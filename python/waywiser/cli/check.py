@@ -22,14 +22,14 @@ from waywiser.words.status import STATUSES
 
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.checkup import Checkup
+    from waywiser.analysis.health.check import References
     from waywiser.cli.check_outputs import Outputs
     from waywiser.curves.normal import NormalPath
     from waywiser.curves.subject import Subject
-    from waywiser.health.check import References
     from waywiser.report.parts import Block
 
 USUAL_SECONDS = 30
-"""`waywiser.health.measure_machine.USUAL_SECONDS`, whose module takes longer to import than the
+"""`waywiser.measure.machine_check.USUAL_SECONDS`, whose module takes longer to import than the
 help may."""
 
 
@@ -86,9 +86,9 @@ def check(
     waywiser check nodes --page check.html
         find the nodes that differ from others or from their former nights
     """
+    from waywiser.analysis.health.check import References, read_values
     from waywiser.analysis.history.labels import first_day, read_labels
     from waywiser.cli.check_outputs import Outputs
-    from waywiser.health.check import References, read_values
 
     outputs = Outputs(json=json, page=page, prometheus=prometheus, junit=junit, suspects=suspects)
     outputs.require()
@@ -114,27 +114,32 @@ def _measured(references: References, within: int) -> str:
     """The profile of this machine, measured now."""
     from contextlib import closing
 
+    from waywiser.analysis.health.early_stop import EarlyStop
+    from waywiser.analysis.health.kept_profiles import new_check_file
     from waywiser.cli.progress import watcher
     from waywiser.cli.signals import stopped_by_signals
     from waywiser.cli.streams import say
-    from waywiser.health.measure_machine import MachineCheck
     from waywiser.machine.machine import machine_line
+    from waywiser.measure.machine_check import prepare_check
+    from waywiser.measure.survey_run import start
 
-    check = MachineCheck(references, within)
-    say(f"{machine_line(check.survey.machine)}\n")
+    survey = prepare_check(within, references.expect_gpus)
+    file = new_check_file(survey.machine.hostname)
+    stop = EarlyStop(file, survey.machine, references, survey.plan.preset.processes)
+    say(f"{machine_line(survey.machine)}\n")
     say(f"measuring for at most {within} s, less if all is decided\n")
     with stopped_by_signals(), closing(watcher()) as watching:
-        file = check.measure(watching, ("waywiser", *sys.argv[1:]))
+        start(survey, file, watching, command=("waywiser", *sys.argv[1:]), settle=stop)
     say(f"profile: {file}\n")
-    return file
+    return str(file)
 
 
 def _check_many(
     names: Sequence[str], references: References, outputs: Outputs, *, everything: bool
 ) -> int:
     """Checks the hosts of many profiles."""
+    from waywiser.analysis.health.check import check_hosts
     from waywiser.cli.unread_files import none_read
-    from waywiser.health.check import check_hosts
 
     found = check_hosts(names, references)
     outputs.write(found)
@@ -155,9 +160,9 @@ def _check_one(
     is_kept: bool,
 ) -> int:
     """Checks one profile."""
+    from waywiser.analysis.health.check import check_profile, keep
     from waywiser.cli.remeasure import measure_again
     from waywiser.cli.streams import say
-    from waywiser.health.check import check_profile, keep
 
     checked = check_profile(file, references, measure_again if measure else None)
     node, found = checked.node, checked.found

@@ -18,8 +18,8 @@ from waywiser.profile.output_file import (
 from waywiser.words.host_list import compress_hosts
 
 if TYPE_CHECKING:
+    from waywiser.analysis.health.health_check import HealthCheck
     from waywiser.curves.subject import Subject
-    from waywiser.health.health_check import HealthCheck
     from waywiser.report.parts import Block
 
 

@@ -78,8 +78,8 @@ def _made(files: Sequence[str]) -> Document:
 def _cluster(folder: Path) -> Document:
     from waywiser.analysis.cluster.summary import summarise_cluster
     from waywiser.analysis.cluster.verdict import verdict
+    from waywiser.analysis.health.many_hosts import read_fleet
     from waywiser.cli.damaged_lines import say_damaged
-    from waywiser.health.read_hosts import read_fleet
     from waywiser.profile.cluster_folder import read_cluster
     from waywiser.report.cluster import cluster_document
     from waywiser.stats.decision import THRESHOLD

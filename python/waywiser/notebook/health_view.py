@@ -11,10 +11,13 @@ from typing import Any
 
 from rich.console import Console
 
+from waywiser.analysis.health.check import References, check_hosts, check_profile, keep
+from waywiser.analysis.health.early_stop import EarlyStop
+from waywiser.analysis.health.health_check import HealthCheck
+from waywiser.analysis.health.kept_profiles import new_check_file
 from waywiser.analysis.history.labels import first_day
-from waywiser.health.check import References, check_hosts, check_profile, keep
-from waywiser.health.health_check import HealthCheck
-from waywiser.health.measure_machine import USUAL_SECONDS, MachineCheck
+from waywiser.measure.machine_check import USUAL_SECONDS, prepare_check
+from waywiser.measure.survey_run import start
 from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.survey_call import CallbackWatcher
 from waywiser.report.terminal import print_parts
@@ -99,8 +102,11 @@ def check_health(
     if names:
         (file,) = names
     else:
-        machine = MachineCheck(references, USUAL_SECONDS if within is None else within)
-        file = machine.measure(CallbackWatcher(None), ("waywiser.check()",))
+        survey = prepare_check(USUAL_SECONDS if within is None else within, expect_gpus)
+        path = new_check_file(survey.machine.hostname)
+        stop = EarlyStop(path, survey.machine, references, survey.plan.preset.processes)
+        start(survey, path, CallbackWatcher(None), command=("waywiser.check()",), settle=stop)
+        file = str(path)
     checked = check_profile(file, references)
     if is_kept:
         keep(checked, file)

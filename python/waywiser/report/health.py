@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from waywiser.health.health_check import HealthCheck
+from waywiser.analysis.health.health_check import HealthCheck
 from waywiser.report.document import made_now
 from waywiser.report.fleet import fleet_document
 from waywiser.report.history import history_document

@@ -7,9 +7,8 @@ import re
 from analysis.comparison import nodes
 from waywiser.analysis.comparison.checkup import check_up
 from waywiser.analysis.comparison.comparison_text import verdict_text
+from waywiser.analysis.health.health_check import health_of, host_health
 from waywiser.exchange.exports.prometheus import health_metrics
-from waywiser.health.health_check import health_of
-from waywiser.health.reference import host_health
 
 VERDICT = re.compile(r'^waywiser_path_verdict\{.*path="([^"]*)",verdict="([^"]*)"\} 1$', re.M)
 

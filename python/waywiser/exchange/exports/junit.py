@@ -15,9 +15,9 @@ from waywiser.analysis.comparison.path_change import (
     ProfileComparison,
     SizeChange,
 )
+from waywiser.analysis.health.health_check import HealthCheck
 from waywiser.exchange.exports.junit_file import JunitCase, JunitResult, junit_file, junit_kind
 from waywiser.exchange.exports.junit_nodes import host_lines, nights_cases
-from waywiser.health.health_check import HealthCheck
 from waywiser.words.status import STATUSES, Reason, Status
 
 JUNIT_FILE = junit_kind("compare")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from waywiser.health.health_check import HealthCheck
-from waywiser.health.reference import HostHealth
+from waywiser.analysis.health.health_check import HealthCheck, HostHealth
 from waywiser.report.parts import (
     Block,
     Section,

@@ -7,11 +7,11 @@ from typing import get_args
 
 import pytest
 
-from waywiser.health.health_check import health_of
-from waywiser.health.reference import (
+from waywiser.analysis.health.health_check import (
     INDIRECT,
     ReferenceName,
     ReferenceResult,
+    health_of,
     host_health,
     worst_of,
 )

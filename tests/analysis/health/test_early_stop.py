@@ -8,8 +8,8 @@ import random
 import pytest
 
 from analysis.comparison import nodes
+from waywiser.analysis.health.early_stop import ProcessTimes, baseline_times, path_times, settled
 from waywiser.curves.subject import Subject
-from waywiser.health.early_stop import ProcessTimes, baseline_times, path_times, settled
 from waywiser.words.records import Failure
 
 LOOKS = 8

@@ -12,6 +12,15 @@ import msgspec
 from waywiser.analysis.comparison.checkup import Checkup, check_up
 from waywiser.analysis.comparison.fleet import Fleet
 from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.analysis.health.health_check import HealthCheck, health_of, host_health
+from waywiser.analysis.health.kept_profiles import (
+    NotKept,
+    former_checks,
+    keep_baseline,
+    kept_baselines,
+)
+from waywiser.analysis.health.many_hosts import health_of_hosts, read_fleet, read_history
+from waywiser.analysis.health.single_host import host_results
 from waywiser.analysis.history.history import History
 from waywiser.curves.normal import (
     NO_BASELINE,
@@ -22,13 +31,7 @@ from waywiser.curves.normal import (
 )
 from waywiser.curves.normal_table import NormalValue, read_table, shipped_values
 from waywiser.curves.subject import Subject
-from waywiser.health.health_check import HealthCheck, health_of
-from waywiser.health.kept_profiles import NotKept, former_checks, keep_baseline, kept_baselines
-from waywiser.health.many_hosts import health_of_hosts
-from waywiser.health.read_hosts import read_fleet, read_history
-from waywiser.health.reference import host_health
-from waywiser.health.single_host import host_results
-from waywiser.machine.machine import require_real
+from waywiser.machine.machine import Machine, require_real
 from waywiser.profile import Profile
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Value, WaywiserError
@@ -121,22 +124,30 @@ def read_values(tables: Sequence[str]) -> tuple[NormalValue, ...]:
     return tuple(each for name in tables for each in read_table(name))
 
 
+def read_references(
+    machine: Machine, references: References
+) -> tuple[list[Subject], list[Subject]]:
+    """The baselines of a machine and the repetitions. Raises `ProfileError` for one that cannot be
+    read, `CheckError` for options for a baseline without one."""
+    names = references.baseline or kept_baselines(machine)
+    if not names and (references.repeat or references.max_hidden is not None):
+        option = "--repeat" if references.repeat else "--max-hidden"
+        raise CheckError(f"{option} is for a baseline", remedy="name one with --baseline")
+    before = [read_subject(each, links=True) for each in names]
+    for old in before:
+        require_real(old.machine, old.called, allowed="simulated")
+    return before, [read_subject(each) for each in references.repeat]
+
+
 def _against_baseline(
     node: Subject, file: str, references: References, measure_again: MeasureAgain | None
 ) -> tuple[Checkup | None, str]:
     """What the baselines say, and why suspected paths could not be measured again; None without a
     baseline."""
-    names = references.baseline or kept_baselines(node.machine)
-    before = [read_subject(each, links=True) for each in names]
-    repeats = references.repeat
+    before, again = read_references(node.machine, references)
     if not before:
-        if repeats or references.max_hidden is not None:
-            option = "--repeat" if repeats else "--max-hidden"
-            raise CheckError(f"{option} is for a baseline", remedy="name one with --baseline")
         return None, ""
-    for old in before:
-        require_real(old.machine, old.called, allowed="simulated")
-    again = [read_subject(each) for each in repeats]
+    repeats = references.repeat
     limit, hidden = references.threshold, references.max_hidden
     found, failure = check_up(node, before, limit, again, hidden), ""
     if found.suspects and measure_again is not None:

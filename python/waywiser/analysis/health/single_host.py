@@ -8,13 +8,13 @@ from waywiser.analysis.comparison.checkup import Checkup
 from waywiser.analysis.comparison.comparison_text import ran_below
 from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.fleet import Fleet
+from waywiser.analysis.health.health_check import ReferenceResult
+from waywiser.analysis.health.many_hosts import nights_result, peers_result
 from waywiser.analysis.history.history import History
 from waywiser.analysis.questions.gpu_links import links_text
 from waywiser.analysis.questions.slow_links import links_of_gpus
 from waywiser.curves.normal import NormalPath, below_findings, verdicts_text
 from waywiser.curves.subject import LoadedLink, Subject
-from waywiser.health.many_hosts import nights_result, peers_result
-from waywiser.health.reference import ReferenceResult
 from waywiser.machine.machine import Machine
 from waywiser.machine.unusable_gpus import lost_text
 from waywiser.words import STATUSES, Reason, Status

@@ -1,17 +1,64 @@
-"""The hosts of many profiles, each beside its peers and its own nights."""
+"""Reads the profiles of many hosts, and compares each with its peers and its own nights."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
-from waywiser.analysis.comparison.fleet import Fleet, HostVerdict
+import msgspec
+
+from waywiser.analysis.comparison.fleet import Fleet, HostVerdict, assess_fleet
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
-from waywiser.analysis.history.history import History, PathHistory
+from waywiser.analysis.comparison.own_findings import own_findings
+from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.analysis.health.health_check import (
+    HealthCheck,
+    ReferenceResult,
+    health_of,
+    host_health,
+)
+from waywiser.analysis.history.history import History, PathHistory, history_of
 from waywiser.analysis.history.history_texts import change_text
-from waywiser.health.health_check import HealthCheck, health_of
-from waywiser.health.reference import ReferenceResult, host_health
+from waywiser.analysis.history.index import read_nights
+from waywiser.analysis.history.last_change import with_last_changes
+from waywiser.profile import ProfileError
+from waywiser.profile.file_name import profiles_in, why_no_profile
 from waywiser.words import STATUSES
 from waywiser.words.number_format import count
+
+
+def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -> Fleet:
+    """Assesses the readable profiles; the others are listed with the reason. A folder stands for
+    the profiles in it."""
+
+    nodes = []
+    unreadable: dict[str, str] = {}
+    for file in dict.fromkeys(name for each in files for name in _profiles_of(each)):
+        try:
+            node = read_subject(file, links=True)
+            nodes.append(msgspec.structs.replace(node, own_findings=own_findings(node)))
+        except ProfileError as error:
+            is_folder = os.path.isdir(file)
+            unreadable[file] = why_no_profile(file) if is_folder else error.what
+    found = assess_fleet(nodes, threshold, unreadable, expected_gpus)
+    return with_last_changes(found, nodes)
+
+
+def _profiles_of(name: str) -> list[str]:
+    """The profiles of a folder; the folder itself if it has none; a file is its own profile."""
+
+    if not os.path.isdir(name):  # no error for a name that is too long
+        return [name]
+    return profiles_in(Path(name)) or [name]
+
+
+def read_history(
+    files: Sequence[str], threshold: float, since: str, labels: Mapping[str, Mapping[str, str]]
+) -> History:
+    """Follows the nodes of all profiles that can be read; the others are listed."""
+    read = read_nights(list(files))
+    return history_of(read.nights, threshold, since, labels, read.unreadable)
 
 
 def health_of_hosts(peers: Fleet, nights: History) -> HealthCheck:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from analysis.comparison import nodes
-from waywiser.health import kept_profiles
-from waywiser.health.kept_profiles import (
+from waywiser.analysis.health import kept_profiles
+from waywiser.analysis.health.kept_profiles import (
     MOST_BASELINES,
     NotKept,
     former_checks,

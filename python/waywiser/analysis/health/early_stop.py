@@ -17,10 +17,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
+from waywiser.analysis.comparison.read_subject import subject_of
+from waywiser.analysis.health.check import References, read_references
 from waywiser.curves.point import Point
+from waywiser.machine.machine import Machine
+from waywiser.profile import Profile
 from waywiser.stats import error_spending
 from waywiser.stats.distributions import student_quantile
 from waywiser.stats.noise_model import LEAST_VARIANCE, without_outliers
@@ -123,3 +128,21 @@ def _why(path: ProcessTimes, usual: float, look: int, looks: int, threshold: flo
     if change - half(error_spending.to_accuse) > limit:
         return f"settled after {processes} processes: slower than before"
     return ""
+
+
+class EarlyStop:
+    """Looks at a profile that is being measured, after each round of processes."""
+
+    def __init__(self, file: Path, machine: Machine, references: References, looks: int) -> None:
+        """``looks`` are the rounds that are planned. Raises as
+        `waywiser.analysis.health.check.read_references`."""
+        before, _ = read_references(machine, references)
+        self._file = file
+        self._before = baseline_times(each.points for each in before)
+        self._threshold = references.threshold
+        self._looks = looks
+
+    def __call__(self, rounds: int) -> Mapping[str, str]:
+        with Profile.open(self._file) as profile:
+            points = subject_of(profile).points
+        return settled(path_times(points, self._before), rounds, self._looks, self._threshold)
