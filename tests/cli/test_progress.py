@@ -13,6 +13,7 @@ from measure.plan.machines import machine
 from waywiser.cli import progress
 from waywiser.cli.progress import LiveLine, PlainLines, estimate_text, fitted
 from waywiser.machine import native
+from waywiser.measure.plan import tally
 from waywiser.measure.plan.plan import Plan, make_plan
 from waywiser.measure.plan.points import Priority
 from waywiser.measure.plan.preset import Request
@@ -55,62 +56,80 @@ def orders(plan: Plan) -> list[Order]:
 
 def test_the_time_left_follows_how_it_goes(plan: Plan) -> None:
     clock = Clock()
-    tally = Tally(plan, clock=clock)
-    total = tally.seconds_left
+    counted = Tally(plan, clock=clock)
+    total = counted.seconds_left
     expected = {point.identity: point.unmeasured_seconds for point in plan.points}
     assert total == pytest.approx(sum(expected.values()))
     for order in orders(plan):
-        tally.finished(visit(order))
+        counted.finished(visit(order))
         # three times slower than expected
         clock.now += 3 * expected[order.workload.identity]
-        if 0.4 < tally.share < 0.5:
-            rest = 3 * (1 - tally.share) * total
-            assert 0.8 * rest < tally.seconds_left < rest
-    assert tally.share == pytest.approx(1) and tally.seconds_left == pytest.approx(0)
-    assert tally.visits == tally.of_visits == plan.visits
+        if 0.4 < counted.share < 0.5:
+            rest = 3 * (1 - counted.share) * total
+            assert 0.8 * rest < counted.seconds_left < rest
+    assert counted.share == pytest.approx(1) and counted.seconds_left == pytest.approx(0)
+    assert counted.visits == counted.of_visits == plan.visits
 
 
 def test_conditional_series_count_once_they_are_measured(plan: Plan) -> None:
     points = [replace(point, priority=Priority.CONDITIONAL) for point in plan.points[1:]]
     plan = replace(plan, points=(plan.points[0], *points))
-    tally = Tally(plan, clock=Clock())
+    counted = Tally(plan, clock=Clock())
     first = Visit(plan.points[0].workload, 0, "converged", "2026-01-01T00:00:00")
-    tally.finished(msgspec.structs.replace(first, workload=points[0].workload))
+    counted.finished(msgspec.structs.replace(first, workload=points[0].workload))
     done, certain = points[0].unmeasured_seconds, plan.points[0]
     expected = certain.processes * certain.unmeasured_seconds
-    assert tally.share == pytest.approx(done / (done + expected))
+    assert counted.share == pytest.approx(done / (done + expected))
     for block in range(certain.processes):
-        assert tally.share < 1
-        tally.finished(msgspec.structs.replace(first, block=block))
-    assert tally.share == pytest.approx(1)
+        assert counted.share < 1
+        counted.finished(msgspec.structs.replace(first, block=block))
+    assert counted.share == pytest.approx(1)
 
 
 def test_the_time_left_is_never_beyond_the_deadline(plan: Plan) -> None:
     clock = Clock()
-    tally = Tally(replace(plan, deadline_seconds=1.0), clock=clock)
-    assert tally.seconds_left <= 1.0
+    counted = Tally(replace(plan, deadline_seconds=1.0), clock=clock)
+    assert counted.seconds_left <= 1.0
     clock.now += 0.75
-    assert tally.seconds_left <= 0.25
+    assert counted.seconds_left <= 0.25
 
 
 def test_with_a_deadline_that_somebody_gave_the_time_counts(plan: Plan) -> None:
     clock = Clock()
     request = msgspec.structs.replace(plan.request, deadline_seconds=60.0)
-    tally = Tally(replace(plan, request=request, deadline_seconds=60.0), clock=clock)
+    counted = Tally(replace(plan, request=request, deadline_seconds=60.0), clock=clock)
     for order in orders(plan):
-        tally.finished(visit(order))
+        counted.finished(visit(order))
     clock.now += 15.0
-    assert tally.share == pytest.approx(0.25) and tally.seconds_left == pytest.approx(45.0)
-    tally.finished(visit(orders(plan)[0]))
-    assert tally.of_visits == tally.visits == plan.visits + 1
+    assert counted.share == pytest.approx(0.25) and counted.seconds_left == pytest.approx(45.0)
+    counted.finished(visit(orders(plan)[0]))
+    assert counted.of_visits == counted.visits == plan.visits + 1
 
 
 def test_what_earlier_runs_finished_took_no_time_of_this_one(plan: Plan) -> None:
-    tally = Tally(plan, map(visit, orders(plan)[:-1]), Clock())
+    counted = Tally(plan, map(visit, orders(plan)[:-1]), Clock())
     last = orders(plan)[-1].workload.identity
     rest = next(point.unmeasured_seconds for point in plan.points if point.identity == last)
-    assert tally.visits == plan.visits - 1
-    assert tally.seconds_left < 2 * rest
+    assert counted.visits == plan.visits - 1
+    assert counted.seconds_left < 2 * rest
+
+
+@pytest.mark.parametrize(("factor", "is_said"), [(9.0, True), (1.0, False), (0.1, True)])
+def test_an_estimate_that_was_wrong_is_corrected_once(
+    plan: Plan, factor: float, is_said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tally, "CORRECTED_SECONDS", 0.0)
+    clock, stream = Clock(), io.StringIO()
+    plan = replace(plan, deadline_seconds=1e6)
+    lines = PlainLines(stream, clock)
+    expected = {point.identity: point.unmeasured_seconds for point in plan.points}
+    lines.begin(plan, ())
+    for order in orders(plan):
+        clock.now += factor * expected[order.workload.identity]
+        lines.visit(visit(order))
+    said = [line for line in stream.getvalue().splitlines() if line.startswith("now about")]
+    assert len(said) == is_said
+    assert all("were expected" in line for line in said)
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])

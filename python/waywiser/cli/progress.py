@@ -79,6 +79,14 @@ def show_rest(tally: Tally, stream: TextIO) -> None:
         say(text + "\n", stream)
 
 
+def say_correction(tally: Tally, stream: TextIO, before: str = "") -> None:
+    """Says once that a survey takes longer or shorter than was announced, if it does. ``before``
+    takes away what stands in the line."""
+    if (found := tally.correction()) is not None:
+        expected, now = map(format_seconds, found)
+        say(f"{before}now about {now} in all: {expected} were expected\n", stream)
+
+
 class PlainLines:
     """A line per tenth of the work or per five seconds, whichever is seldom enough to read."""
 
@@ -101,6 +109,7 @@ class PlainLines:
     def visit(self, visit: Visit) -> None:
         assert self._tally is not None, "begin() comes first"
         self._tally.finished(visit)
+        say_correction(self._tally, self._stream)
         tenth = int(self._tally.share * 10)
         overdue = self._clock() - self._shown_at >= LINE_SECONDS
         if tenth > self._shown_tenth or overdue:
@@ -140,6 +149,7 @@ class LiveLine:
     def visit(self, visit: Visit) -> None:
         assert self._tally is not None, "begin() comes first"
         self._tally.finished(visit)
+        say_correction(self._tally, self._stream, "\r\x1b[K")
         self._draw(describe(visit.workload), "")
 
     def close(self) -> None:

@@ -6,8 +6,16 @@ import math
 import time
 from collections.abc import Callable, Iterable
 
+from waywiser.measure.plan.outlook import outlook
 from waywiser.measure.plan.plan import Plan
 from waywiser.words.records import Visit
+
+CORRECTED_SHARE = 0.1
+CORRECTED_SECONDS = 2.0
+"""After so much of the work and so many seconds the first estimate is compared with the pace."""
+
+CORRECTED_FACTOR = 1.5
+"""The estimate is corrected if it was wrong by more than that."""
 
 SETTLING_SECONDS = 5.0
 SETTLING_SHARE = 0.1
@@ -34,6 +42,8 @@ class Tally:
         self._total = max(sum(p.processes * self._expected[p.identity] for p in certain), 1e-9)
         self._deadline = plan.deadline_seconds or math.inf
         self._uses_all = plan.request.deadline_seconds > 0
+        self._plan = plan
+        self._is_compared = self._uses_all
         self._done = 0.0
         self._started = clock()
         self.visits = 0
@@ -70,3 +80,15 @@ class Tally:
         pace = (self.seconds + settling) / (expected + settling)
         until = max(self._deadline - self.seconds, 0.0)
         return until if self._uses_all else min(max(self._total - self._done, 0.0) * pace, until)
+
+    def correction(self) -> tuple[float, float] | None:
+        """The seconds that a survey was expected to take and those that it takes at its present
+        pace, once, if they differ by more than `CORRECTED_FACTOR`; else None."""
+        share = self._done / self._total
+        if self._is_compared or share < CORRECTED_SHARE or self.seconds < CORRECTED_SECONDS:
+            return None
+        self._is_compared = True
+        expected = outlook(self._plan).seconds * (1 - self._earlier / self._total)
+        now = self.seconds + self.seconds_left
+        ratio = now / expected if expected > 0 else math.inf
+        return None if 1 / CORRECTED_FACTOR < ratio < CORRECTED_FACTOR else (expected, now)
