@@ -208,17 +208,20 @@ def stop_lines(
     """Yields a table of checks that stop early beside the same checks of all processes."""
     known = {series.curve: series.workload for series in node.points}
     headlines = sorted(headline(node.machine, known.values()))
-    of, seeds = options.stops, range(options.seed, options.seed + options.stops)
     yield f"\n## check that stops early: {len(headlines)} headline paths\n"
     yield "| reference | loss | fails after all 8 processes | fails early | mean processes |"
     yield "|---|---|---|---|---|"
     for loss in (0.0, 0.05):
+        of = options.stops if loss or options.healthy is None else options.healthy
+        seeds = range(options.seed, options.seed + of)
         found = [stops(node, headlines, seed, noise, loss) for seed in seeds]
         whole, early, processes = (sum(each) for each in zip(*found, strict=True))
         cells = f"{share(int(whole), of)} | {share(int(early), of)} | {processes / of:.1f}"
         yield f"| {MOST_BASELINES} baselines | {loss:.0%} of one path | {cells} |"
     with tempfile.TemporaryDirectory() as folder:
         for loss in (0.0, 0.05):
+            of = options.stops if loss or options.healthy is None else options.healthy
+            seeds = range(options.seed, options.seed + of)
             links = [slow_links(profile, seed, noise, loss, Path(folder)) for seed in seeds]
             all_, first = (sum(each) for each in zip(*links, strict=True))
             yield (

@@ -31,7 +31,7 @@ def test_the_machine_is_measured_until_all_is_settled_and_kept(capsys: Output) -
     assert said.out.splitlines()[0].split()[0] in ("OK", "INCONCLUSIVE")
     machine = scope.live_machine()
     (file,), (kept,) = former_checks(machine), kept_baselines(machine)
-    assert f"profile: {file}" in said.err and kept in said.err
+    assert f"profile: {file} " in said.err and kept in said.err
     with Profile.open(file) as profile:
         visits = list(profile.visits())
         assert {v.block for v in visits if v.stop != "skipped"} <= {0, 1}

@@ -130,7 +130,7 @@ def _measured(references: References, within: int) -> str:
     say(f"measuring for at most {within} s, less if all is decided\n")
     with stopped_by_signals(), closing(watcher()) as watching:
         start(survey, file, watching, command=("waywiser", *sys.argv[1:]), settle=stop)
-    say(f"profile: {file}\n")
+    say(f"profile: {file} (waywiser show has its numbers)\n")
     return str(file)
 
 

@@ -53,6 +53,15 @@ def test_what_a_better_reference_cleared_is_not_accused(
     assert host_health("n", (), results(**both)).status == "ok"
 
 
+@pytest.mark.parametrize("better", NAMES[:3])
+def test_more_evidence_does_not_accuse_less(better: ReferenceName) -> None:
+    """What is slow by its own parts is not cleared by a reference that suspects it."""
+    for status in (Status.UNDECIDED, Status.SUSPECTED):
+        both = {better.replace(" ", "_"): status, "equal_parts": Status.FAILED}
+        found = host_health("n", (), results(**both))
+        assert (found.status, found.reference) == ("failed", "equal parts")
+
+
 def test_devices_always_count() -> None:
     found = host_health("n", (), results(baseline=Status.OK, devices=Status.FAILED))
     assert (found.status, found.reference) == ("failed", "devices")

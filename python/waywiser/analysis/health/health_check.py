@@ -1,7 +1,7 @@
 """The answer of ``waywiser check``: the verdict of each host, and what each reference found.
 
-A better reference stands before a worse one: what a baseline, former nights or peers decide, the
-equal parts of the machine and other people's machines do not overrule. Devices report faults of
+A better reference stands before a worse one: where a baseline, former nights or peers found nothing
+wrong, the equal parts of the machine and other people's machines accuse nothing. Devices report faults of
 their own, and always count.
 """
 
@@ -29,7 +29,7 @@ ReferenceName = Literal[
 DEVICES: ReferenceName = "devices"
 
 INDIRECT: tuple[ReferenceName, ...] = ("equal parts", "other machines")
-"""References that count only if no better one compared anything."""
+"""References that do not count if better ones found nothing wrong."""
 
 HEALTH_REASONS: tuple[Reason, ...] = ("failed", "inconclusive", "ok")
 """The verdict of a host, the worst first."""
@@ -71,12 +71,11 @@ class HostHealth(Value, frozen=True):
 def host_health(host: str, files: Sequence[str], results: Sequence[ReferenceResult]) -> HostHealth:
     """The verdict of ``results``, which stand in the order of `ReferenceName`."""
     compared = [each for each in results if each.compared]
-    direct = [each for each in compared if each.reference not in INDIRECT]
-    counted = [
-        each
-        for each in compared
-        if each.reference not in INDIRECT or not any(d.reference != DEVICES for d in direct)
+    direct = [
+        each for each in compared if each.reference not in INDIRECT and each.reference != DEVICES
     ]
+    is_cleared = bool(direct) and all(STATUSES[each.status] is Status.OK for each in direct)
+    counted = [each for each in compared if not (is_cleared and each.reference in INDIRECT)]
     worst = max((STATUSES[each.status] for each in counted), default=Status.NOT_COMPARED)
     about = next((each for each in counted if STATUSES[each.status] is worst), None)
     only_devices = worst is Status.OK and all(each.reference == DEVICES for each in counted)

@@ -20,8 +20,7 @@ from waywiser.machine.unusable_gpus import lost_text
 from waywiser.words import STATUSES, Reason, Status
 from waywiser.words.number_format import count
 
-NO_BASELINE = "none"
-KEEP = "waywiser check FILE --keep keeps a profile of this machine, while it is healthy"
+KEEP = "waywiser check --keep measures and keeps a baseline, while the machine is healthy"
 NAME_FOLDER = "--fleet FOLDER names profiles of nodes of its kind, and of its own nights"
 
 
