@@ -19,15 +19,18 @@ ready := .venv/ready-cuda-$(WAYWISER_CUDA)
 ready_build := .venv/ready-build-cuda-$(WAYWISER_CUDA)
 set_up := scripts/set-up $(wildcard scripts/locks/*.txt build_backend/*.py)
 
-.PHONY: survey test lint format wheel release release-checks build compile lock clean help
+.PHONY: survey product test lint format wheel release release-checks build compile lock clean help
 
-survey: $(ready)
+survey:
 ifeq ($(WAYWISER_CUDA),OFF)
 	@echo "No NVIDIA device here: this builds for the host alone. To build for GPUs, here or on a login" \
 	    "node whose folder GPU nodes share: make WAYWISER_CUDA=ON survey"
 endif
-	scripts/build dev product
+	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2) $(ready) product
 	.venv/bin/waywiser survey --preset quick $(SURVEY)
+
+product: $(ready_build)
+	scripts/build dev product
 
 test: build .venv/ready-test .venv/ready-browser .venv/ready-mpi .venv/ready-slurm .venv/ready-guest
 	@if [ -d .deps/guest/arm-packages ]; then scripts/build arm64; fi

@@ -32,7 +32,7 @@ from waywiser.measure.probe.protocol import (
 from waywiser.measure.probe.serve import Estimate, OrderFailed, located, parser, serve
 from waywiser.measure.probe.share import share_of
 from waywiser.profile import Profile, VisitRow
-from waywiser.words import Value, WaywiserError, Workload
+from waywiser.words import Transfer, Value, WaywiserError, Workload
 from waywiser.words.numbers import decimal_number
 from waywiser.words.records import Observation, Order, Samples, Visit
 
@@ -78,7 +78,7 @@ class Recording:
         self._scales = scales
         self._resample = resample
 
-    def prepare(self, order: Order) -> None:
+    def prepare(self, order: Order, host_timed: Sequence[Transfer] = ()) -> None:
         """Raises `OrderFailed` for a series that was not recorded."""
         self._visit(order)
 

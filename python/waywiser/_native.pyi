@@ -230,6 +230,8 @@ class Session:
         copy to the GPU, none where the memory is not page-locked or there is no GPU;
         ``reads[sweep][cpu]`` seconds of one load out of memory.
         """
+    def open(self, gpus: Sequence[int]) -> None:
+        """Makes contexts on these GPUs; the GIL is released. Raises `GpuError`."""
     def underway(self) -> str:
         """Returns the transfer that has run longest in a sustained workload that another thread
         measures, and for how long; empty for other workloads."""

@@ -179,6 +179,8 @@ public:
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
+    // Makes contexts on these devices, so that no workload waits for them. Throws gpu::Error.
+    void open(const std::vector<int>& gpus);
     // Calls `progress`, and `evidence` if it is not empty, in the calling thread; what they throw
     // ends the measurement. Throws gpu::Error, NotSupported, WrongBytes, BlocksBehindGate,
     // std::bad_alloc.

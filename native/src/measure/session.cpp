@@ -385,6 +385,10 @@ Session::Session(Machine machine, SessionOptions options)
 
 Session::~Session() = default;
 
+void Session::open(const std::vector<int>& gpus) {
+    for (const int gpu : gpus) state_->streams.get(gpu, 0);
+}
+
 Outcome Session::measure(const Request& request,
                          const std::function<void(const Progress&)>& progress,
                          const Evidence& evidence) {

@@ -230,6 +230,7 @@ void bind_session(nb::module_& m) {
             "watchdog_seconds"_a = SessionOptions{}.watchdog_seconds,
             "host_timed"_a = std::vector<Transfer>(), "sides"_a = false, "messenger"_a = nb::none(),
             nb::keep_alive<1, 8>())
+        .def("open", &Session::open, "gpus"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("measure", &measure_workload, "transfers"_a, nb::kw_only(), "operation"_a = nb::none(),
              "cache"_a = "warm", "shared"_a = false, "rule"_a, "seed"_a = 1,
              "progress"_a = nb::none(), "evidence"_a = nb::none())

@@ -35,7 +35,7 @@ from waywiser.measure.plan.preset import Request
 from waywiser.measure.plan.schedule import Schedule, Settle
 from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.measure.probe.options import ProbeOptions
-from waywiser.measure.probe.sharing import SurveyLock
+from waywiser.measure.probe.sharing import SurveyLock, workers_together
 from waywiser.measure.probe.supervisor import Progress, run_orders
 from waywiser.measure.probe.worker_process import LimitReached
 from waywiser.measure.ranks.world import RankTeams
@@ -53,7 +53,7 @@ from waywiser.profile.planned import resume_command
 from waywiser.profile.profile import is_finished
 from waywiser.version import __version__
 from waywiser.words import Value, WaywiserError
-from waywiser.words.records import Order, Visit
+from waywiser.words.records import Order, Process, Visit
 
 
 class SurveyError(WaywiserError):
@@ -130,6 +130,9 @@ class OrderSource(Iterable[Order], Protocol):
 
     def record(self, visit: Visit) -> None:
         """Takes note of what a visit found."""
+
+    def coming(self) -> Sequence[Process]:
+        """The processes to start together with that of the last order, in their order."""
 
 
 class Watcher(VisitWatcher, Protocol):
@@ -286,9 +289,11 @@ def _measure(
         watcher.visit(visit)
 
     finished = [visit for visit in visits if is_finished(visit)]
-    schedule = Schedule(plan, finished=finished, on_skip=skip, settle=settle)
-    watcher.begin(plan, finished)
     options = probe_options(plan, machine, first_worker=next_worker(profile, visits))
+    schedule = Schedule(
+        plan, finished=finished, on_skip=skip, together=options.together, settle=settle
+    )
+    watcher.begin(plan, finished)
     with interrupts_stored(
         profile, f"go on with: {resume_command(str(profile.path))}", plan.visits
     ):
@@ -298,8 +303,11 @@ def _measure(
 
 def probe_options(plan: Plan, machine: Machine, **other: Any) -> ProbeOptions:
     """How workers measure a plan; ``other`` are further fields of `ProbeOptions`."""
+    gpus = sorted(frozenset().union(*(point.gpus for point in plan.points)))
     return ProbeOptions(
         memory_bytes=plan.buffer_bytes,
+        together=1 if machine.ranks else workers_together(machine, gpus, plan.buffer_bytes),
+        gpus=tuple(gpus),
         sides=len(machine.gpus) > 1,
         located=() if machine.ranks else located_memories(machine),
         located_cpus=located_cpus(machine),
@@ -358,6 +366,7 @@ def measure_orders(
             on_progress=watcher.progress,
             on_locality=profile.commit_locality,
             teams=teams,
+            coming=orders.coming,
         )
 
 

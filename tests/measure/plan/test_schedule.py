@@ -18,7 +18,7 @@ from waywiser.measure.plan.preset import Request
 from waywiser.measure.plan.rounds import coverage_rounds
 from waywiser.measure.plan.schedule import Schedule, is_for_time
 from waywiser.words import Path, Transfer
-from waywiser.words.records import KILLED, Failure, Order, Samples, Visit
+from waywiser.words.records import KILLED, Failure, Order, Process, Samples, Visit
 
 pytestmark = pytest.mark.usefixtures("scripted")
 
@@ -266,21 +266,30 @@ def test_what_differed_in_one_process_is_measured_in_the_last() -> None:
 
 
 class Played:
-    """A survey played with a clock: each visit takes ``factor`` of what is expected unmeasured."""
+    """A survey played with a clock: each visit takes ``factor`` of what is expected unmeasured, and
+    a start of ``together`` processes as long as that of one."""
 
-    def __init__(self, of: Plan, factor: Callable[[PlannedPoint], float]) -> None:
+    def __init__(
+        self, of: Plan, factor: Callable[[PlannedPoint], float], together: int = 1
+    ) -> None:
         self.now = 0.0
         self.orders: list[Order] = []
         self.visits: list[Visit] = []
         self.skipped: list[Visit] = []
         points = {point.identity: point for point in of.points}
-        process = None
-        schedule = Schedule(of, on_skip=self.skipped.append, clock=lambda: self.now)
+        self.starts: list[list[Process]] = []
+        started: set[Process] = set()
+        schedule = Schedule(
+            of, on_skip=self.skipped.append, clock=lambda: self.now, together=together
+        )
         for order in schedule:
             seconds = points[order.workload.identity].unmeasured_seconds
             seconds *= factor(points[order.workload.identity])
-            self.now += seconds + (of.worker_seconds if order.process != process else 0.0)
-            process = order.process
+            self.now += seconds
+            if order.process not in started:
+                self.starts.append(list(schedule.coming()))
+                started.update([order.process, *self.starts[-1]])
+                self.now += of.worker_seconds
             self.orders.append(order)
             made = visit(order, saturating(order))
             self.visits.append(msgspec.structs.replace(made, elapsed_seconds=seconds))
@@ -309,12 +318,17 @@ def paced(paces: list[float]) -> Callable[[PlannedPoint], float]:
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
-@given(PACES, st.floats(5.0, 300.0), st.sampled_from(["quick", "standard", "check"]))
+@given(
+    PACES,
+    st.floats(5.0, 300.0),
+    st.sampled_from(["quick", "standard", "check"]),
+    st.sampled_from([1, 3, 99]),
+)
 def test_a_deadline_is_kept_and_every_planned_visit_is_made_or_skipped_once(
-    paces: list[float], deadline: float, preset: str
+    paces: list[float], deadline: float, preset: str, together: int
 ) -> None:
     of = plan(2, preset=preset, deadline_seconds=deadline)
-    played = Played(of, paced(paces))
+    played = Played(of, paced(paces), together)
     longest = max(5 * point.unmeasured_seconds for point in of.points) + of.worker_seconds
     assert played.now <= deadline + longest
     assert len(set(played.keys)) == len(played.keys)
@@ -370,6 +384,36 @@ def test_time_up_to_a_deadline_is_used_for_further_processes() -> None:
         return len({order.process for order in played.orders})
 
     assert processes(140.0) > processes(100.0) > 8
+
+
+@pytest.mark.parametrize("together", [1, 3, 8, 99])
+def test_processes_that_start_together_are_the_next_ones(together: int) -> None:
+    played = Played(plan(2), lambda _: 0.1, together)
+    turns = list(dict.fromkeys(order.process for order in played.orders))
+    assert len(turns) == 8
+    assert list(itertools.chain(*played.starts)) == turns
+    assert [len(start) for start in played.starts[:-1]] == [together] * (len(played.starts) - 1)
+    assert len(played.starts) == -(-len(turns) // together)
+
+
+def test_no_more_processes_start_together_than_have_time() -> None:
+    """Processes that are planned, and those that use the time up to a deadline."""
+    played = Played(plan(2, deadline_seconds=5.0), lambda _: 3.0, 99)
+    assert len(played.starts[0]) < 8
+    played = Played(plan(2, deadline_seconds=140.0), lambda _: 0.5, 99)
+    turns = {order.process for order in played.orders}
+    assert len(turns) > 8
+    assert sum(map(len, played.starts)) <= len(turns) + 2
+
+
+def test_starting_together_leaves_more_time_for_visits() -> None:
+    def visits(together: int) -> int:
+        of = replace(plan(2, deadline_seconds=60.0), worker_seconds=5.0)
+        played = Played(of, lambda _: 1.0, together)
+        assert played.now <= 60.0 + 5.0
+        return len(played.visits)
+
+    assert visits(4) > visits(1)
 
 
 def test_a_resumed_survey_uses_no_more_than_the_rest_of_its_deadline() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from waywiser.machine.machine import Machine
 from waywiser.measure.probe import member
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.supervisor import Progress, run_orders
-from waywiser.words.records import Locality, Order, Visit
+from waywiser.words.records import Locality, Order, Process, Visit
 
 
 @pytest.fixture
@@ -44,6 +44,7 @@ def run(pids: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., l
         on_progress: Callable[[Progress], None] | None = None,
         on_visit: Callable[[Visit], None] | None = None,
         on_locality: Callable[[Locality], None] | None = None,
+        coming: Callable[[], Sequence[Process]] = tuple,
         **options: object,
     ) -> list[Visit]:
         visits: list[Visit] = []
@@ -60,6 +61,7 @@ def run(pids: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., l
             on_visit=on_visit or visits.append,
             on_progress=on_progress,
             on_locality=on_locality,
+            coming=coming,
         )
         return visits
 

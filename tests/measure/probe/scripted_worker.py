@@ -31,6 +31,8 @@ HANG_SECONDS = 600
 arguments = parser("misbehaves")
 arguments.add_argument("--before", default="", help="what it does before it reads anything")
 arguments.add_argument("--startup", default="")
+arguments.add_argument("--startup-of", type=int, help="the block whose worker does that alone")
+arguments.add_argument("--gather", type=int, default=1, help="workers that start side by side")
 arguments.add_argument("--locating", default="", help="what it does when it is asked to locate")
 arguments.add_argument("--pids", type=Path, help="a folder that gets a file per worker")
 arguments.add_argument("--backend", default="scripted")
@@ -126,8 +128,38 @@ def wait_to_go_on() -> None:
         time.sleep(0.01)
 
 
+def exit_first() -> None:
+    """Ends the first worker that comes here."""
+    first = said.pids.parent / "exited"
+    if not first.exists():
+        first.touch()
+        os._exit(7)
+
+
+def exit_with_gpus() -> None:
+    """Ends if contexts are to be made, as a driver may that fails at that."""
+    if said.hello.gpus:
+        os._exit(7)
+
+
+def gather() -> None:
+    """Until so many workers have started."""
+    while len(list(said.pids.glob("worker-*"))) < said.gather:
+        time.sleep(0.01)
+
+
+def note(what: str, block: int) -> None:
+    """Keeps when it was, by a clock that all processes share."""
+    if said.pids:
+        with (said.pids.parent / "events").open("a") as events:
+            events.write(f"{time.monotonic()} {os.getpid()} {what} {block}\n")
+
+
 DEEDS = {
     "": lambda: None,
+    "exit-first": exit_first,
+    "exit-with-gpus": exit_with_gpus,
+    "gather": gather,
     "segv": crash,
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "hang": lambda: time.sleep(HANG_SECONDS),
@@ -157,12 +189,14 @@ DEEDS = {
     "not-supported": lambda: fail("not-supported", fatal=False),
     "out-of-memory": lambda: fail("out-of-memory", fatal=True),
     "sticky": lambda: fail("sticky", fatal=True),
+    "limit": lambda: fail("limit", fatal=True),
 }
 
 
 class Scripted:
     def __init__(self, hello):
         self.hello = hello
+        self.host_timed = ()
 
     def underway(self):
         return ""
@@ -179,10 +213,17 @@ class Scripted:
         block = BlockLatencies("verified", ((6e-6,),), ((1e-7,) * len(requested.cpus),))
         return Located(requested.id, (0,), requested.cpus, (0.1,), (block,), 0.2)
 
-    def prepare(self, order):
+    def prepare(self, order, host_timed=()):
+        note("order", order.block)
+        self.host_timed = host_timed
         self.act(order, "prepare")
 
     def measure(self, order, estimate):
+        found = self.measured(order, estimate)
+        note("done", order.block)
+        return found
+
+    def measured(self, order, estimate):
         share = share_of(order.workload, self.hello.rank, self.hello.size)
         first = share.transfers[0]
         self.act(order, "measure")
@@ -192,7 +233,7 @@ class Scripted:
         seconds = float(first.parameters.get("seconds", "1e-6"))
         blocked = share.transfers if first.parameters.get("blocks") == "yes" else ()
         return MeasuredVisit(
-            mode="host" if first in self.hello.host_timed else "device",
+            mode="host" if first in self.host_timed else "device",
             stop=first.parameters.get("stop", "converged"),
             samples=Samples(
                 span=(seconds,) * n,
@@ -213,7 +254,11 @@ class Scripted:
 def make(hello):
     if said.pids:
         (said.pids / f"worker-{os.getpid()}").touch()
-    DEEDS[said.startup]()
+    said.hello = hello
+    note("start", hello.process.block)
+    if said.startup_of in (None, hello.process.block):
+        DEEDS[said.startup]()
+    note("ready", hello.process.block)
     uuids = tuple(gpu.uuid for gpu in hello.machine.gpus)
     return Scripted(hello), Ready(os.getpid(), said.backend, gpus=uuids)
 

@@ -39,10 +39,10 @@ from waywiser.measure.supervise.channel import Lines, ProtocolError, excerpt
 from waywiser.words.records import BlockLatencies, Failure, Observation, Process, Samples
 
 TO_WORKER = [
-    Hello(a_machine(gpus=2), Process(), 1 << 30, 10.0, 1, 2, an_order().workload.transfers),
+    Hello(a_machine(gpus=2), Process(), 1 << 30, 10.0, 1, 2, True, (0, 1)),
     Locate(0, an_order().workload.transfers[0].path.source, (0, 1)),
     Observe(0, 1, an_order().workload.transfers),
-    Prepare(1, an_order({"do": "it"}, {})),
+    Prepare(1, an_order({"do": "it"}, {}), an_order().workload.transfers),
     Start(1),
     MakeKey(0),
     Connect(0, "c0ffee", 1, 4, 15.0),

@@ -15,10 +15,12 @@ from waywiser.machine import limits
 from waywiser.machine.machine import Machine
 from waywiser.measure.probe.sharing import (
     PROCESS_BYTES,
+    WAITING_BYTES,
     SharingError,
     SurveyLock,
     memory_bound,
     usable_gpus,
+    workers_together,
 )
 
 GIB = 1 << 30
@@ -114,3 +116,53 @@ def test_a_limit_that_leaves_nothing_is_said_clearly(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(limits, "available_bytes", lambda: PROCESS_BYTES)
     with pytest.raises(SharingError, match="only 512 MiB of memory are left"):
         memory_bound(GIB)
+
+
+def with_free(gpus: tuple[int, ...], host: int | None) -> Machine:
+    """A machine with so much free memory."""
+    machine = a_machine(gpus=len(gpus))
+    return msgspec.structs.replace(
+        machine,
+        numa=tuple(msgspec.structs.replace(n, memory_free_bytes=host) for n in machine.numa),
+        gpus=tuple(
+            msgspec.structs.replace(gpu, memory_free_bytes=free)
+            for gpu, free in zip(machine.gpus, gpus, strict=True)
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("gpus", "host", "limit", "together"),
+    [
+        ((), 100 * GIB, None, 193),
+        ((80 * GIB, 8 * GIB), 100 * GIB, None, 9),
+        ((8 * GIB, 80 * GIB), 100 * GIB, None, 9),
+        ((8 * GIB, 2 * GIB), 100 * GIB, None, 1),
+        ((0, 6 * GIB), None, None, 5),
+        ((), 5 * GIB, None, 3),
+        ((), 3 * GIB, None, 1),
+        ((), 0, None, 1),
+        ((), None, None, 1),
+        ((8 * GIB,), 100 * GIB, 4 * GIB + PROCESS_BYTES + 3 * WAITING_BYTES, 4),
+        ((8 * GIB,), 100 * GIB, GIB, 1),
+    ],
+)
+def test_as_many_workers_wait_as_memory_allows(
+    monkeypatch: pytest.MonkeyPatch,
+    gpus: tuple[int, ...],
+    host: int | None,
+    limit: int | None,
+    together: int,
+) -> None:
+    """The one that measures has buffers of 4 GiB."""
+    monkeypatch.setattr(limits, "available_bytes", lambda: limit)
+    machine = with_free(gpus, host)
+    assert workers_together(machine, range(len(gpus)), 4 * GIB) == together
+
+
+def test_memory_of_gpus_that_are_not_measured_bounds_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "available_bytes", lambda: None)
+    machine = with_free((80 * GIB, GIB), 100 * GIB)
+    assert workers_together(machine, [0], 4 * GIB) == 1 + 76 * 2

@@ -71,7 +71,7 @@ def measure(
     for name in ("WAYWISER_NATIVE", "PYTHONPATH"):
         monkeypatch.setenv(name, fake_native_environment[name])
 
-    def measure(orders: list[Order], fault: str = "", **options: float) -> list[Visit]:
+    def measure(orders: list[Order], fault: str = "", **options: object) -> list[Visit]:
         once = f"once={tmp_path / 'struck'};" if fault else ""
         monkeypatch.setenv("WAYWISER_FAKE", f"h2d=40;d2h=40;latency=1;{once}{fault}")
         visits: list[Visit] = []
@@ -154,6 +154,38 @@ def test_out_of_memory_at_any_allocation_costs_one_workload(measure: Measure, nu
         assert lost.failure is not None
         assert lost.failure.kind == "out-of-memory"
     assert after.failure is None
+
+
+@pytest.mark.parametrize("gpus", [(0,), (1, 0), (0, 9)])
+def test_contexts_that_are_made_before_the_first_order_cost_no_order(
+    measure: Measure, gpus: tuple[int, ...]
+) -> None:
+    """One of a GPU that is not there is left out."""
+    visits = measure([an_order(H2D), an_order(HOST), an_order(D2H)], gpus=gpus)
+    assert [(visit.failure, visit.worker) for visit in visits] == [(None, 1)] * 3
+
+
+@pytest.mark.parametrize("gpus", [(), (0,)])
+def test_a_worker_uses_the_gpus_that_are_named_before_the_first_order(
+    measure: Measure, tmp_path: Path, gpus: tuple[int, ...]
+) -> None:
+    """Each worker calls both GPUs for their names; the fault strikes the next call of one, which an
+    order of the host does not make."""
+    (visit,) = measure([an_order(HOST)], "sticky=call@3", gpus=gpus)
+    assert visit.failure is None
+    assert (tmp_path / "struck").exists() == bool(gpus)
+
+
+@pytest.mark.parametrize("gpus", [(), (0, 1)])
+def test_a_context_that_fails_costs_the_order_that_needs_it(
+    measure: Measure, gpus: tuple[int, ...]
+) -> None:
+    orders = [an_order(HOST), an_order(H2D), an_order(D2H)]
+    before, lost, after = measure(orders, "sticky=call@1", gpus=gpus)
+    assert (before.failure, before.worker) == (None, 1)
+    assert lost.failure is not None
+    assert lost.failure.kind == "sticky"
+    assert (after.failure, after.worker) == (None, 2)
 
 
 def test_out_of_memory_that_lasts_costs_the_workload(measure: Measure) -> None:

@@ -8,7 +8,10 @@ others, and nothing has to be known of an executor or of a machine.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from waywiser.measure.plan.points import PlannedPoint
+from waywiser.words.records import Process
 
 
 class Costs:
@@ -16,6 +19,8 @@ class Costs:
 
     def __init__(self, worker: float) -> None:
         self.worker_seconds = worker
+        self._started: set[Process] = set()
+        self._start_seconds = 0.0
         self._series: dict[str, float] = {}
         self._groups: dict[str, tuple[float, float]] = {}
         """Seconds that visits took, and those that were expected unmeasured."""
@@ -29,6 +34,16 @@ class Costs:
                 taken, before = self._groups[group]
                 return point.unmeasured_seconds * taken / before
         return point.unmeasured_seconds
+
+    def start(self, processes: Iterable[Process]) -> None:
+        """Takes note of processes that start together: the first of them waits for all."""
+        self._started.update(processes)
+
+    def started(self, process: Process, seconds: float) -> None:
+        """Takes note of how long the first visit of a process waited for it."""
+        self.start([process])
+        self._start_seconds += seconds
+        self.worker_seconds = self._start_seconds / len(self._started)
 
     def took(self, point: PlannedPoint, seconds: float) -> None:
         """Takes note of what a visit took."""

@@ -24,7 +24,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, islice
 from typing import NamedTuple
 
 import msgspec
@@ -70,6 +70,7 @@ class Schedule:
     ``finished`` are visits of an earlier run: they are not ordered again, but what they found
     counts. ``on_skip`` receives a visit for each one that is planned and not made. ``settle`` is
     called after each round of processes: what it names is not measured again.
+    ``together`` is how many processes may be there at once.
     """
 
     def __init__(
@@ -80,8 +81,10 @@ class Schedule:
         on_skip: Callable[[Visit], None] = lambda visit: None,
         clock: Callable[[], float] = time.monotonic,
         settle: Settle = lambda rounds: {},
+        together: int = 1,
     ) -> None:
         self._plan = plan
+        self._together = together
         self._planned = plan.preset.processes
         self._on_skip = on_skip
         self._clock = clock
@@ -108,6 +111,7 @@ class Schedule:
         self._killing: dict[str, int] = {}
         """The smallest size of a curve at which the kernel, out of memory, killed a worker."""
         self._process: Process | None = None
+        self._next = Process()  # that of the orders that are given
         self._visit_seconds = 0.0
         self._spent = 0.0
         """Seconds of earlier runs."""
@@ -140,6 +144,33 @@ class Schedule:
         """Moves the deadline to so much earlier, in the middle of the orders."""
         self._deadline -= seconds
 
+    def coming(self) -> list[Process]:
+        """The processes to start together: that of the last order, and those after it that have
+        time. It is asked when one is started."""
+        blocks = self._processes_left(self._next.block)
+        if self._next.block >= self._planned:
+            left = self._deadline - self._clock()
+            blocks = max(int(left / self._process_seconds(self._repeated)), 1)
+        turn = ProcessKind.of(self._next).turn
+        others = (
+            Process(kind.peer_access, block, kind.loads)
+            for block in range(self._next.block, self._next.block + blocks)
+            for kind in self._kinds
+            if (block, kind.turn) > (self._next.block, turn) and self._has_work(kind, block)
+        )
+        found = [self._next, *islice(others, self._together - 1)]
+        self._costs.start(found)
+        return found
+
+    def _has_work(self, kind: ProcessKind, block: int) -> bool:
+        """Whether a process measures something, if there is time."""
+        return any(
+            point.process == kind
+            and (self._is_everywhere(point) or self._left_of(point) > 0)
+            and block not in self._of(point)
+            for point in self._open_points
+        )
+
     def __iter__(self) -> Iterator[Order]:
         if self._plan.deadline_seconds:
             self._deadline = self._clock() + self._plan.deadline_seconds
@@ -157,6 +188,7 @@ class Schedule:
         return [point for point in self._plan.points if point.curve.text not in self._settled]
 
     def _in_process(self, process: Process) -> Iterator[Order]:
+        self._next = process
         block, last = process.block, process.block == self._planned - 1
         points = [p for p in self._open_points if p.process == ProcessKind.of(process)]
         everywhere = [p for p in points if self._is_everywhere(p) and block not in self._of(p)]
@@ -250,7 +282,7 @@ class Schedule:
         if process != self._process:
             self._process = process
             seconds = self._visit_seconds or min(taken, self._costs.visit_seconds(point))
-            self._costs.worker_seconds = max(taken - seconds, 0.0)
+            self._costs.started(process, max(taken - seconds, 0.0))
             taken = seconds
         self._costs.took(point, taken)
 
@@ -311,11 +343,16 @@ class Schedule:
     @property
     def _another_fits(self) -> bool:
         """Whether there is time for a process more than planned."""
-        points = [p for p in self._open_points if self._is_everywhere(p) and not p.conditional]
+        points = self._repeated
         if not self._plan.request.deadline_seconds or not points:
             return False
         first = [p for p in points if p.priority is Priority.HEADLINE] or points
         return self._clock() + self._process_seconds(first) <= self._deadline - self._spent
+
+    @property
+    def _repeated(self) -> list[PlannedPoint]:
+        """What processes more than planned measure."""
+        return [p for p in self._open_points if self._is_everywhere(p) and not p.conditional]
 
     def _permitted(self, points: Sequence[PlannedPoint], process: Process) -> set[str]:
         """Identities of the points that have time in this process, if everything of a higher

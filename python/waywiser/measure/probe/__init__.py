@@ -8,9 +8,10 @@ Types to know:
 - `Member` (`probe.member`): one worker, which is a `WorkerProcess` and a `LineChannel` to it (two
   pipes or a socket). `probe.protocol` has the messages. A worker answers pings by a thread of its
   own, so that a hang names the right member.
-- `Teams` (`probe.teams`) start the members of one `WorkerGroup` (`probe.group`) after the other:
-  workers with a common start.
-- `run_orders` (`probe.supervisor`): hands orders to groups and returns visits.
+- `Teams` (`probe.teams`) start the members of each `WorkerGroup` (`probe.group`): workers that
+  measure from a common start.
+- `run_orders` (`probe.supervisor`): hands orders to groups and returns visits. Groups of processes
+  that come next start side by side and wait for their turn; while one starts, nothing is measured.
 
 The native worker, the simulation and the replay of a profile in tests speak the same protocol.
 Before its first order a worker locates blocks of memory, because that is a property of the process:

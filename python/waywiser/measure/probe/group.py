@@ -113,8 +113,16 @@ class WorkerGroup:
         Raises `MemberLost` when one is not ready within that time.
         """
         deadline = Deadline(seconds)
+        self.greet(hello, deadline)
+        return self.await_ready(deadline)
+
+    def greet(self, hello: Callable[[int], Hello], deadline: Deadline) -> None:
+        """The first half of `start`."""
         for member in self.members:
             member.send(hello(member.rank), deadline)
+
+    def await_ready(self, deadline: Deadline) -> list[Ready]:
+        """The second half of `start`."""
         answers = self._gather(Ready, self.members, 0, deadline)
         if failed := first_failed(answers):
             raise MemberLost(failed.failure, self.members[answers.index(failed)])
@@ -171,12 +179,14 @@ class WorkerGroup:
         self,
         order: Order,
         *,
+        host_timed: Sequence[Transfer] = (),
         allowance_seconds: float = 0.0,
         readings: LoadReadings | None = None,
         heard: Heard | None = None,
     ) -> tuple[Visit, tuple[MeasuredVisit, ...]]:
         """One visit, and the members' parts of it; failed where anything went wrong.
 
+        ``host_timed`` are transfers to be timed by the host.
         ``allowance_seconds`` are added to the order's time-out for the first order, in which
         workers open their devices.
         """
@@ -187,7 +197,9 @@ class WorkerGroup:
         failure: Failure | None = None
         parts: dict[int, MeasuredVisit] = {}
         try:
-            answers = self._exchange(order, deadline, readings, heard)
+            answers = self._exchange(
+                Prepare(self._orders + 1, order, tuple(host_timed)), deadline, readings, heard
+            )
             shares = self._teams.shares(order.workload)
             if failed := first_failed(answers):
                 failure = failed.failure
@@ -206,19 +218,18 @@ class WorkerGroup:
 
     def _exchange(
         self,
-        order: Order,
+        prepare: Prepare,
         deadline: Deadline,
         readings: LoadReadings | None,
         heard: Heard | None,
     ) -> Sequence[Prepared | Result | Failed]:
         """The results of the members that have a share; or their answers to the preparation, one
         of which is a failure."""
-        self._orders += 1
-        number = self._orders
-        members = [self.members[share] for share in self._teams.shares(order.workload)]
+        self._orders = number = prepare.id
+        members = [self.members[n] for n in self._teams.shares(prepare.order.workload)]
         for member in members:
             member.doing = "preparing"
-            member.send(Prepare(number, order), deadline)
+            member.send(prepare, deadline)
         prepared = self._gather(Prepared, members, number, deadline)
         if first_failed(prepared):
             return prepared

@@ -22,6 +22,10 @@ class ProbeOptions(Value, frozen=True):
     simulation."""
     size: int = 1
     """Workers in the group that share every workload."""
+    together: int = 1
+    """So many groups are started side by side at most, and wait for their turn."""
+    gpus: tuple[int, ...] = ()
+    """Those on which each worker makes a context before it is ready."""
     startup_seconds: float = 60.0
     """Seconds for a worker to say that it is ready, and again for its first preparation: drivers
     take seconds to wake many GPUs, and a cold disk to load a runtime."""

@@ -60,10 +60,10 @@ class Hello(Value, frozen=True, tag="hello", tag_field="type"):
     watchdog_seconds: float
     rank: int = 0
     size: int = 1
-    host_timed: tuple[Transfer, ...] = ()
-    """Found to block behind a closed gate by earlier workers; to be timed by the host."""
     sides: bool = False
     """Measure how far each page-locked buffer is from every GPU."""
+    gpus: tuple[int, ...] = ()
+    """Make a context on each of these before saying ready."""
 
 
 class Locate(Value, frozen=True, tag="locate", tag_field="type"):
@@ -111,6 +111,8 @@ class LeaveRanks(Value, frozen=True, tag="leave", tag_field="type"):
 class Prepare(Value, frozen=True, tag="prepare", tag_field="type"):
     id: int
     order: Order
+    host_timed: tuple[Transfer, ...] = ()
+    """Found to block behind a closed gate by workers; to be timed by the host."""
 
 
 class Start(Value, frozen=True, tag="start", tag_field="type"):

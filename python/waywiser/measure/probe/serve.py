@@ -11,7 +11,7 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
@@ -49,7 +49,7 @@ from waywiser.measure.probe.protocol import (
 from waywiser.measure.supervise.channel import LineChannel, ProtocolError
 from waywiser.measure.supervise.deadline import NEVER
 from waywiser.measure.supervise.lifeline import die_with, end_first_without_memory, end_now
-from waywiser.words import WaywiserError
+from waywiser.words import Transfer, WaywiserError
 from waywiser.words.records import LIMIT, Failure, Locality, Order
 
 PROGRESS_SECONDS = 0.1
@@ -95,7 +95,7 @@ class Measurer(Protocol):
 
     def observe(self, request: Observe) -> Observed: ...
 
-    def prepare(self, order: Order) -> None: ...
+    def prepare(self, order: Order, host_timed: Sequence[Transfer] = ()) -> None: ...
 
     def measure(self, order: Order, estimate: Estimate) -> MeasuredVisit: ...
 
@@ -232,7 +232,7 @@ def _answer(inbox: Inbox, speaker: _Speaker, measurer: Measurer) -> bool:
                 put(_connect(message, measurer))
             elif isinstance(message, Prepare):
                 prepared = None
-                measurer.prepare(message.order)
+                measurer.prepare(message.order, message.host_timed)
                 prepared = message
                 put(Prepared(message.id))
             else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 import struct
+from collections.abc import Collection
 from typing import Self
 
 from waywiser.machine import limits
@@ -103,6 +104,26 @@ def _occupied(gpu: Gpu, memory_bytes: int) -> str:
             "lower --memory, or try with --share"
         )
     return ""
+
+
+WAITING_BYTES = 512 << 20
+"""Left for each process that waits for its turn, of the memory of the host and of each GPU, on
+which its context takes some of that."""
+
+
+def workers_together(machine: Machine, gpus: Collection[int], memory_bytes: int) -> int:
+    """How many workers may be there at once, one of which measures with so much memory. At least
+    one; free memory of a GPU that is unknown (0) bounds nothing."""
+    free = [gpu.memory_free_bytes for gpu in machine.gpus if gpu.index in gpus]
+    free = [each for each in free if each]
+    nodes = [each for node in machine.numa if (each := node.memory_free_bytes) is not None]
+    if nodes and len(nodes) == len(machine.numa):
+        free.append(sum(nodes))
+    available = limits.available_bytes()
+    if available is not None:
+        free.append(available - PROCESS_BYTES)
+    left = min(free, default=0) - memory_bytes
+    return 1 + max(left // WAITING_BYTES, 0)
 
 
 def memory_bound(requested_bytes: int) -> tuple[int, str]:

@@ -28,7 +28,7 @@ from waywiser.measure.probe.protocol import (
 from waywiser.measure.probe.serve import Estimate, OrderFailed, located, parser, serve
 from waywiser.model.errors import ModelError
 from waywiser.model.simulation import SimulatedMachine, Simulation
-from waywiser.words import WaywiserError
+from waywiser.words import Transfer, WaywiserError
 from waywiser.words.records import Order
 
 
@@ -44,7 +44,7 @@ class SimulatedMeasurer:
         self._machine = machine
         self._process = hello.process
 
-    def prepare(self, order: Order) -> None:
+    def prepare(self, order: Order, host_timed: Sequence[Transfer] = ()) -> None:
         """Raises `OrderFailed` for a workload that is not in the model."""
         try:
             self._machine.times(order.workload)

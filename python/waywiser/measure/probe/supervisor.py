@@ -1,15 +1,16 @@
 """Runs orders in worker processes and survives what happens to them.
 
-A crash, a hang, a device out of memory or a lost context costs the order it happened to; the next
-one is measured by a fresh worker. The supervisor itself never opens a GPU's context, and sleeps
-while its workers measure.
+Workers of processes that come next are started side by side, wait, and take turns: nothing is
+measured while one starts. A crash, a hang, a device out of memory or a lost context costs the order
+it happened to; the next one is measured by a fresh worker. The supervisor itself never opens a
+GPU's context, and sleeps while its workers measure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
-from functools import cached_property
+from contextlib import ExitStack, closing
+from functools import cached_property, partial
 
 from waywiser.machine.catalogue import Catalogue
 from waywiser.machine.machine import Machine
@@ -23,6 +24,7 @@ from waywiser.measure.probe.protocol import Hello, Progressed, Ready
 from waywiser.measure.probe.teams import Teams, Workers
 from waywiser.measure.probe.watch import gpus_of
 from waywiser.measure.probe.worker_process import LimitReached, ProbeError
+from waywiser.measure.supervise.deadline import Deadline
 from waywiser.words import Transfer, Value, Workload
 from waywiser.words.records import KILLED, LIMIT, Locality, Order, Process, Visit, WhoCopies
 
@@ -42,6 +44,7 @@ class Progress(Value, frozen=True):
 
 OnProgress = Callable[[Progress], None]
 OnLocality = Callable[[Locality], None]
+Coming = Callable[[], Sequence[Process]]
 
 
 def run_orders(
@@ -53,18 +56,20 @@ def run_orders(
     on_progress: OnProgress | None = None,
     on_locality: OnLocality | None = None,
     teams: Teams | None = None,
+    coming: Coming = tuple,
 ) -> None:
     """Measures the orders one after the other; ``on_visit`` gets each visit as it is finished, and
     ``on_locality`` what a worker found out about memory before its first order.
 
     ``orders`` may be lazy: the next order is asked for only after ``on_visit`` has seen the visit
-    before. Consecutive orders with equal `waywiser.words.records.Process` share a worker. What was
+    before. Consecutive orders with equal `waywiser.words.records.Process` share a worker. When one
+    is started, so are those of the processes that are ``coming`` next. What was
     being measured when an exception passes through (Ctrl-C, an error of ``on_visit``) is dropped,
     and whatever the way out, no worker is left. ``teams`` are of other workers than those that
     ``options`` describe. Raises `ProbeError` when no worker gets ready."""
     with (
         off_measured_cpus(machine),
-        closing(Supervisor(machine, options, on_locality, teams)) as supervisor,
+        closing(Supervisor(machine, options, on_locality, teams, coming)) as supervisor,
     ):
         for order in orders:
             on_visit(supervisor.measure(order, on_progress))
@@ -90,7 +95,8 @@ def observe_copies(
 
 
 class Supervisor:
-    """The current group of workers, and what is remembered from one group to the next."""
+    """The current group of workers, those that wait for their turn, and what is remembered from one
+    group to the next."""
 
     def __init__(
         self,
@@ -98,8 +104,10 @@ class Supervisor:
         options: ProbeOptions | None = None,
         on_locality: OnLocality | None = None,
         teams: Teams | None = None,
+        coming: Coming = tuple,
     ) -> None:
         self._machine = machine
+        self._coming = coming
         self._options = options or ProbeOptions()
         self._teams = teams or Workers(self._options.command, self._options.size)
         self._on_locality = on_locality
@@ -108,6 +116,7 @@ class Supervisor:
         """Memories whose location the kernel, out of memory, has killed a worker for."""
         self._group: WorkerGroup | None = None
         self._process: Process | None = None
+        self._waiting: dict[Process, WorkerGroup] = {}
         self._next_number = self._options.first_worker
         self._host_timed: list[Transfer] = []
         self._telemetry: GpuTelemetry | None = None
@@ -122,6 +131,7 @@ class Supervisor:
 
         visit, parts = group.measure(
             order,
+            host_timed=self._host_timed,
             allowance_seconds=self._options.startup_seconds,
             readings=self._readings(order.workload),
             heard=heard,
@@ -142,15 +152,27 @@ class Supervisor:
 
     def end(self) -> None:
         """Ends the workers politely."""
-        if self._group:
-            self._group.end(self._options.ending_seconds)
-            self._group = None
+        self._end_current()
+        self._end_waiting()
 
     def close(self) -> None:
         """Kills the workers, and gives NVML back."""
-        self._drop()
-        if self._telemetry:
-            self._telemetry.close()
+        with ExitStack() as stack:
+            if self._telemetry:
+                stack.callback(self._telemetry.close)
+            for group in self._waiting.values():
+                stack.callback(group.close)
+            stack.callback(self._drop)
+
+    def _end_waiting(self) -> None:
+        while self._waiting:
+            _, group = self._waiting.popitem()
+            group.end(self._options.ending_seconds)
+
+    def _end_current(self) -> None:
+        if self._group:
+            self._group.end(self._options.ending_seconds)
+            self._group = None
 
     def _drop(self) -> None:
         if self._group:
@@ -160,14 +182,16 @@ class Supervisor:
     def _group_for(self, process: Process) -> WorkerGroup:
         if self._group and self._group.usable and self._process == process:
             return self._group
-        self.end()
-        for _ in range(self._options.startup_attempts):
+        self._end_current()
+        for attempt in range(self._options.startup_attempts):
             try:
-                self._group = self._start_group(process)
+                self._group = self._waiting_group(process) or self._start(process, attempt)
             except MemberLost as lost:
                 reason = lost.failure.reason
                 if lost.failure.kind == LIMIT:
-                    raise LimitReached(reason) from lost
+                    if attempt or self._options.together == 1:
+                        raise LimitReached(reason) from lost
+                    self._end_waiting()  # they may be what is too much
             else:
                 self._process = process
                 lost_locating = self._locate(process)
@@ -196,30 +220,73 @@ class Supervisor:
                     self._on_locality(found)
         return reason
 
-    def _start_group(self, process: Process) -> WorkerGroup:
+    def _waiting_group(self, process: Process) -> WorkerGroup | None:
+        """The group that waits for this turn, if it is well."""
+        for each, group in list(self._waiting.items()):
+            if not group.usable:
+                self._waiting.pop(each).close()
+        return self._waiting.pop(process, None)
+
+    def _start(self, process: Process, attempt: int) -> WorkerGroup:
+        """Starts a group for a process, and as many of those that come next as may wait beside it.
+        What is lost of these starts again at its turn. Further attempts are of one group, which
+        leaves contexts to its orders: these fail by what a context does."""
+        processes = [process]
+        if attempt == 0:
+            others = (each for each in self._coming() if each not in self._waiting)
+            processes += [each for each in dict.fromkeys(others) if each != process]
+        room = max(self._options.together - len(self._waiting), 1)
+        groups: dict[Process, WorkerGroup] = {}
+        with ExitStack() as stack:
+            for each in processes[:room]:
+                try:
+                    groups[each] = WorkerGroup(self._teams, self._next_number)
+                except LimitReached:
+                    if each == process:
+                        raise
+                    break
+                stack.callback(groups[each].close)
+                self._next_number += 1
+            lost = self._get_ready(groups, attempt)
+            self._waiting |= groups
+            stack.pop_all()
+        for each in lost:
+            self._waiting.pop(each).close()
+        if process in lost:
+            raise lost[process]
+        return self._waiting.pop(process)
+
+    def _get_ready(
+        self, groups: Mapping[Process, WorkerGroup], attempt: int
+    ) -> dict[Process, MemberLost]:
+        """Waits until all are ready; returns those that never will be."""
+        deadline = Deadline(self._options.startup_seconds)
+        lost: dict[Process, MemberLost] = {}
+        for each, group in groups.items():
+            try:
+                group.greet(partial(self._hello, each, attempt), deadline)
+            except MemberLost as error:
+                lost[each] = error
+        for each, group in groups.items():
+            try:
+                if each not in lost:
+                    self._know(group.await_ready(deadline))
+            except MemberLost as error:
+                lost[each] = error
+        return lost
+
+    def _hello(self, process: Process, attempt: int, rank: int) -> Hello:
         options = self._options
-        group = WorkerGroup(self._teams, self._next_number)
-        self._next_number += 1
-
-        def hello(rank: int) -> Hello:
-            return Hello(
-                self._machine,
-                process,
-                options.memory_bytes,
-                options.watchdog_seconds,
-                rank,
-                self._teams.size,
-                tuple(self._host_timed),
-                options.sides,
-            )
-
-        try:
-            ready = group.start(hello, options.startup_seconds)
-            self._know(ready)
-        except BaseException:
-            group.close()
-            raise
-        return group
+        return Hello(
+            self._machine,
+            process,
+            options.memory_bytes,
+            options.watchdog_seconds,
+            rank,
+            self._teams.size,
+            options.sides,
+            options.gpus if attempt == 0 else (),
+        )
 
     def _know(self, ready: Iterable[Ready]) -> None:
         """Checks that workers and capture mean the same GPUs, and opens telemetry once."""

@@ -39,7 +39,7 @@ from waywiser.measure.probe.protocol import (
 from waywiser.measure.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.measure.probe.share import share_of
 from waywiser.measure.probe.watch import Watch, gpus_of
-from waywiser.words import Workload
+from waywiser.words import Transfer, Workload
 from waywiser.words.records import LIMIT, MESSAGES, LinkEvidence, Order
 
 _GPU_KINDS = {
@@ -92,13 +92,24 @@ class NativeMeasurer:
         self._messenger = messenger
         self._library = native.load()
         self._machine = native_machine(hello.machine)
-        self._host_timed = hello.host_timed
+        self._host_timed: tuple[Transfer, ...] = ()
         self._session: Any = None
         self._links: LinkCounters | None = None
 
-    def prepare(self, order: Order) -> None:
+    def open(self) -> None:
+        """Makes contexts. A GPU that fails is left to the orders that need it: they fail with the
+        reason, and no others do."""
+        if self._hello.gpus:
+            with suppress(self._library.GpuError):
+                self._session = self._new_session()
+                self._session.open(list(self._hello.gpus))
+
+    def prepare(self, order: Order, host_timed: Sequence[Transfer] = ()) -> None:
         """Makes the session; raises `OrderFailed` for what cannot be run."""
         try:
+            if news := tuple(each for each in host_timed if each not in self._host_timed):
+                self._host_timed += news
+                self._session = None  # its contexts stay
             for transfer in self._share(order).transfers:
                 unsupported = self._library.unsupported_reason(
                     native_transfer(transfer), self._machine
@@ -225,6 +236,7 @@ def make(hello: Hello) -> tuple[NativeMeasurer, Ready]:
     """Gets ready to measure for the supervisor that said hello."""
     use_cpus(hello.machine)
     measurer = NativeMeasurer(hello)
+    measurer.open()
     return measurer, ready_of(hello)
 
 

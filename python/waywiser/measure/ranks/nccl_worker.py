@@ -30,6 +30,7 @@ from waywiser.measure.probe.protocol import (
 )
 from waywiser.measure.probe.serve import OrderFailed, parser, serve
 from waywiser.measure.probe.worker import NativeMeasurer, ready_of, use_cpus
+from waywiser.words import Transfer
 from waywiser.words.records import Order
 
 _KINDS = {"timeout": "timeout", "stopped": "interrupted", "remote": OTHER_MEMBER}
@@ -71,11 +72,11 @@ class NcclMeasurer(NativeMeasurer):
         if connection is not None:
             connection.stop()
 
-    def prepare(self, order: Order) -> None:
+    def prepare(self, order: Order, host_timed: Sequence[Transfer] = ()) -> None:
         """Raises `OrderFailed` without a connection."""
         if self._messenger is None:
             raise OrderFailed("not-supported", "this rank is not connected with others")
-        super().prepare(order)
+        super().prepare(order, host_timed)
 
     def failed(self, error: Exception) -> OrderFailed:
         """A connection that ended is left, and others can be made."""

@@ -204,6 +204,10 @@ class Tuner:
                 for point in points:
                     yield from self._visit(point, number, self._deadline)
 
+    def coming(self) -> Sequence[Process]:
+        """None: which process comes next depends on what is found."""
+        return ()
+
     def _grid_orders(self) -> Iterator[Order]:
         every = [
             point
