@@ -4,6 +4,7 @@
 #   make WAYWISER_CUDA=ON survey     builds the GPU code where there is no GPU too
 #   make WAYWISER_CUDA=OFF test      builds for the host alone
 #   make PYTHON=python3.12 test      with another Python
+#   make ARCH=aarch64 wheel          compiles for the other processor
 #   make survey SURVEY="--only 'by cpu'"
 
 PYTHON ?= python3
@@ -44,7 +45,7 @@ lint: build .venv/ready-test .venv/ready-lint
 format: .venv/ready-lint
 	scripts/lint --fix
 
-wheel: $(ready) .venv/ready-wheel .venv/ready-release
+wheel: $(ready) .venv/ready-wheel .venv/ready-release $(if $(filter aarch64,$(ARCH)),.venv/ready-guest)
 	scripts/make-wheel
 
 # The binaries of wheels, for drivers from R525 on, and what can be tested of them without a GPU.
