@@ -4,7 +4,7 @@
 #   make WAYWISER_CUDA=ON survey     builds the GPU code where there is no GPU too
 #   make WAYWISER_CUDA=OFF test      builds for the host alone
 #   make PYTHON=python3.12 test      with another Python
-#   make ARCH=aarch64 wheel          compiles for the other processor
+#   make ARCH=aarch64 wheel          wheels for aarch64
 #   make survey SURVEY="--only 'by cpu'"
 
 PYTHON ?= python3
@@ -105,6 +105,7 @@ help:
 	@echo "make lint     formatters, linters, types, layers, vocabulary"
 	@echo "make format   let the formatters write"
 	@echo "make wheel    wheels for drivers from R525 and glibc from 2.28 on, and a source archive, in dist/"
+	@echo "make ARCH=aarch64 wheel   wheels for aarch64, compiled on x86-64 and used in an emulated machine"
 	@echo "make release  the binaries of these wheels, in build/release/"
 	@echo "make lock     newer versions of the packages that are installed here, each by its hash"
 	@echo "make clean    remove what was built and fetched"
