@@ -1,5 +1,5 @@
-"""Reads what a binary needs: the GPUs that it has code for, its processor, libraries and versions of
-symbols.
+"""Reads what a binary needs: the GPUs that it has code for, its processor, libraries, and versions
+of symbols.
 
     python binary_checks.py CUOBJDUMP FILE...
 

@@ -147,8 +147,8 @@ def lay_out_debian(package: Path, wheels: Path, cross_wheels: Path, into: Path) 
         library.mkdir(parents=True)
         runtime = each / "nvidia" / "cuda_runtime" / "lib"
         shutil.copy2(runtime / "libcudart_static.a", library)
-        # CMake names the device runtime, which nothing here uses: an empty archive. It looks for the
-        # shared runtime, and nothing links it.
+        # CMake names the device runtime, which nothing here uses: an empty archive. It looks for
+        # the shared runtime, and nothing links it.
         (library / "libcudadevrt.a").write_bytes(b"!<arch>\n")
         shutil.copy2(next(runtime.glob("libcudart.so.*")), library / "libcudart.so")
     (into / CROSS).with_name("include").symlink_to(Path("..", "..", "include"))

@@ -146,7 +146,11 @@ int main() {
     std::mutex mutex;
     std::condition_variable done;
     bool is_done = false;
-    std::thread other([&] { const std::lock_guard lock(mutex); is_done = true; done.notify_one(); });
+    std::thread other([&] {
+        const std::lock_guard lock(mutex);
+        is_done = true;
+        done.notify_one();
+    });
     std::unique_lock lock(mutex);
     done.wait_for(lock, std::chrono::seconds(9), [&] { return is_done; });
     lock.unlock();
@@ -154,10 +158,12 @@ int main() {
     std::printf("%d", int(std::filesystem::file_size("/proc/version")));
 }
 """
-"""Uses what glibc 2.28 lacks: functions for files and waits with a clock, and another start code."""
+"""Uses what glibc 2.28 lacks: functions for files, waits with a clock, and another start code."""
 
 
-def test_programs_for_aarch64_run_with_glibc_2_28(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_for_aarch64_need_no_newer_glibc_than_2_28(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = FETCHED / "arm-compiler"
     compiler = [str(folder / "usr" / "bin" / "aarch64-linux-gnu-g++-12"), f"--sysroot={folder}"]
     if not Path(compiler[0]).exists():

@@ -128,9 +128,7 @@ def test_debians_compiler_gets_the_layout_and_the_runtime_of_nvidias_packages(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(str(file.relative_to(tmp_path)))
     root = tmp_path / "root"
-    cuda_toolkit.lay_out_debian(
-        tmp_path / "debian", tmp_path / "wheels", tmp_path / "cross", root
-    )
+    cuda_toolkit.lay_out_debian(tmp_path / "debian", tmp_path / "wheels", tmp_path / "cross", root)
     compiler = root / "bin" / "nvcc"
     assert compiler.read_text() == "debian/usr/lib/nvidia-cuda-toolkit/bin/nvcc"
     assert "$(TOP)/include" in (root / "bin" / "nvcc.profile").read_text()
