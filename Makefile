@@ -4,6 +4,7 @@
 #   make WAYWISER_CUDA=ON survey     builds the GPU code where there is no GPU too
 #   make WAYWISER_CUDA=OFF test      builds for the host alone
 #   make PYTHON=python3.12 test      with another Python
+#   make ARCH=aarch64 wheel          wheels for aarch64
 #   make survey SURVEY="--only 'by cpu'"
 
 PYTHON ?= python3
@@ -47,7 +48,7 @@ lint: build .venv/ready-test .venv/ready-lint
 format: .venv/ready-lint
 	scripts/lint --fix
 
-wheel: $(ready) .venv/ready-wheel .venv/ready-release
+wheel: $(ready) .venv/ready-wheel .venv/ready-release $(if $(filter aarch64,$(ARCH)),.venv/ready-guest)
 	scripts/make-wheel
 
 # The binaries of wheels, for drivers from R525 on, and what can be tested of them without a GPU.
@@ -107,6 +108,7 @@ help:
 	@echo "make lint     formatters, linters, types, layers, vocabulary"
 	@echo "make format   let the formatters write"
 	@echo "make wheel    wheels for drivers from R525 and glibc from 2.28 on, and a source archive, in dist/"
+	@echo "make ARCH=aarch64 wheel   wheels for aarch64, compiled on x86-64 and used in an emulated machine"
 	@echo "make release  the binaries of these wheels, in build/release/"
 	@echo "make lock     newer versions of the packages that are installed here, each by its hash"
 	@echo "make clean    remove what was built and fetched"

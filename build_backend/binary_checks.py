@@ -1,4 +1,5 @@
-"""Reads what a binary needs: the GPUs that it has code for, libraries and versions of symbols.
+"""Reads what a binary needs: the GPUs that it has code for, its processor, libraries, and versions
+of symbols.
 
     python binary_checks.py CUOBJDUMP FILE...
 
@@ -16,6 +17,15 @@ from pathlib import Path
 
 SUPPORTED = (60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90)
 """The compute capabilities of GPUs that drivers of R525 know."""
+
+SYSTEM = {
+    "libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libgcc_s.so.1",
+    "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1",
+}  # fmt: skip
+"""Libraries that every distribution has, and the loader itself."""
+
+OURS = {"libwaywiser_transfer.so.2", "libhwloc.so.15", "libpciaccess.so.0"}
+"""The libraries that a wheel carries."""
 
 
 def kernels(cuobjdump: Path, file: Path, kind: str) -> Counter[int]:
@@ -50,6 +60,13 @@ def newest_symbols(file: Path) -> dict[str, tuple[int, ...]]:
         version = tuple(map(int, text.split(".")))
         newest[family] = max(version, newest.get(family, ()))
     return newest
+
+
+def processor(file: Path) -> str:
+    """The processor that a file is for, as names of wheels have it."""
+    with file.open("rb") as opened:
+        number = int.from_bytes(opened.read(20)[18:], "little")
+    return {62: "x86_64", 183: "aarch64"}.get(number, f"number {number}")
 
 
 def needed(file: Path) -> list[str]:

@@ -123,8 +123,13 @@ LIBRARIES =+ $(_SPACE_) "-L$(TOP)/lib64"
 """What nvcc reads beside itself: Debian's names its own folders."""
 
 
-def lay_out_debian(package: Path, wheels: Path, into: Path) -> None:
-    """Moves Debian's nvcc to where NVIDIA has it, with the headers and the runtime of wheels."""
+CROSS = Path("targets", "sbsa-linux", "lib")
+"""Where a toolkit has what it links for aarch64 on another machine."""
+
+
+def lay_out_debian(package: Path, wheels: Path, cross_wheels: Path, into: Path) -> None:
+    """Moves Debian's nvcc to where NVIDIA has it, with the headers and the runtime of wheels, and
+    with the runtime for aarch64."""
     tools = package / "usr" / "lib" / "nvidia-cuda-toolkit"
     (into / "nvvm").mkdir(parents=True)
     shutil.copytree(package / "usr" / "bin", into / "bin", symlinks=True)
@@ -138,13 +143,15 @@ def lay_out_debian(package: Path, wheels: Path, into: Path) -> None:
     (tools / "libdevice").rename(into / "nvvm" / "libdevice")
     for part in ("cuda_nvcc", "cuda_cccl", "cuda_runtime"):  # the last has the final say
         shutil.copytree(wheels / "nvidia" / part / "include", into / "include", dirs_exist_ok=True)
-    (into / "lib64").mkdir()
-    runtime = wheels / "nvidia" / "cuda_runtime" / "lib"
-    shutil.copy2(runtime / "libcudart_static.a", into / "lib64")
-    # CMake names the device runtime, which nothing here uses: an empty archive. It looks for the
-    # shared runtime, and nothing links it.
-    (into / "lib64" / "libcudadevrt.a").write_bytes(b"!<arch>\n")
-    shutil.copy2(next(runtime.glob("libcudart.so.*")), into / "lib64" / "libcudart.so")
+    for each, library in ((wheels, into / "lib64"), (cross_wheels, into / CROSS)):
+        library.mkdir(parents=True)
+        runtime = each / "nvidia" / "cuda_runtime" / "lib"
+        shutil.copy2(runtime / "libcudart_static.a", library)
+        # CMake names the device runtime, which nothing here uses: an empty archive. It looks for
+        # the shared runtime, and nothing links it.
+        (library / "libcudadevrt.a").write_bytes(b"!<arch>\n")
+        shutil.copy2(next(runtime.glob("libcudart.so.*")), library / "libcudart.so")
+    (into / CROSS).with_name("include").symlink_to(Path("..", "..", "include"))
 
 
 def architectures(toolkit: tuple[int, int]) -> str:

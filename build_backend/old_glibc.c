@@ -10,8 +10,12 @@
 
 struct stat;
 
-// Functions of their own since 2.33. The number is that of the structure on x86-64.
+// Functions of their own since 2.33. The number is that of the structure.
+#if defined(__x86_64__)
 enum { kStructure = 1 };
+#elif defined(__aarch64__)
+enum { kStructure = 0 };
+#endif
 int __xstat(int version, const char* path, struct stat* found);
 int __lxstat(int version, const char* path, struct stat* found);
 int __fxstat(int version, int file, struct stat* found);

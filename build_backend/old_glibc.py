@@ -1,10 +1,10 @@
 """Makes libraries to link with, so that binaries run with an older glibc than this machine's.
 
-    python old_glibc.py FOLDER [CC]
+    python old_glibc.py FOLDER [CC [OPTION...]]
 
 FOLDER then has libc.so and libm.so without code, which name each function in the newest version
-that glibc 2.28 has: the C library of this machine lists the versions of all its functions. What
-2.28 lacks is in libcompat.a. Link with -LFOLDER before all other folders.
+that glibc 2.28 has: the C library that CC links lists the versions of all its functions. What 2.28
+lacks is in libcompat.a. Link with -LFOLDER before all other folders.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ LIBRARIES = ("libc.so.6", "libm.so.6")
 MOVED = ("libpthread.so.0", "libdl.so.2", "librt.so.1")
 """Parts of the C library since 2.34, and libraries of their own before. Newer systems have them
 empty, so that binaries that need them load."""
+
+LOADERS = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}
+"""The library that loads programs, by the processor that they are for."""
 
 _SYMBOL = re.compile(r"^[0-9a-f]+ (?:([0-9a-f]+) )?(\w) ([\w.]+)@@?GLIBC_([\d.]+)$", re.MULTILINE)
 
@@ -53,31 +56,39 @@ def sources(symbols: dict[str, tuple[str, bool, int]]) -> tuple[str, str]:
     return "".join(code), script
 
 
-def make(folder: Path, compiler: str) -> None:
+def make(folder: Path, compiler: list[str]) -> None:
+    """Makes the libraries with a compiler, which may have options."""
     folder.mkdir(parents=True, exist_ok=True)
 
     def said(*command: str | Path) -> str:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
+    def found(kind: str, name: str) -> str:
+        return said(*compiler, f"-print-{kind}-name={name}").strip()
+
+    processor = said(*compiler, "-dumpmachine").partition("-")[0]
+    if processor not in LOADERS:
+        sys.exit(f"{compiler[0]} compiles for {processor}")
     for library in LIBRARIES:
-        real = Path(said(compiler, f"-print-file-name={library}").strip())
-        listed = said("nm", "-D", "-S", "--defined-only", "--with-symbol-versions", real)
+        real = found("file", library)
+        options = ["-D", "-S", "--defined-only", "--with-symbol-versions"]
+        listed = said(found("prog", "nm"), *options, real)
         code, script = sources(versions(listed))
         (folder / f"{library}.s").write_text(code)
         (folder / f"{library}.map").write_text(script)
         options = [f"-Wl,-soname,{library}", f"-Wl,--version-script={folder / library}.map"]
-        said(compiler, "-shared", "-nostdlib", *options, "-o", folder / library,
+        said(*compiler, "-shared", "-nostdlib", *options, "-o", folder / library,
              folder / f"{library}.s")  # fmt: skip
     objects = []
     options = ["-x", "c", "-O2", "-fPIC", "-ffunction-sections", "-fvisibility=hidden", "-c"]
     for source in ("old_glibc", "old_glibc_start"):
         objects.append(folder / f"{source}.o")
-        said(compiler, *options, "-o", objects[-1], Path(__file__).with_name(f"{source}.c"))
+        said(*compiler, *options, "-o", objects[-1], Path(__file__).with_name(f"{source}.c"))
     (folder / "libcompat.a").unlink(missing_ok=True)
-    said("ar", "rcs", folder / "libcompat.a", *objects)
-    moved = " ".join(said(compiler, f"-print-file-name={name}").strip() for name in MOVED)
-    loader = said(compiler, "-print-file-name=ld-linux-x86-64.so.2").strip()
-    nonshared = said(compiler, "-print-file-name=libc_nonshared.a").strip()
+    said(found("prog", "ar"), "rcs", folder / "libcompat.a", *objects)
+    moved = " ".join(found("file", name) for name in MOVED)
+    loader = found("file", LOADERS[processor])
+    nonshared = found("file", "libc_nonshared.a")
     (folder / "libc.so").write_text(
         f"GROUP ( {folder}/libcompat.a {folder}/libc.so.6 {nonshared} {moved} "
         f"AS_NEEDED ( {loader} ) )\n"
@@ -86,4 +97,4 @@ def make(folder: Path, compiler: str) -> None:
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]).resolve(), sys.argv[2] if len(sys.argv) > 2 else "cc")
+    make(Path(sys.argv[1]).resolve(), sys.argv[2:] or ["cc"])

@@ -1,11 +1,15 @@
 // Starts a program on every glibc: that before 2.34 has no way to run the constructors of a program
 // by itself, and the start code of later ones does not pass one.
-__asm__(".symver start_of_2_2_5, __libc_start_main@GLIBC_2.2.5");
+#if defined(__x86_64__)
+__asm__(".symver first_start, __libc_start_main@GLIBC_2.2.5");
+#elif defined(__aarch64__)
+__asm__(".symver first_start, __libc_start_main@GLIBC_2.17");
+#endif
 
 typedef int Main(int, char**, char**);
 typedef void Initialise(int, char**, char**);
 
-int start_of_2_2_5(Main*, int, char**, Initialise*, void (*)(void), void (*)(void), void*);
+int first_start(Main*, int, char**, Initialise*, void (*)(void), void (*)(void), void*);
 
 extern Initialise *__preinit_array_start[], *__preinit_array_end[];
 extern Initialise *__init_array_start[], *__init_array_end[];
@@ -24,5 +28,5 @@ static void initialise(int count, char** arguments, char** environment) {
 int __libc_start_main(Main* program, int count, char** arguments, Initialise* none,
                       void (*finish)(void), void (*finish_loader)(void), void* stack_end) {
     (void)none;
-    return start_of_2_2_5(program, count, arguments, initialise, finish, finish_loader, stack_end);
+    return first_start(program, count, arguments, initialise, finish, finish_loader, stack_end);
 }

@@ -1,5 +1,6 @@
 # A toolchain file: builds for aarch64 on x86-64, with the compiler that scripts/set-up --guest
-# unpacks. The headers of hwloc and Python are those of Debian for aarch64.
+# unpacks. The headers of hwloc and Python are those of Debian for aarch64. Wheels for Python 3.12 and
+# later use those of the Python that runs the build, since the stable ABI is the same on both.
 
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
@@ -19,13 +20,17 @@ set(waywiser_arm_headers "${waywiser_guest}/arm-headers/usr/include")
 set(CMAKE_CXX_STANDARD_INCLUDE_DIRECTORIES
     "${waywiser_arm_headers}" "${waywiser_arm_headers}/aarch64-linux-gnu")
 set(WAYWISER_HWLOC_HEADERS "${waywiser_arm_headers}" CACHE PATH "hwloc.h")
-set(WAYWISER_HWLOC_LIBRARY
-    "${waywiser_guest}/arm-system/usr/lib/aarch64-linux-gnu/libhwloc.so.15" CACHE FILEPATH "hwloc")
+if(NOT WAYWISER_PORTABLE)
+    set(WAYWISER_HWLOC_LIBRARY "${waywiser_guest}/arm-system/usr/lib/aarch64-linux-gnu/libhwloc.so.15"
+        CACHE FILEPATH "hwloc")
+endif()
 # The interpreter that runs the build is of this machine; modules are named for the other one.
 set(CMAKE_CROSSCOMPILING_EMULATOR env)
-set(Python_INCLUDE_DIR "${waywiser_arm_headers}/python3.11" CACHE PATH "Python.h")
-set(SKBUILD_SOABI "cpython-311-aarch64-linux-gnu")
-# What these libraries need is beside them, for the linker alone.
+if(NOT SKBUILD_SABI_COMPONENT)
+    set(Python_INCLUDE_DIR "${waywiser_arm_headers}/python3.11" CACHE PATH "Python.h")
+    set(SKBUILD_SOABI "cpython-311-aarch64-linux-gnu")
+endif()
+# What these libraries need is beside them, for the linker alone. CMake names the sysroot for C++ only.
 foreach(kind EXE SHARED MODULE)
-    set(CMAKE_${kind}_LINKER_FLAGS_INIT "-Wl,--allow-shlib-undefined")
+    set(CMAKE_${kind}_LINKER_FLAGS_INIT "--sysroot=${CMAKE_SYSROOT} -Wl,--allow-shlib-undefined")
 endforeach()

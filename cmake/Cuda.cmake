@@ -30,6 +30,10 @@ if(NOT DEFINED CMAKE_CUDA_HOST_COMPILER AND NOT DEFINED ENV{CUDAHOSTCXX})
     set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}")
 endif()
 string(APPEND CMAKE_CUDA_FLAGS_INIT " ${waywiser_flags}")
+if(CMAKE_CROSSCOMPILING)
+    string(APPEND CMAKE_CUDA_FLAGS_INIT
+        " -L${waywiser_root}/targets/sbsa-linux/lib -Xcompiler=--sysroot=${CMAKE_SYSROOT}")
+endif()
 set(CUDAToolkit_ROOT "${waywiser_root}")
 message(STATUS "CUDA ${waywiser_version}: ${CMAKE_CUDA_COMPILER}, for ${CMAKE_CUDA_ARCHITECTURES}")
 

@@ -29,6 +29,7 @@ FAKE_NATIVE = "waywiser_fake._native"
 settings.register_profile(
     "waywiser", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("emulated", settings.get_profile("waywiser"), max_examples=10)
 settings.load_profile("waywiser")
 
 for name in [name for name in os.environ if name.startswith("WAYWISER_")]:

@@ -14,6 +14,7 @@ import pytest
 import binary_checks
 import cuda_toolkit
 import old_glibc
+from guest_machines.image import FETCHED
 from tree import ROOT
 
 BUILDS = [ROOT / "build" / name / "native" for name in ("release", "release-checks")]
@@ -24,16 +25,6 @@ CUOBJDUMP = ROOT / ".deps" / "release" / "cuda" / "bin" / "cuobjdump"
 NEWEST_GLIBC = (2, 28)
 KERNELS = ("libwaywiser_transfer.so.2", "_native.*.so")
 """The binaries that have kernels."""
-
-SYSTEM = {
-    "libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libgcc_s.so.1",
-    "ld-linux-x86-64.so.2",
-}  # fmt: skip
-"""Libraries that every distribution has, and the loader itself."""
-
-OURS = {"libwaywiser_transfer.so.2", "libhwloc.so.15", "libpciaccess.so.0"}
-"""The libraries that a wheel carries."""
-
 
 BINARIES = ("libwaywiser_transfer.so.2", "_native.*.so", "_transfer.*.so", "waywiser-owner")
 
@@ -56,7 +47,7 @@ def test_no_symbol_is_newer_than_glibc_2_28(name: str) -> None:
 @pytest.mark.parametrize("name", BINARIES)
 def test_only_libraries_that_every_system_has_are_needed(name: str) -> None:
     needed = set(binary_checks.needed(found_binary(name)))
-    assert needed <= SYSTEM | OURS
+    assert needed <= binary_checks.SYSTEM | binary_checks.OURS
     assert "libpthread.so.0" in needed  # where pthread_create is before glibc 2.34
 
 
@@ -143,3 +134,47 @@ def test_the_newest_version_up_to_2_28_is_linked() -> None:
     code, script = old_glibc.sources(symbols)
     assert "GLIBC_2.2.5 { pthread_create; environ; };" in script
     assert ".size environ,8" in code
+
+
+PROGRAM = """
+#include <condition_variable>
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+int main() {
+    std::mutex mutex;
+    std::condition_variable done;
+    bool is_done = false;
+    std::thread other([&] {
+        const std::lock_guard lock(mutex);
+        is_done = true;
+        done.notify_one();
+    });
+    std::unique_lock lock(mutex);
+    done.wait_for(lock, std::chrono::seconds(9), [&] { return is_done; });
+    lock.unlock();
+    other.join();
+    std::printf("%d", int(std::filesystem::file_size("/proc/version")));
+}
+"""
+"""Uses what glibc 2.28 lacks: functions for files, waits with a clock, and another start code."""
+
+
+def test_programs_for_aarch64_need_no_newer_glibc_than_2_28(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = FETCHED / "arm-compiler"
+    compiler = [str(folder / "usr" / "bin" / "aarch64-linux-gnu-g++-12"), f"--sysroot={folder}"]
+    if not Path(compiler[0]).exists():
+        pytest.skip("there is no compiler for aarch64 here (scripts/set-up --guest)")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(folder / "usr" / "lib" / "x86_64-linux-gnu"))
+    old_glibc.make(tmp_path, compiler)
+    source, plain, old = (tmp_path / name for name in ("program.cpp", "plain", "old"))
+    source.write_text(PROGRAM)
+    command = [*compiler, "-std=c++20", "-static-libstdc++", str(source), "-o"]
+    subprocess.run([*command, plain], check=True)
+    subprocess.run([*command, old, f"-L{tmp_path}", "-Wl,--allow-shlib-undefined"], check=True)
+    assert binary_checks.newest_symbols(plain)["GLIBC"] > NEWEST_GLIBC
+    assert (2, 17) <= binary_checks.newest_symbols(old)["GLIBC"] <= NEWEST_GLIBC
+    assert binary_checks.processor(old) == "aarch64"

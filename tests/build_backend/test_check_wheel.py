@@ -23,17 +23,27 @@ def script() -> ModuleType:
     return module
 
 
-def wheel(folder: Path, tags: str, *files: str) -> Path:
+X86_64, AARCH64 = 62, 183
+"""The numbers of processors in headers of binaries."""
+
+
+def wheel(folder: Path, tags: str, *files: str, number: int = X86_64) -> Path:
     path = folder / f"waywiser-0.1.0-{tags}.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for file in files:
-            archive.writestr(file, b"\x7fELF and more")
+            archive.writestr(file, b"\x7fELF" + bytes(14) + number.to_bytes(2, "little"))
         archive.writestr("waywiser/__init__.py", "")
     return path
 
 
-def needs(script: ModuleType, monkeypatch: pytest.MonkeyPatch, **versions: tuple[int, ...]) -> None:
+def needs(
+    script: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    *libraries: str,
+    **versions: tuple[int, ...],
+) -> None:
     monkeypatch.setattr(script.binary_checks, "newest_symbols", lambda _: versions)
+    monkeypatch.setattr(script.binary_checks, "needed", lambda _: [*libraries])
 
 
 ABI3 = "cp312-abi3-manylinux_2_28_x86_64"
@@ -65,6 +75,27 @@ def test_a_library_that_needs_more_than_the_name_of_the_wheel_says(
     with pytest.raises(SystemExit, match=r"libpciaccess-1\.so needs .* newer than glibc 2\.28"):
         script.check_binaries(portable, tmp_path / "portable")
     script.check_binaries(wheel(tmp_path, "cp312-abi3-linux_x86_64", library), tmp_path / "own")
+
+
+def test_a_library_that_not_every_system_has(
+    tmp_path: Path, script: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = "waywiser/lib/libhwloc.so.15"
+    needs(script, monkeypatch, "libc.so.6", "libpciaccess.so.0", GLIBC=(2, 17))
+    script.check_binaries(wheel(tmp_path, ABI3, library), tmp_path / "good")
+    needs(script, monkeypatch, "libc.so.6", "libstdc++.so.6", GLIBC=(2, 17))
+    with pytest.raises(SystemExit, match=r"libhwloc\.so\.15 needs \{'libstdc\+\+\.so\.6'\}"):
+        script.check_binaries(wheel(tmp_path, ABI3, library), tmp_path / "bad")
+
+
+def test_a_library_for_another_processor(
+    tmp_path: Path, script: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs(script, monkeypatch, GLIBC=(2, 17))
+    tags, library = "cp311-cp311-manylinux_2_28_aarch64", "waywiser/lib/libhwloc.so.15"
+    script.check_binaries(wheel(tmp_path, tags, library, number=AARCH64), tmp_path / "good")
+    with pytest.raises(SystemExit, match=r"15 is for x86_64, and the wheel for aarch64"):
+        script.check_binaries(wheel(tmp_path, tags, library), tmp_path / "bad")
 
 
 def test_each_python_that_a_wheel_is_for_is_tried(

@@ -114,6 +114,7 @@ def test_debians_compiler_gets_the_layout_and_the_runtime_of_nvidias_packages(
     tmp_path: Path,
 ) -> None:
     debian, wheels = tmp_path / "debian" / "usr", tmp_path / "wheels" / "nvidia"
+    cross = tmp_path / "cross" / "nvidia"
     tools = debian / "lib" / "nvidia-cuda-toolkit"
     for file in (
         *(tools / "bin" / name for name in ("nvcc", "cicc", "crt/link.stub")),
@@ -121,13 +122,13 @@ def test_debians_compiler_gets_the_layout_and_the_runtime_of_nvidias_packages(
         *(debian / "bin" / name for name in ("nvcc", "ptxas")),
         *(wheels / f"cuda_{part}" / "include" / "shared.h" for part in ("nvcc", "cccl", "runtime")),
         wheels / "cuda_nvcc" / "include" / "crt" / "host_config.h",
-        wheels / "cuda_runtime" / "lib" / "libcudart_static.a",
-        wheels / "cuda_runtime" / "lib" / "libcudart.so.12",
+        *(each / "cuda_runtime" / "lib" / "libcudart_static.a" for each in (wheels, cross)),
+        *(each / "cuda_runtime" / "lib" / "libcudart.so.12" for each in (wheels, cross)),
     ):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(str(file.relative_to(tmp_path)))
     root = tmp_path / "root"
-    cuda_toolkit.lay_out_debian(tmp_path / "debian", tmp_path / "wheels", root)
+    cuda_toolkit.lay_out_debian(tmp_path / "debian", tmp_path / "wheels", tmp_path / "cross", root)
     compiler = root / "bin" / "nvcc"
     assert compiler.read_text() == "debian/usr/lib/nvidia-cuda-toolkit/bin/nvcc"
     assert "$(TOP)/include" in (root / "bin" / "nvcc.profile").read_text()
@@ -140,6 +141,9 @@ def test_debians_compiler_gets_the_layout_and_the_runtime_of_nvidias_packages(
         "nvvm/bin/cicc",
         "nvvm/libdevice/libdevice.10.bc",
         "include/crt/host_config.h",
-        "lib64/libcudart_static.a",
+        "targets/sbsa-linux/include/shared.h",
     ):
         assert (root / name).exists(), name
+    for library, runtime in (("lib64", "wheels"), ("targets/sbsa-linux/lib", "cross")):
+        text = (root / library / "libcudart_static.a").read_text()
+        assert text == f"{runtime}/nvidia/cuda_runtime/lib/libcudart_static.a"
