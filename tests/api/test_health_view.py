@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,8 @@ import waywiser
 from api import opened
 from waywiser.analysis.health import early_stop
 from waywiser.cli import run
+from waywiser.measure import survey_run
+from waywiser.measure.probe.sharing import SurveyLock
 from waywiser.profile import MissingProfile
 
 Output = pytest.CaptureFixture[str]
@@ -56,6 +59,9 @@ def test_without_a_file_this_machine_is_measured_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(
+        survey_run, "SurveyLock", lambda: SurveyLock(f"waywiser-test-{os.getpid()}")
+    )
     monkeypatch.setattr(early_stop, "NARROW", 1e9)
     monkeypatch.setattr(early_stop, "FEWEST_PROCESSES", 1)
     first = waywiser.check(within=120, keep=True)

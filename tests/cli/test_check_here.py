@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from waywiser.analysis.health import early_stop
 from waywiser.analysis.health.kept_profiles import former_checks, kept_baselines
 from waywiser.cli import run
 from waywiser.measure import scope, survey_run
+from waywiser.measure.probe.sharing import SurveyLock
 from waywiser.profile import Profile
 
 Output = pytest.CaptureFixture[str]
@@ -20,6 +22,9 @@ Output = pytest.CaptureFixture[str]
 def settled_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine is not quiet: here each path is settled after the first processes."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(
+        survey_run, "SurveyLock", lambda: SurveyLock(f"waywiser-test-{os.getpid()}")
+    )
     monkeypatch.setattr(early_stop, "NARROW", 1e9)
     monkeypatch.setattr(early_stop, "FEWEST_PROCESSES", 2)
 

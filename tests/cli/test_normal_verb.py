@@ -112,7 +112,7 @@ def test_causes_follow_a_path_that_is_below(
     capsys: Output, node: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = table(tmp_path, row(61, 1), row(62, 2), row(62.5, 3))
-    monkeypatch.setattr("waywiser.curves.normal_table.shipped_values", lambda: ())
+    monkeypatch.setattr("waywiser.analysis.health.check.shipped_values", lambda: ())
     text = printed(capsys, "check", node, "--values", file, code=3)
     assert "H2D, numa:0 -> gpu:0" in text
     assert "1 below" in text

@@ -1,8 +1,8 @@
 """The answer of ``waywiser check``: the verdict of each host, and what each reference found.
 
 A better reference stands before a worse one: where a baseline, former nights or peers found nothing
-wrong, the equal parts of the machine and other people's machines accuse nothing. Devices report faults of
-their own, and always count.
+wrong, the equal parts of the machine and other people's machines accuse nothing. Devices report
+faults of their own, and always count.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def host_health(host: str, files: Sequence[str], results: Sequence[ReferenceResu
     is_cleared = bool(direct) and all(STATUSES[each.status] is Status.OK for each in direct)
     counted = [each for each in compared if not (is_cleared and each.reference in INDIRECT)]
     worst = max((STATUSES[each.status] for each in counted), default=Status.NOT_COMPARED)
-    about = next((each for each in counted if STATUSES[each.status] is worst), None)
+    about = next(
+        (each for each in counted if _verdict(STATUSES[each.status]) == _verdict(worst)), None
+    )
     only_devices = worst is Status.OK and all(each.reference == DEVICES for each in counted)
     if about is None or only_devices:
         said = f"; {about.statement}" if about is not None else ""

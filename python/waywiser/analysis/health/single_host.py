@@ -102,7 +102,7 @@ def _devices(node: Subject, *, has_baseline: bool) -> ReferenceResult:
     if node.links and not below:
         tested.append(f"{count(len(node.links), 'link')} at full width and speed under load")
     elif not node.links:
-        tested.append("links were not read under load")
+        tested.append("links not read")
     return ReferenceResult("devices", "ok" if node.health or node.links else "not compared",
                            ", ".join(tested))  # fmt: skip
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -35,7 +34,7 @@ from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import PlannedPoint, Priority, ProcessKind
 from waywiser.measure.plan.rounds import coverage_rounds
 from waywiser.measure.survey_options import DEADLINE
-from waywiser.words import format_bytes
+from waywiser.words import format_bytes, grouped
 from waywiser.words.records import KILLED, Failure, Order, Process, Rule, Visit
 
 EQUAL = "equal to"
@@ -69,8 +68,8 @@ class Schedule:
 
     ``finished`` are visits of an earlier run: they are not ordered again, but what they found
     counts. ``on_skip`` receives a visit for each one that is planned and not made. ``settle`` is
-    called after each round of processes: what it names is not measured again.
-    ``together`` is how many processes may be there at once.
+    called after each round of processes: what it names is not measured again. ``together`` is how
+    many processes may be there at once.
     """
 
     def __init__(
@@ -96,15 +95,11 @@ class Schedule:
         self._costs = Costs(plan.worker_seconds)
         self._findings = Findings()
         self._points = {point.identity: point for point in plan.points}
-        found = {ProcessKind(True), ProcessKind(False), *(p.process for p in plan.points)}
-        self._kinds = sorted(found, key=lambda kind: kind.turn)
+        self._kinds = _kinds_of(plan)
         self._names = {point.curve.text: point.curve.name for point in plan.points}
         self._rounds = coverage_rounds(plan.points)
-        self._curves: defaultdict[str, list[PlannedPoint]] = defaultdict(list)
-        self._classes: defaultdict[str, set[str]] = defaultdict(set)
-        for point in plan.points:
-            self._curves[point.curve.text].append(point)
-            self._classes[point.like].add(point.curve.text)
+        self._curves = grouped((point.curve.text, point) for point in plan.points)
+        self._classes = grouped((point.like, point.curve.text) for point in plan.points)
         self._different: dict[tuple[str, int], bool] = {}
         """Whether a curve of a class differs from its first, in each block."""
         self._blocks: dict[str, set[int]] = {identity: set() for identity in self._points}
@@ -468,7 +463,7 @@ class Schedule:
         """Why the first of the class stands for the point; empty if a curve of the class differs
         from the first."""
         if (point.like, block) not in self._different:
-            members = self._classes[point.like]
+            members = dict.fromkeys(self._classes[point.like])
             differ = any(self._findings.differ(m, point.like, block) for m in members)
             self._different[point.like, block] = differ
         if self._different[point.like, block]:
@@ -489,6 +484,12 @@ class Schedule:
         deviation = min(self._findings.deviation(point.workload) or 0.0, MOST_DEVIATION)
         target, wanted = max(rule.target, deviation), max(rule.wanted, deviation)
         return msgspec.structs.replace(rule, target=target, wanted=wanted)
+
+
+def _kinds_of(plan: Plan) -> list[ProcessKind]:
+    """The kinds of processes of each round, in their order."""
+    found = {ProcessKind(True), ProcessKind(False), *(p.process for p in plan.points)}
+    return sorted(found, key=lambda kind: kind.turn)
 
 
 def is_for_time(reason: str) -> bool:
