@@ -22,15 +22,18 @@ class Family(NamedTuple):
 
 
 def metrics_text(families: Iterable[Family]) -> str:
-    """The families that have samples, each with HELP and TYPE."""
+    """The families that have samples, each with HELP and TYPE. Of samples with equal labels the first
+    counts: two machines may have one host name, and a scraper takes no file with both."""
     return "".join(_family(Family(*family)) for family in families if family[3])
 
 
 def _family(family: Family) -> str:
     lines = [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}"]
+    written: dict[str, str] = {}
     for labels, value in family.samples:
-        written = ",".join(f'{key}="{escaped(text)}"' for key, text in labels.items())
-        lines.append(f"{family.name}{{{written}}} {value:.17g}")
+        named = ",".join(f'{key}="{escaped(text)}"' for key, text in labels.items())
+        written.setdefault(named, f"{family.name}{{{named}}} {value:.17g}")
+    lines += written.values()
     return "\n".join(lines) + "\n"
 
 
