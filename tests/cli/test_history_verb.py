@@ -111,11 +111,12 @@ def test_junit_has_a_test_for_each_path(nodes: Path, tmp_path: Path) -> None:
 
 
 def test_suspects_are_a_host_list(nodes: Path, tmp_path: Path, capsys: Output) -> None:
-    """A node is suspected on its first slow night, and not on the nights before."""
+    """A node is suspected on its first slow night, on which its own equal parts differ too, and not
+    on the nights before."""
     for path in nodes.glob("*.wwp"):
         if path.stem[3:] <= "2026-11-16":
             shutil.copy(path, tmp_path / path.name)
-    assert lines(["check", str(tmp_path), "--suspects"], capsys, 3) == ["n2"]
+    assert lines(["check", str(tmp_path), "--suspects"], capsys, 1) == ["n2"]
     for path in tmp_path.glob("n2-2026-11-16.wwp"):
         path.unlink()
     assert lines(["check", str(tmp_path), "--suspects"], capsys, 0) == []
@@ -174,3 +175,12 @@ def test_days_are_written_in_two_ways() -> None:
     assert first_day("2026-11-01") == "2026-11-01"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", first_day("14d"))
     assert first_day("") == ""
+
+
+def test_peers_are_compared_by_the_last_surveys_alone(nodes: Path, capsys: Output) -> None:
+    """So a folder of a year of nights is read once, by its index."""
+    assert run(["check", str(nodes), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    for host in found["peers"]["hosts"]:
+        nights = [Path(file).stem[-10:] for file in host["files"]]
+        assert nights[-4:] == [f"2026-11-{day}" for day in range(19, 23)] and len(nights) <= 5

@@ -19,7 +19,7 @@ from waywiser.analysis.health.kept_profiles import (
     keep_baseline,
     kept_baselines,
 )
-from waywiser.analysis.health.many_hosts import health_of_hosts, read_fleet, read_history
+from waywiser.analysis.health.many_hosts import ReadHosts, health_of_hosts, read_hosts
 from waywiser.analysis.health.single_host import host_results
 from waywiser.analysis.history.history import History
 from waywiser.curves.normal import (
@@ -103,9 +103,7 @@ def check_hosts(files: Sequence[str], references: References) -> HealthCheck:
             remedy="name one profile, or leave --baseline out",
         )
     named = [*files, *filter(None, (references.fleet,))]
-    peers = read_fleet(named, references.threshold, references.expect_gpus)
-    nights = read_history(named, references.threshold, references.since, references.labels)
-    return health_of_hosts(peers, nights)
+    return health_of_hosts(*_read_hosts(named, references))
 
 
 def keep(checked: CheckedProfile, file: str) -> str:
@@ -165,13 +163,13 @@ def _in_fleet(
     folders = [references.fleet] if references.fleet else []
     if not folders and not former:
         return None, None
-    limit = references.threshold
-    known = [*folders, *former, file]
-    nights = read_history(known, limit, references.since, references.labels).only(node.name)
-    if not folders:
-        return None, nights
-    peers = read_fleet([*folders, file], limit, references.expect_gpus).only(node.name)
-    return peers, nights
+    peers, nights = _read_hosts([*folders, *former, file], references)
+    return peers.only(node.name) if folders else None, nights.only(node.name)
+
+
+def _read_hosts(files: Sequence[str], references: References) -> ReadHosts:
+    limit, since, labels = references.threshold, references.since, references.labels
+    return read_hosts(files, limit, since, labels, references.expect_gpus)
 
 
 def _is_same(one: str, other: str) -> bool:

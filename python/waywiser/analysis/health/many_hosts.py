@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,43 +23,71 @@ from waywiser.analysis.history.history import History, PathHistory, history_of
 from waywiser.analysis.history.history_texts import change_text
 from waywiser.analysis.history.index import read_nights
 from waywiser.analysis.history.last_change import with_last_changes
+from waywiser.analysis.history.night import Night
 from waywiser.profile import ProfileError
 from waywiser.profile.file_name import profiles_in, why_no_profile
-from waywiser.words import STATUSES
+from waywiser.words import STATUSES, grouped
 from waywiser.words.number_format import count
+
+PEER_SURVEYS = 4
+"""Surveys of a machine that are compared with its peers, the last ones: a loss that another survey
+shows again is a verdict, and nights of former months say nothing of today."""
+
+
+class ReadHosts(NamedTuple):
+    """The hosts of many profiles, beside their peers and over their nights."""
+
+    peers: Fleet
+    nights: History
+
+
+def read_hosts(
+    files: Sequence[str],
+    threshold: float,
+    since: str = "",
+    labels: Mapping[str, Mapping[str, str]] | None = None,
+    expected_gpus: int = 0,
+) -> ReadHosts:
+    """Compares the readable profiles; the others are listed with the reason. A folder stands for
+    the profiles in it."""
+    read = read_nights(list(files))
+    nights = history_of(read.nights, threshold, since, labels, read.unreadable)
+    old = {night.file for night in read.nights} - _last_surveys(read.nights)
+    names = dict.fromkeys(name for each in files for name in _profiles_of(each))
+    peers = read_fleet([name for name in names if name not in old], threshold, expected_gpus)
+    return ReadHosts(with_last_changes(peers, nights), nights)
+
+
+def _last_surveys(nights: Iterable[Night]) -> set[str]:
+    """The files of the last surveys of each machine, and of the one that had most GPUs."""
+    found = set()
+    for own in grouped(((night.host, night.hardware), night) for night in nights).values():
+        ordered = sorted(own, key=lambda night: night.moment)
+        most = max(ordered, key=lambda night: len(night.gpus))
+        found |= {night.file for night in (*ordered[-PEER_SURVEYS:], most)}
+    return found
 
 
 def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -> Fleet:
-    """Assesses the readable profiles; the others are listed with the reason. A folder stands for
-    the profiles in it."""
-
+    """Compares hosts with their peers by all surveys of the files that can be read; the others are
+    listed."""
     nodes = []
     unreadable: dict[str, str] = {}
-    for file in dict.fromkeys(name for each in files for name in _profiles_of(each)):
+    for file in files:
         try:
             node = read_subject(file, links=True)
             nodes.append(msgspec.structs.replace(node, own_findings=own_findings(node)))
         except ProfileError as error:
             is_folder = os.path.isdir(file)
             unreadable[file] = why_no_profile(file) if is_folder else error.what
-    found = assess_fleet(nodes, threshold, unreadable, expected_gpus)
-    return with_last_changes(found, nodes)
+    return assess_fleet(nodes, threshold, unreadable, expected_gpus)
 
 
 def _profiles_of(name: str) -> list[str]:
     """The profiles of a folder; the folder itself if it has none; a file is its own profile."""
-
     if not os.path.isdir(name):  # no error for a name that is too long
         return [name]
     return profiles_in(Path(name)) or [name]
-
-
-def read_history(
-    files: Sequence[str], threshold: float, since: str, labels: Mapping[str, Mapping[str, str]]
-) -> History:
-    """Follows the nodes of all profiles that can be read; the others are listed."""
-    read = read_nights(list(files))
-    return history_of(read.nights, threshold, since, labels, read.unreadable)
 
 
 def health_of_hosts(peers: Fleet, nights: History) -> HealthCheck:

@@ -7,25 +7,17 @@ from collections.abc import Sequence
 import msgspec
 
 from waywiser.analysis.comparison.fleet import Fleet
-from waywiser.analysis.history.history import NodeHistory, PathHistory, history_of
+from waywiser.analysis.history.history import History, NodeHistory, PathHistory
 from waywiser.analysis.history.history_texts import change_text, node_change_text
-from waywiser.analysis.history.night import night_of
-from waywiser.curves.subject import Subject
 from waywiser.stats.level_changes import LEAST_NIGHTS
 from waywiser.words.grouping import grouped
 from waywiser.words.number_format import count
 
 
-def with_last_changes(fleet: Fleet, nodes: Sequence[Subject]) -> Fleet:
+def with_last_changes(fleet: Fleet, history: History) -> Fleet:
     """The fleet with the last change of each host that was surveyed often enough."""
-    if not any(len(host.files) >= LEAST_NIGHTS for host in fleet.hosts):
-        return fleet
-    known = {file for host in fleet.hosts for file in host.files}
-    history = history_of(
-        [night_of(node) for node in nodes if node.called in known], fleet.threshold
-    )
     paths = grouped((path.node, path) for path in history.paths)
-    by_file = {node.last_file: node for node in history.nodes}
+    by_file = {node.last_file: node for node in history.nodes if node.surveys >= LEAST_NIGHTS}
     hosts = tuple(
         msgspec.structs.replace(host, last_change=_last(node, paths.get(node.name, [])))
         if (node := by_file.get(host.files[-1]))

@@ -22,8 +22,8 @@ class Family(NamedTuple):
 
 
 def metrics_text(families: Iterable[Family]) -> str:
-    """The families that have samples, each with HELP and TYPE. Of samples with equal labels the first
-    counts: two machines may have one host name, and a scraper takes no file with both."""
+    """The families that have samples, each with HELP and TYPE. Of samples with equal labels the
+    first counts: two machines may have one host name, and a scraper takes no file with both."""
     return "".join(_family(Family(*family)) for family in families if family[3])
 
 
