@@ -67,5 +67,9 @@ def test_without_a_file_this_machine_is_measured_and_kept(
     first = waywiser.check(within=120, keep=True)
     assert first.result.hosts[0].results[0].status == "not compared"
     again = waywiser.check(first.result.hosts[0].files[0], threshold=0.99)
-    assert again.result.baseline is not None
+    assert again.result.baseline is None, "it is not its own baseline"
+    with pytest.raises(waywiser.WaywiserError, match="no fraction"):
+        waywiser.check(threshold=5)
+    with pytest.raises(waywiser.WaywiserError, match="in this folder"):
+        waywiser.check(tmp_path)
     assert capsys.readouterr() == ("", "")

@@ -54,7 +54,8 @@ def test_the_changed_path_is_first_with_its_date_and_a_chart(nodes: Path, capsys
 def test_all_paths_and_those_since_a_day(nodes: Path, capsys: Output) -> None:
     everything = lines(["check", str(nodes), "--all"], capsys)
     assert sum(line.startswith("n1 ") for line in everything) == 10
-    assert "20 steady" in lines(["check", str(nodes), "--since", "2026-11-20"], capsys, 0)[0]
+    since = lines(["check", str(nodes), "--since", "2026-11-20"], capsys)
+    assert "20 steady" in since[0] and "slower since an earlier day" in since[0], "not healthy"
 
 
 def test_json_has_levels_changes_and_nights(nodes: Path, capsys: Output) -> None:

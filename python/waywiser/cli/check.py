@@ -17,6 +17,7 @@ from waywiser.cli.app import (
 )
 from waywiser.cli.result import exit_code
 from waywiser.cli.verb import verb
+from waywiser.words import WaywiserError
 from waywiser.words.numbers import Bounds
 from waywiser.words.status import STATUSES
 
@@ -105,6 +106,8 @@ def check(
     )
     names = files or []
     if len(names) > 1 or (names and os.path.isdir(names[0])):
+        if keep:
+            raise WaywiserError("--keep is for one profile", remedy="name one, or none to measure")
         return _check_many(names, references, outputs, everything=everything)
     file = names[0] if names else _measured(references, within)
     return _check_one(file, references, outputs, measure, everything=everything, is_kept=keep)
@@ -161,6 +164,7 @@ def _check_one(
 ) -> int:
     """Checks one profile."""
     from waywiser.analysis.health.check import check_profile, keep
+    from waywiser.analysis.health.kept_profiles import NotKept
     from waywiser.cli.remeasure import measure_again
     from waywiser.cli.streams import say
 
@@ -173,7 +177,10 @@ def _check_one(
     outputs.write(found, node, details)
     outputs.show(found, node, details, everything=everything)
     if is_kept:
-        say(f"waywiser: kept as a baseline: {keep(checked, file)}\n")
+        try:
+            say(f"waywiser: kept as a baseline: {keep(checked, file)}\n")
+        except NotKept as error:
+            say(f"waywiser: {error}\n")
     return exit_code(STATUSES[found.status])
 
 

@@ -11,13 +11,20 @@ def _check(words: Sequence[str]) -> list[str]:
 
 
 def _normal(words: Sequence[str]) -> list[str]:
+    words = [part for word in words for part in _parted(word)]
     if "--as-rows" in words:
         at = words.index("--as-rows")
         others = [*words[:at], *words[at + 2 :]]
         return ["export", *others, "--for", "normal-values", "--source", *words[at + 1 : at + 2]]
-    if all(word.startswith("-") for word in words):
-        return ["list", "--normal", *words]
-    return ["check", *words]
+    tables = {at + 1 for at, word in enumerate(words) if word == "--values"}
+    files = [word for at, word in enumerate(words) if word[:1] != "-" and at not in tables]
+    return ["check", *words] if files else ["list", "--normal", *words]
+
+
+def _parted(word: str) -> list[str]:
+    """``--values FILE`` of ``--values=FILE``."""
+    name, equals, value = word.partition("=")
+    return [name, value] if equals and name.startswith("--") else [word]
 
 
 FORMER: dict[str, Callable[[Sequence[str]], list[str]]] = {

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from waywiser.analysis.health.check import References, check_hosts, check_profile, keep
+from waywiser.analysis.health.check import CheckError, References, check_hosts, check_profile, keep
 from waywiser.analysis.health.early_stop import EarlyStop
 from waywiser.analysis.health.health_check import HealthCheck
 from waywiser.analysis.health.kept_profiles import new_check_file
@@ -92,25 +92,41 @@ def check_health(
         baseline=_names(baseline),
         fleet=os.fspath(fleet) if fleet is not None else "",
         repeat=_names(repeat),
-        threshold=THRESHOLD if threshold is None else threshold,
+        threshold=_fraction(threshold),
         expect_gpus=expect_gpus,
         since=first_day(since),
     )
     names = _names(files)
     if len(names) > 1 or (names and os.path.isdir(names[0])):
-        return HealthView(check_hosts(names, references))
-    if names:
-        (file,) = names
-    else:
-        survey = prepare_check(USUAL_SECONDS if within is None else within, expect_gpus)
-        path = new_check_file(survey.machine.hostname)
-        stop = EarlyStop(path, survey.machine, references, survey.plan.preset.processes)
-        start(survey, path, CallbackWatcher(None), command=("waywiser.check()",), settle=stop)
-        file = str(path)
+        return HealthView(_with_hosts(check_hosts(names, references)))
+    file = names[0] if names else _measured(references, within)
     checked = check_profile(file, references)
     if is_kept:
         keep(checked, file)
     return HealthView(checked.found)
+
+
+def _fraction(threshold: float | None) -> float:
+    found = THRESHOLD if threshold is None else threshold
+    if not 0 <= found < 1:
+        raise CheckError(f"the threshold {found!r} is no fraction", remedy="write 0.03 for 3 %")
+    return found
+
+
+def _with_hosts(found: HealthCheck) -> HealthCheck:
+    if not found.hosts:
+        file, why = next(iter(found.unreadable.items()), ("", "no host to check"))
+        raise CheckError(why, where=file, remedy="name profiles of nodes, or a folder of them")
+    return found
+
+
+def _measured(references: References, within: int | None) -> str:
+    """The profile of this machine, measured now."""
+    survey = prepare_check(USUAL_SECONDS if within is None else within, references.expect_gpus)
+    path = new_check_file(survey.machine.hostname)
+    stop = EarlyStop(path, survey.machine, references, survey.plan.preset.processes)
+    start(survey, path, CallbackWatcher(None), command=("waywiser.check()",), settle=stop)
+    return str(path)
 
 
 def _names(

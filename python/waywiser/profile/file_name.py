@@ -32,8 +32,12 @@ def default_name(hostname: str, now: datetime | None = None) -> Path:
 
 
 def unused_file(file: Path, is_used: Callable[[Path], bool] = os.path.lexists) -> Path:
-    """``file`` if nothing has this name, else ``NAME-2.wwp``, ``NAME-3.wwp`` …."""
-    names = (file.with_stem(f"{file.stem}-{n}") for n in itertools.count(2))
+    """``file`` if nothing has this name, else ``NAME-2.wwp``, ``NAME-3.wwp`` …; of a packed one
+    ``NAME-2.wwp.xz``."""
+    stem, suffix, packed = file.name.rpartition(SUFFIX)
+    if not suffix:
+        stem, packed = file.stem, file.suffix
+    names = (file.with_name(f"{stem}-{n}{suffix}{packed}") for n in itertools.count(2))
     return next(name for name in itertools.chain((file,), names) if not is_used(name))
 
 

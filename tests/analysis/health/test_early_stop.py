@@ -8,16 +8,23 @@ import random
 import pytest
 
 from analysis.comparison import nodes
-from waywiser.analysis.health.early_stop import ProcessTimes, baseline_times, path_times, settled
+from waywiser.analysis.health.early_stop import (
+    BaselineTime,
+    ProcessTimes,
+    baseline_times,
+    path_times,
+    settled,
+)
 from waywiser.curves.subject import Subject
 from waywiser.words.records import Failure
 
 LOOKS = 8
 THRESHOLD = 0.03
+SAME = BaselineTime(0.0, 0.0)
 
 
 def times(deviation: float, processes: int, loss: float = 0.0, seed: int = 1,
-          before: float | None = 0.0) -> ProcessTimes:  # fmt: skip
+          before: BaselineTime | None = SAME) -> ProcessTimes:  # fmt: skip
     rng = random.Random(seed)
     now = [math.log1p(loss) + rng.gauss(0, deviation) for _ in range(processes)]
     return ProcessTimes(f"path {seed}", now, before)
@@ -36,11 +43,11 @@ def test_quiet_paths_are_settled_after_three_processes() -> None:
 def test_noisy_paths_go_on_and_a_clear_one_among_them_does_not() -> None:
     noisy = [times(0.1, 3, seed=seed, before=None) for seed in range(5)]
     assert not named(noisy, 3)
-    faster = ProcessTimes("faster", [-0.4, -0.41, -0.39], 0.0)
-    slower = ProcessTimes("slower", [0.2, 0.21, 0.19], 0.0)
+    faster = ProcessTimes("faster", [-0.4, -0.41, -0.39], SAME)
+    slower = ProcessTimes("slower", [0.2, 0.21, 0.19], SAME)
     found = named([*noisy, faster, slower], 3)
     assert set(found) == {"faster"}, "an early look hardly accuses"
-    found = named([*noisy, ProcessTimes("slower", [0.2] * 7, 0.0)], 7)
+    found = named([*noisy, ProcessTimes("slower", [0.2] * 7, SAME)], 7)
     assert set(found) == {"slower"} and "slower than before" in found["slower"]
 
 
@@ -54,6 +61,16 @@ def test_a_path_of_several_sizes_is_settled_if_all_are() -> None:
 def test_a_path_that_fails_each_time_is_settled() -> None:
     fails = ProcessTimes("fails", [], None)
     assert "fails in all" in named([fails], 3)["fails"] and not named([fails], 2)
+
+
+def test_a_baseline_that_scatters_clears_and_accuses_less() -> None:
+    noisy = [times(0.1, 3, seed=seed, before=None) for seed in range(5)]
+    for now in ([-0.4, -0.41, -0.39], [0.2] * 7):
+        look = len(now)
+        sure = ProcessTimes("path", now, SAME)
+        unsure = sure._replace(before=BaselineTime(0.0, 0.25))
+        assert "path" in named([*noisy, sure], look)
+        assert "path" not in named([*noisy, unsure], look)
 
 
 def test_nothing_is_settled_after_the_last_look() -> None:
@@ -79,7 +96,9 @@ def test_times_are_those_of_a_profile_and_of_its_baselines() -> None:
     found = path_times(now.points, before)
     assert [path.curve for path in found] == [point.curve for point in now.points]
     for path, point in zip(found, now.points, strict=True):
-        assert path.before == pytest.approx(math.log(point.blocks[0].median), abs=0.05)
+        assert path.before is not None
+        assert path.before.middle == pytest.approx(math.log(point.blocks[0].median), abs=0.05)
+        assert 0 < path.before.variance < 0.01
         assert len(path.now) == 3
     failed = now.points[0].of(now.points[0].workload, failures=[Failure("verification", "x")])
     assert path_times([failed])[0].now == ()

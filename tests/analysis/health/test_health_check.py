@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 
 from waywiser.analysis.health.health_check import (
+    CLEARING,
     INDIRECT,
     ReferenceName,
     ReferenceResult,
@@ -45,12 +46,23 @@ def test_one_reference_alone_is_the_verdict(name: ReferenceName, status: Status)
     assert found.statement.startswith(f"{name} said")
 
 
-@pytest.mark.parametrize(("better", "worse"), [*itertools.product(NAMES[:3], INDIRECT)])
+@pytest.mark.parametrize(("better", "worse"), [*itertools.product(CLEARING, INDIRECT)])
 def test_what_a_better_reference_cleared_is_not_accused(
     better: ReferenceName, worse: ReferenceName
 ) -> None:
     both = {better.replace(" ", "_"): Status.OK, worse.replace(" ", "_"): Status.FAILED}
-    assert host_health("n", (), results(**both)).status == "ok"
+    found = host_health("n", (), results(**both))
+    assert found.status == "ok"
+    assert {each.reference for each in found.results if each.cleared_by == better} == {*INDIRECT}
+    assert not any(each.is_wrong for each in found.results)
+
+
+def test_steady_nights_clear_nothing() -> None:
+    """They may all have had the fault: what a check measured each night is no healthy time."""
+    found = host_health("n", (), results(nights=Status.OK, equal_parts=Status.FAILED))
+    assert (found.status, found.reference) == ("failed", "equal parts")
+    both = results(nights=Status.OK, baseline=Status.OK, equal_parts=Status.FAILED)
+    assert host_health("n", (), both).status == "ok"
 
 
 @pytest.mark.parametrize("better", NAMES[:3])

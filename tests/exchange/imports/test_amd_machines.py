@@ -56,7 +56,7 @@ def test_words_are_those_of_amds_runtime(tmp_path: Path, capsys: Output) -> None
 
 def test_a_slow_link_is_found_among_its_peers(tmp_path: Path, capsys: Output) -> None:
     files = [str(node(tmp_path, seed, 0.9 if seed == 3 else 1.0)) for seed in range(10)]
-    assert run(["check", *files]) == 3
+    assert run(["check", *files]) == 1
     out = capsys.readouterr().out
     assert part_of(out, PEERS)[0] == "1 suspect, 9 fine of 10 hosts"
     assert "device@gpu:2 -> device@gpu:3 by copy-engine[api=async]" in out

@@ -597,3 +597,26 @@ def test_settled_curves_are_not_measured_again() -> None:
     assert reasons == {"settled after 2 processes", "settled after 3 processes"}
     planned = sum(point.processes for point in of.points)
     assert len(skips) == planned - visited.total()
+
+
+def test_a_round_that_measures_nothing_is_the_last() -> None:
+    """A curve whose worker the kernel killed is not tried again; with all others settled nothing is
+    left, although the deadline is far."""
+    of = plan(preset="check", deadline_seconds=1000.0)
+    curves = sorted({point.curve.text for point in of.points})
+    skips: list[Visit] = []
+    rounds: list[int] = []
+
+    def settle(done: int) -> dict[str, str]:
+        rounds.append(done)
+        assert done < 100
+        return dict.fromkeys(curves[1:], "settled after 3 processes") if done >= 3 else {}
+
+    schedule = Schedule(of, on_skip=skips.append, clock=lambda: 0.0, settle=settle)
+    for order in schedule:
+        found = visit(order, saturating(order))
+        if order.workload.curve == curves[0] and order.block == 1:
+            failure = Failure(KILLED, "killed")
+            found = Visit(order.workload, order.block, "failed", found.started, failure=failure)
+        schedule.record(found)
+    assert len(rounds) <= of.preset.processes + 1

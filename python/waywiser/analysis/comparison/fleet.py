@@ -76,9 +76,9 @@ class Fleet(Value, frozen=True):
     def of(self, *reasons: Reason) -> tuple[HostVerdict, ...]:
         return tuple(host for host in self.hosts if host.status in reasons)
 
-    def only(self, host: str) -> Fleet:
-        """The same of one host and its class."""
-        own = tuple(each for each in self.hosts if each.host == host)
+    def only(self, file: str) -> Fleet:
+        """The same of the host that has this survey, and of its class."""
+        own = tuple(each for each in self.hosts if file in each.files)
         kinds = {each.hardware for each in own}
         classes = tuple(each for each in self.classes if each.name in kinds)
         return msgspec.structs.replace(self, hosts=own, classes=classes)

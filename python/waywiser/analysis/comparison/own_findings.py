@@ -7,6 +7,7 @@ import math
 from waywiser.analysis.questions.slow_links import links_of_gpus
 from waywiser.curves.headline import Group, group_of
 from waywiser.curves.overview import overview
+from waywiser.curves.point import Point
 from waywiser.curves.regimes import START_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
@@ -30,8 +31,15 @@ def own_findings(node: Subject) -> tuple[str, ...]:
         return links_of_gpus(profile.machine, overview(profile))[1]
 
 
-def _may_have_slow_link(node: Subject) -> bool:
-    """Whether a copy over one link takes longer than most over the others."""
+def processes_over_links(node: Subject) -> int:
+    """How many processes measured one kind of copies over all of several links, the fewest of a
+    link; 0 if copies over fewer than two were measured."""
+    several = [members for members in _copies_over_links(node) if len(members) > 1]
+    return max((min(len(each.blocks) for each in members) for members in several), default=0)
+
+
+def _copies_over_links(node: Subject) -> list[list[Point]]:
+    """The large copies of each group of headline paths and size."""
     copies = (
         ((group, series.workload.bytes), series)
         for series in node.points
@@ -39,7 +47,12 @@ def _may_have_slow_link(node: Subject) -> bool:
         and series.workload.bytes >= START_BYTES
         and (group := group_of(series.workload, node.machine.traits)) in OVER_LINKS
     )
-    for members in grouped(copies).values():
+    return list(grouped(copies).values())
+
+
+def _may_have_slow_link(node: Subject) -> bool:
+    """Whether a copy over one link takes longer than most over the others."""
+    for members in _copies_over_links(node):
         times = [
             math.exp(median(without_outliers([math.log(block.median) for block in series.blocks])))
             for series in members

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from waywiser.analysis.comparison.checkup import Checkup, check_up
+from waywiser.analysis.comparison.differences import loaded
 from waywiser.analysis.comparison.fleet import Fleet
 from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.health.health_check import HealthCheck, health_of, host_health
@@ -20,7 +21,7 @@ from waywiser.analysis.health.kept_profiles import (
     kept_baselines,
 )
 from waywiser.analysis.health.many_hosts import ReadHosts, health_of_hosts, read_hosts
-from waywiser.analysis.health.single_host import host_results
+from waywiser.analysis.health.reference_results import host_results
 from waywiser.analysis.history.history import History
 from waywiser.curves.normal import (
     NO_BASELINE,
@@ -83,7 +84,9 @@ def check_profile(
     with Profile.open(file) as profile:
         read, beside = Subject.of(profile), normal_paths_of(profile, values)
     peers, nights = _in_fleet(node, file, references)
-    results = host_results(node, read, beside, checkup, peers, nights)
+    results = host_results(
+        node, read, beside, checkup, peers, nights, threshold=references.threshold
+    )
     if checkup is not None:
         notes = (*checkup.notes, *_normal_notes(node, beside))
         checkup = msgspec.structs.replace(checkup, notes=notes)
@@ -97,22 +100,34 @@ def check_profile(
 def check_hosts(files: Sequence[str], references: References) -> HealthCheck:
     """Checks each host of many profiles, or of folders of them, beside its peers and its own
     nights. Files that cannot be read are listed. Raises `CheckError` for a baseline."""
-    if references.baseline:
+    of_one = {
+        "--baseline": references.baseline,
+        "--repeat": references.repeat,
+        "--max-hidden": references.max_hidden is not None,
+    }
+    if given := [option for option, value in of_one.items() if value]:
         raise CheckError(
-            "--baseline is for one profile, and several were named",
-            remedy="name one profile, or leave --baseline out",
+            f"{given[0]} is for one profile, and several were named",
+            remedy=f"name one profile, or remove {given[0]}",
         )
     named = [*files, *filter(None, (references.fleet,))]
-    return health_of_hosts(*_read_hosts(named, references))
+    values = (*shipped_values(), *references.values)
+    return health_of_hosts(_read_hosts(named, references), values)
 
 
 def keep(checked: CheckedProfile, file: str) -> str:
     """Keeps the profile as a baseline of its machine, and returns the file. Raises `NotKept` if the
-    check found what is wrong."""
-    if checked.found.status == "failed":
-        raise NotKept(
-            "is not kept: the check found what is wrong", where=file, remedy="repair it first"
-        )
+    check found or suspects something, or if other programs used the machine meanwhile."""
+    (host,) = checked.found.hosts
+    wrong = [each for each in host.results if each.is_wrong]
+    if wrong:
+        why = f"by its {wrong[0].reference}: {wrong[0].statement}"
+        raise NotKept(f"is not kept: {why}", where=file, remedy="repair it, or measure again")
+    if (checkup := checked.found.baseline) is not None and checkup.suspects:
+        why = f"by its baseline a loss is suspected: {checkup.suspects[0]}"
+        raise NotKept(f"is not kept: {why}", where=file, remedy="measure again")
+    if text := loaded(checked.node):
+        raise NotKept(f"is not kept: {text}", where=file, remedy="measure again while it is idle")
     return str(keep_baseline(file, checked.node.machine))
 
 
@@ -123,11 +138,14 @@ def read_values(tables: Sequence[str]) -> tuple[NormalValue, ...]:
 
 
 def read_references(
-    machine: Machine, references: References
+    machine: Machine, references: References, created: str = ""
 ) -> tuple[list[Subject], list[Subject]]:
-    """The baselines of a machine and the repetitions. Raises `ProfileError` for one that cannot be
+    """The baselines of a machine and the repetitions. Of kept baselines the survey that was
+    ``created`` then does not count. Raises `ProfileError` for one that cannot be
     read, `CheckError` for options for a baseline without one."""
     names = references.baseline or kept_baselines(machine)
+    if created and not references.baseline:  # a profile is not its own baseline
+        names = [each for each in names if read_subject(each).created != created]
     if not names and (references.repeat or references.max_hidden is not None):
         option = "--repeat" if references.repeat else "--max-hidden"
         raise CheckError(f"{option} is for a baseline", remedy="name one with --baseline")
@@ -142,7 +160,7 @@ def _against_baseline(
 ) -> tuple[Checkup | None, str]:
     """What the baselines say, and why suspected paths could not be measured again; None without a
     baseline."""
-    before, again = read_references(node.machine, references)
+    before, again = read_references(node.machine, references, node.created)
     if not before:
         return None, ""
     repeats = references.repeat
@@ -163,13 +181,19 @@ def _in_fleet(
     folders = [references.fleet] if references.fleet else []
     if not folders and not former:
         return None, None
-    peers, nights = _read_hosts([*folders, *former, file], references)
-    return peers.only(node.name) if folders else None, nights.only(node.name)
+    if folders and not os.path.exists(references.fleet):
+        raise CheckError(
+            "there is no such folder", where=references.fleet, remedy="name one with --fleet"
+        )
+    read = _read_hosts([*folders, *former, file], references, node)
+    return read.peers.only(node.called) if folders else None, read.nights
 
 
-def _read_hosts(files: Sequence[str], references: References) -> ReadHosts:
+def _read_hosts(
+    files: Sequence[str], references: References, node: Subject | None = None
+) -> ReadHosts:
     limit, since, labels = references.threshold, references.since, references.labels
-    return read_hosts(files, limit, since, labels, references.expect_gpus)
+    return read_hosts(files, limit, since, labels, references.expect_gpus, node)
 
 
 def _is_same(one: str, other: str) -> bool:

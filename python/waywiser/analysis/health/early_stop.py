@@ -6,11 +6,12 @@ After each round of processes a path is settled if the interval of its time
 - lies wholly on the good side of the threshold beside its baseline, or
 - lies wholly on the bad side.
 
-The intervals of all looks together err at most as often as one
-(`waywiser.stats.error_spending`). The variance between processes is that of all paths that differ
-alike: each path's own, and the mean of all paths as if it were `PRIOR_FREEDOM` further processes
-(Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004). This decides only when
-to stop. The verdict is that of `waywiser.analysis.comparison.checkup` on all that was measured.
+The intervals of a path at all looks together err at most as often as one
+(`waywiser.stats.error_spending`), but for noise between surveys, which no further process lessens.
+The variance between processes is that of the path, and the median of all paths as if it were
+`PRIOR_FREEDOM` further degrees of freedom (Smyth, Statistical Applications in Genetics and
+Molecular Biology 3, 2004). This decides only when to stop. The verdict is that of
+`waywiser.analysis.comparison.checkup` on all that was measured.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from waywiser.stats.order import CONFIDENCE, median
 FEWEST_PROCESSES = 3
 """Processes before the first look."""
 
-NARROW = 0.5
+NARROW = 0.3
 """Half the width of an interval, in thresholds, from which on a path is settled."""
 
 PRIOR_FREEDOM = 4.0
@@ -42,20 +43,28 @@ PRIOR_FREEDOM = 4.0
 processes."""
 
 
+class BaselineTime(NamedTuple):
+    """The logarithm of the seconds of a series in its baselines."""
+
+    middle: float
+    variance: float
+    """That of the middle, by the processes of the baselines. Noise between surveys is not in it: no
+    further process lessens that."""
+
+
 class ProcessTimes(NamedTuple):
     """The times of a path at one size: logarithms of the median seconds of each process."""
 
     curve: str
     now: Sequence[float]
-    before: float | None
-    """The middle of its baseline; None without one."""
+    before: BaselineTime | None
+    """None without a baseline."""
 
 
 def path_times(
-    points: Iterable[Point], baseline: Mapping[str, float] | None = None
+    points: Iterable[Point], baseline: Mapping[str, BaselineTime] | None = None
 ) -> list[ProcessTimes]:
-    """The times of each series that was visited; ``baseline`` has the logarithms of seconds by
-    series."""
+    """The times of each series that was visited; ``baseline`` has those of baselines by series."""
     known = baseline or {}
     return [
         ProcessTimes(
@@ -68,15 +77,23 @@ def path_times(
     ]
 
 
-def baseline_times(points: Iterable[Iterable[Point]]) -> dict[str, float]:
-    """The middle of each series over several baselines, as a logarithm of seconds."""
-    found: dict[str, list[float]] = {}
+def baseline_times(points: Iterable[Iterable[Point]]) -> dict[str, BaselineTime]:
+    """The time of each series over several baselines: the mean of their medians."""
+    found: dict[str, list[Sequence[float]]] = {}
     for profile in points:
         for point in profile:
             if point.blocks:
-                times = [math.log(block.median) for block in point.blocks]
-                found.setdefault(point.text, []).append(median(list(without_outliers(times))))
-    return {series: fmean(times) for series, times in found.items()}
+                times = without_outliers([math.log(block.median) for block in point.blocks])
+                found.setdefault(point.text, []).append(times)
+    return {series: _baseline_time(surveys) for series, surveys in found.items()}
+
+
+def _baseline_time(surveys: Sequence[Sequence[float]]) -> BaselineTime:
+    freedom = sum(len(each) - 1 for each in surveys)
+    process = sum(map(_squares, surveys)) / freedom if freedom else 0.0
+    shares = (1 / len(each) for each in surveys)
+    variance = process * sum(shares) / len(surveys) ** 2
+    return BaselineTime(fmean(map(median, map(list, surveys))), variance)
 
 
 def settled(
@@ -111,21 +128,21 @@ def _why(path: ProcessTimes, usual: float, look: int, looks: int, threshold: flo
         return ""
     freedom = processes - 1 + PRIOR_FREEDOM
     variance = (_squares(path.now) + PRIOR_FREEDOM * usual) / freedom
-    error = math.sqrt(variance / processes)
-    limit = math.log1p(threshold)
+    own, limit = variance / processes, math.log1p(threshold)
 
-    def half(spending: error_spending.Spending) -> float:
+    def half(spending: error_spending.Spending, variance: float) -> float:
         spent = error_spending.level(spending, 1 - CONFIDENCE, look, looks)
-        return student_quantile(freedom, 1 - spent / 2) * error if spent > 0 else math.inf
+        quantile = student_quantile(freedom, 1 - spent / 2) if spent > 0 else math.inf
+        return quantile * math.sqrt(variance)
 
-    if (width := half(error_spending.to_clear)) <= NARROW * limit:
+    if (width := half(error_spending.to_clear, own)) <= NARROW * limit:
         return f"settled after {processes} processes: its time is known within {width:.1%}"
     if path.before is None:
         return ""
-    change = fmean(path.now) - path.before
-    if change + width <= limit:
+    change, both = fmean(path.now) - path.before.middle, own + path.before.variance
+    if change + half(error_spending.to_clear, both) <= limit:
         return f"settled after {processes} processes: at most {threshold:.3g} slower than before"
-    if change - half(error_spending.to_accuse) > limit:
+    if change - half(error_spending.to_accuse, both) > limit:
         return f"settled after {processes} processes: slower than before"
     return ""
 

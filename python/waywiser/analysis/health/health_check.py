@@ -1,7 +1,7 @@
 """The answer of ``waywiser check``: the verdict of each host, and what each reference found.
 
-A better reference stands before a worse one: where a baseline, former nights or peers found nothing
-wrong, the equal parts of the machine and other people's machines accuse nothing. Devices report
+A better reference stands before a worse one: where a baseline and peers found nothing wrong, the
+equal parts of the machine and other people's machines accuse nothing. Devices report
 faults of their own, and always count.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Literal
+
+from msgspec.structs import replace
 
 from waywiser.analysis.comparison.checkup import Checkup
 from waywiser.analysis.comparison.fleet import Fleet
@@ -29,7 +31,11 @@ ReferenceName = Literal[
 DEVICES: ReferenceName = "devices"
 
 INDIRECT: tuple[ReferenceName, ...] = ("equal parts", "other machines")
-"""References that do not count if better ones found nothing wrong."""
+"""References that do not count if one of `CLEARING` found nothing wrong."""
+
+CLEARING: tuple[ReferenceName, ...] = ("baseline", "peers")
+"""What was so in a baseline, or is so of all nodes of its kind, is no fault. Steady nights clear
+nothing: they may all have had it."""
 
 HEALTH_REASONS: tuple[Reason, ...] = ("failed", "inconclusive", "ok")
 """The verdict of a host, the worst first."""
@@ -44,6 +50,13 @@ class ReferenceResult(Value, frozen=True):
     """What was found, or what was tested; why nothing was compared."""
     remedy: str = ""
     """What to do about it, or how to have the reference."""
+    cleared_by: str = ""
+    """The better reference because of which this one does not count; empty if it counts."""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it counts and found or suspects something."""
+        return not self.cleared_by and STATUSES[self.status] >= Status.SUSPECTED
 
     @property
     def compared(self) -> bool:
@@ -71,11 +84,13 @@ class HostHealth(Value, frozen=True):
 def host_health(host: str, files: Sequence[str], results: Sequence[ReferenceResult]) -> HostHealth:
     """The verdict of ``results``, which stand in the order of `ReferenceName`."""
     compared = [each for each in results if each.compared]
-    direct = [
-        each for each in compared if each.reference not in INDIRECT and each.reference != DEVICES
-    ]
-    is_cleared = bool(direct) and all(STATUSES[each.status] is Status.OK for each in direct)
-    counted = [each for each in compared if not (is_cleared and each.reference in INDIRECT)]
+    better = [each for each in compared if each.reference in CLEARING]
+    if better and all(STATUSES[each.status] is Status.OK for each in better):
+        by = better[0].reference
+        results = [
+            replace(each, cleared_by=by) if each.reference in INDIRECT else each for each in results
+        ]
+    counted = [each for each in results if each.compared and not each.cleared_by]
     worst = max((STATUSES[each.status] for each in counted), default=Status.NOT_COMPARED)
     about = next(
         (each for each in counted if _verdict(STATUSES[each.status]) == _verdict(worst)), None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from waywiser.machine.machine import Machine
@@ -37,57 +38,64 @@ def new_check_file(host: str) -> Path:
 
 
 def former_checks(machine: Machine) -> list[str]:
-    """The profiles that checks of a machine with the same GPUs wrote, the oldest first."""
-    return _of_machine("checks", machine)
+    """The profiles that checks of a machine with any of the same GPUs wrote, the oldest first. One
+    that cannot be read is none."""
+    found = []
+    for file in _files("checks", machine):
+        with suppress(ProfileError):
+            if _is_of(file, machine):
+                found.append(file)
+    return found
 
 
 def kept_baselines(machine: Machine) -> list[str]:
-    """The kept baselines of a machine with the same GPUs, the oldest first."""
-    return _of_machine("baselines", machine)
+    """The kept baselines of a machine with any of the same GPUs, the oldest first: a GPU that is
+    lost since then is what they show. Raises `ProfileError` for one that cannot be read: without it
+    a loss would be no change."""
+    return [file for file in _files("baselines", machine) if _is_of(file, machine)]
 
 
-def _of_machine(part: str, machine: Machine) -> list[str]:
-    """The profiles of a machine in its folder. One that cannot be read is none."""
-    found = []
+def _files(part: str, machine: Machine) -> list[str]:
+    """The profiles in the folder of a host, in the order in which they were kept."""
     try:
         folder = data_folder(_of_host(part, machine.hostname)).expanduser()
     except RuntimeError:  # the user has no home
         return []
-    for file in sorted(profiles_in(folder), key=_when_kept):
-        try:
-            with Profile.open(file) as profile:
-                known = profile.machine
-        except ProfileError:
-            continue
-        if known.hostname == machine.hostname and _gpus(known) == _gpus(machine):
-            found.append(file)
-    return found
+    return sorted(profiles_in(folder), key=_when_kept)
+
+
+def _is_of(file: str, machine: Machine) -> bool:
+    with Profile.open(file) as profile:
+        known = profile.machine
+    if known.hostname != machine.hostname:
+        return False
+    ours, theirs = ({gpu.uuid for gpu in each.gpus} for each in (machine, known))
+    return bool(ours & theirs) or not (ours and theirs)
 
 
 def _when_kept(file: str) -> tuple[int, int, str]:
     """The time of a file; of several of one moment the order of their names, ``-2`` the second."""
-    return os.stat(file).st_mtime_ns, len(file), file
-
-
-def _gpus(machine: Machine) -> list[str]:
-    return sorted(gpu.uuid for gpu in machine.gpus)
+    try:
+        return os.stat(file).st_mtime_ns, len(file), file
+    except OSError:
+        return 0, len(file), file
 
 
 def keep_baseline(file: str, machine: Machine) -> Path:
     """Copies a profile to the baselines of its machine, and removes the oldest of more than
-    `MOST_BASELINES`. Raises `NotKept`."""
+    `MOST_BASELINES`. Raises `NotKept`, also if this survey is kept already."""
     folder = _folder("baselines", machine.hostname)
     packed = next(end for end in sorted(PACKED, reverse=True) if file.endswith(end))
     target = folder / f"{default_name(machine.hostname)}{packed}"
     partial = target.with_name(f".{target.name}.{os.getpid()}")
+    created = _created(file)
+    if any(_created(each) == created for each in kept_baselines(machine)):
+        raise NotKept("is a kept baseline already", where=file, remedy="measure again to keep more")
     try:
-        if any(os.path.samefile(file, each) for each in profiles_in(folder)):
-            raise NotKept("is a kept baseline already", where=file, remedy="name another profile")
         shutil.copyfile(file, partial)
         target = unused_file(target)
         partial.rename(target)
-        kept = kept_baselines(machine)
-        for old in kept[:-MOST_BASELINES]:
+        for old in kept_baselines(machine)[:-MOST_BASELINES]:
             Path(old).unlink(missing_ok=True)
     except OSError as error:
         partial.unlink(missing_ok=True)
@@ -95,3 +103,8 @@ def keep_baseline(file: str, machine: Machine) -> Path:
             f"cannot be kept: {error.strerror}", where=str(target), remedy=_REMEDY
         ) from error
     return target
+
+
+def _created(file: str) -> str:
+    with Profile.open(file) as profile:
+        return profile.created

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import msgspec
 
 from waywiser.analysis.comparison.fleet import Fleet, HostVerdict, assess_fleet
-from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
 from waywiser.analysis.comparison.own_findings import own_findings
 from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.health.health_check import (
@@ -19,15 +18,23 @@ from waywiser.analysis.health.health_check import (
     health_of,
     host_health,
 )
-from waywiser.analysis.history.history import History, PathHistory, history_of
-from waywiser.analysis.history.history_texts import change_text
+from waywiser.analysis.health.reference_results import (
+    devices_result,
+    equal_parts_of,
+    nights_result,
+    other_machines,
+    peers_result,
+)
+from waywiser.analysis.history.history import History, history_of
 from waywiser.analysis.history.index import read_nights
 from waywiser.analysis.history.last_change import with_last_changes
-from waywiser.analysis.history.night import Night
-from waywiser.profile import ProfileError
+from waywiser.analysis.history.night import Night, moment_of
+from waywiser.curves.normal import normal_paths_of
+from waywiser.curves.normal_table import NormalValue
+from waywiser.curves.subject import Subject
+from waywiser.profile import Profile, ProfileError
 from waywiser.profile.file_name import profiles_in, why_no_profile
-from waywiser.words import STATUSES, grouped
-from waywiser.words.number_format import count
+from waywiser.words import grouped
 
 PEER_SURVEYS = 4
 """Surveys of a machine that are compared with its peers, the last ones: a loss that another survey
@@ -39,6 +46,8 @@ class ReadHosts(NamedTuple):
 
     peers: Fleet
     nights: History
+    surveys: dict[str, Subject]
+    """The profiles that are compared with peers, by file."""
 
 
 def read_hosts(
@@ -47,15 +56,28 @@ def read_hosts(
     since: str = "",
     labels: Mapping[str, Mapping[str, str]] | None = None,
     expected_gpus: int = 0,
+    node: Subject | None = None,
 ) -> ReadHosts:
     """Compares the readable profiles; the others are listed with the reason. A folder stands for
-    the profiles in it."""
+    the profiles in it. With a ``node`` the nights are those of this machine, up to its profile."""
     read = read_nights(list(files))
-    nights = history_of(read.nights, threshold, since, labels, read.unreadable)
+    followed = [night for night in read.nights if node is None or _is_before(night, node)]
+    nights = history_of(followed, threshold, since, labels, read.unreadable)
     old = {night.file for night in read.nights} - _last_surveys(read.nights)
+    if node is not None:
+        old.discard(node.called)
     names = dict.fromkeys(name for each in files for name in _profiles_of(each))
-    peers = read_fleet([name for name in names if name not in old], threshold, expected_gpus)
-    return ReadHosts(with_last_changes(peers, nights), nights)
+    surveys, unreadable = _surveys([name for name in names if name not in old])
+    peers = assess_fleet(list(surveys.values()), threshold, unreadable, expected_gpus)
+    return ReadHosts(with_last_changes(peers, nights), nights, surveys)
+
+
+def _is_before(night: Night, node: Subject) -> bool:
+    """Whether a survey is of the machine of a profile, and not later."""
+    ours = {gpu.uuid for gpu in node.machine.gpus if gpu.uuid}
+    if night.host != node.name or moment_of(night.created) > moment_of(node.created):
+        return False
+    return bool(ours & night.uuids) or not (ours and night.uuids)
 
 
 def _last_surveys(nights: Iterable[Night]) -> set[str]:
@@ -68,19 +90,25 @@ def _last_surveys(nights: Iterable[Night]) -> set[str]:
     return found
 
 
-def read_fleet(files: Sequence[str], threshold: float, expected_gpus: int = 0) -> Fleet:
+def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
     """Compares hosts with their peers by all surveys of the files that can be read; the others are
     listed."""
-    nodes = []
+    surveys, unreadable = _surveys(files)
+    return assess_fleet(list(surveys.values()), threshold, unreadable)
+
+
+def _surveys(files: Iterable[str]) -> tuple[dict[str, Subject], dict[str, str]]:
+    """The profiles that can be read, and why others cannot."""
+    surveys: dict[str, Subject] = {}
     unreadable: dict[str, str] = {}
     for file in files:
         try:
             node = read_subject(file, links=True)
-            nodes.append(msgspec.structs.replace(node, own_findings=own_findings(node)))
+            surveys[file] = msgspec.structs.replace(node, own_findings=own_findings(node))
         except ProfileError as error:
             is_folder = os.path.isdir(file)
             unreadable[file] = why_no_profile(file) if is_folder else error.what
-    return assess_fleet(nodes, threshold, unreadable, expected_gpus)
+    return surveys, unreadable
 
 
 def _profiles_of(name: str) -> list[str]:
@@ -90,63 +118,26 @@ def _profiles_of(name: str) -> list[str]:
     return profiles_in(Path(name)) or [name]
 
 
-def health_of_hosts(peers: Fleet, nights: History) -> HealthCheck:
-    """The verdict of each host of ``peers`` by all that both say of it."""
-    hosts = [host_health(each.host, each.files, tuple(_results(each, peers, nights)))
-             for each in peers.hosts]  # fmt: skip
-    return health_of(hosts, peers=peers, nights=nights)
+def health_of_hosts(read: ReadHosts, values: Sequence[NormalValue]) -> HealthCheck:
+    """The verdict of each host by all references that its last profile has."""
+    hosts = [
+        host_health(host.host, host.files, tuple(_results(host, read, values)))
+        for host in read.peers.hosts
+    ]
+    return health_of(hosts, peers=read.peers, nights=read.nights)
 
 
-def _results(host: HostVerdict, peers: Fleet, nights: History) -> Iterator[ReferenceResult]:
-    own_nights = nights_result(nights, host.host)
-    if own_nights is not None:
-        yield own_nights
-    yield _of_peers(host, peers)
-    if host.own_findings:
-        yield ReferenceResult("equal parts", "slow", "; ".join(host.own_findings))
-
-
-def peers_result(peers: Fleet | None, host: str) -> ReferenceResult | None:
-    """What the peers of a host say of it; None if none are known."""
-    if peers is None:
-        return None
-    own = next((each for each in peers.hosts if each.host == host), None)
-    return None if own is None else _of_peers(own, peers)
-
-
-def _of_peers(host: HostVerdict, peers: Fleet) -> ReferenceResult:
-    alike = next((each.hosts for each in peers.classes if each.name == host.hardware), 1)
-    if host.faults:
-        first, more = host.faults[0], len(host.faults) - 1
-        others = f" and {more} more" if more else ""
-        return ReferenceResult("peers", host.status, f"{first.title}{others}", first.remedy)
-    if host.status == "not determined":
-        known = f"{count(alike, 'host')} of its kind"
-        if alike < FEWEST_HOSTS:
-            return ReferenceResult(
-                "peers", "not compared", f"{known}, {FEWEST_HOSTS} are the fewest"
-            )
-        return ReferenceResult("peers", host.status, f"other sizes than the {known}")
-    return ReferenceResult("peers", host.status, f"like {count(alike - 1, 'other host')}")
-
-
-def nights_result(nights: History | None, host: str) -> ReferenceResult | None:
-    """What the nights of a host say of it; None if they have no path of it."""
-    if nights is None:
-        return None
-    names = {node.name: node.nights for node in nights.nodes if node.host == host}
-    paths = [path for path in nights.paths if path.node in names]
-    if not paths:
-        return None
-    worst = max(paths, key=_gravity)
-    most = count(max(names.values()), "night")
-    alike = sum(path.status == worst.status for path in paths)
-    said = f"{alike} of {count(len(paths), 'path')} {worst.status} in {most}"
-    if worst.status == "too few nights":
-        said = f"{most}, too few to follow a path"
-    change = f": {worst.path}, {change_text(worst.last_change)}" if worst.last_change else ""
-    return ReferenceResult("nights", worst.status, f"{said}{change}")
-
-
-def _gravity(path: PathHistory) -> tuple[int, float]:
-    return STATUSES[path.status], -path.ratio
+def _results(
+    host: HostVerdict, read: ReadHosts, values: Sequence[NormalValue]
+) -> Iterator[ReferenceResult]:
+    files = set(host.files)
+    own = [node for node in read.nights.nodes if node.last_file in files]
+    found = [nights_result(read.nights, own), peers_result(host, read.peers)]
+    better = [each for each in found if each is not None]
+    yield from better
+    node = read.surveys[host.files[-1]]
+    yield devices_result(node, has_baseline=True)  # links and errors are among the peers' faults
+    yield equal_parts_of(node)
+    if not any(each.compared for each in better):
+        with Profile.open(host.files[-1]) as profile:
+            yield other_machines(node, normal_paths_of(profile, values))

@@ -157,13 +157,6 @@ class History(Value, frozen=True):
     def of(self, *reasons: Reason) -> tuple[PathHistory, ...]:
         return tuple(path for path in self.paths if path.status in reasons)
 
-    def only(self, host: str) -> History:
-        """The same of the nodes of one host."""
-        nodes = tuple(node for node in self.nodes if node.host == host)
-        names = {node.name for node in nodes}
-        paths = tuple(path for path in self.paths if path.node in names)
-        return msgspec.structs.replace(self, nodes=nodes, paths=paths)
-
     @property
     def suspects(self) -> tuple[str, ...]:
         """The hosts on which something has to be measured again."""

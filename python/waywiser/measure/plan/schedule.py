@@ -170,9 +170,13 @@ class Schedule:
         if self._plan.deadline_seconds:
             self._deadline = self._clock() + self._plan.deadline_seconds
         block = 0
-        while self._open_points and (block < self._planned or self._another_fits):
+        is_measured = True
+        while self._open_points and (block < self._planned or (is_measured and self._another_fits)):
+            is_measured = False
             for peer_access, loads in self._kinds:
-                yield from self._in_process(Process(peer_access, block, loads))
+                for order in self._in_process(Process(peer_access, block, loads)):
+                    is_measured = True
+                    yield order
             block += 1
             self._settled = {**self._settle(block), **self._settled}
         self._skip_rest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from waywiser.analysis.health.health_check import HealthCheck, HostHealth
+from waywiser.analysis.health.health_check import HealthCheck, HostHealth, ReferenceResult
 from waywiser.report.parts import (
     Block,
     Section,
@@ -17,6 +17,7 @@ from waywiser.report.parts import (
 from waywiser.report.views.fleet import fleet_parts
 from waywiser.report.views.history import history_parts
 from waywiser.report.views.normal import normal_parts
+from waywiser.words import STATUSES, Status
 from waywiser.words.number_format import count
 
 MOST_HOSTS = 20
@@ -70,17 +71,25 @@ def health_parts(
 def reference_sheet(host: HostHealth) -> Sheet:
     """A line for each reference of one host, the best first."""
     rows = [
-        (each.reference, SheetCell(each.status, tone=tone_of(each.status)), each.statement)
+        (each.reference, SheetCell(each.status, tone=tone_of(each.status)), _said(each))
         for each in host.results
     ]
     return Sheet.of("", REFERENCE_COLUMNS, rows)
 
 
+def _said(result: ReferenceResult) -> str:
+    """The statement, and that it does not count if it would accuse."""
+    if not result.cleared_by or STATUSES[result.status] < Status.UNDECIDED:
+        return result.statement
+    return f"{result.statement}; it does not count, since {result.cleared_by} found nothing wrong"
+
+
 def remedies(host: HostHealth) -> Iterator[Words]:
     """What to do: about what is wrong, else how to have a better reference."""
-    wrong = [each for each in host.results if each.compared and each.remedy]
-    missing = () if wrong or host.status == "ok" else host.results
-    for text in dict.fromkeys(each.remedy for each in (*wrong, *missing) if each.remedy):
+    texts = [each.remedy for each in host.results if each.is_wrong]
+    if host.status == "inconclusive" and not any(texts):
+        texts = [each.remedy for each in host.results if not each.compared]
+    for text in dict.fromkeys(filter(None, texts)):
         yield Words(f"to do: {text}", indent=2)
 
 
