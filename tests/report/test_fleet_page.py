@@ -53,12 +53,12 @@ def test_fleet_writes_its_page_beside_its_table(
         (tmp_path / str(seed)).mkdir()
         files.append(str(profiles.write(tmp_path / str(seed) / "a.wwp", seed)))
     output = tmp_path / "fleet.html"
-    assert run(["check", *files, "--page", str(output)]) in (1, 3)
+    assert run(["check", *files, "--page", str(output)]) in (0, 1, 3)
     assert "host" in capsys.readouterr().out
     assert output.read_text().startswith("<!doctype html>")
     assert run(["check", *files, "--page", files[0]]) == 2
     assert "is not overwritten" in capsys.readouterr().err
-    assert run(["check", *files, "--page", "-"]) in (1, 3)
+    assert run(["check", *files, "--page", "-"]) in (0, 1, 3)
     said = capsys.readouterr()
     assert said.out.startswith("<!doctype html>") and "host" in said.err
     assert run(["check", *files, "--page", "-", "--json"]) == 2
