@@ -641,8 +641,7 @@ def native_tests() -> dict[str, Any]:
 def python_tests() -> dict[str, Any]:
     """What tests of Python say that need no built program of this machine."""
     root = Path(__file__).resolve().parents[2]
-    words = ["-q", "-p", "no:cacheprovider", "--hypothesis-profile=emulated"]
-    words += os.environ["PYTHON_TESTS"].split()
+    words = ["-q", "-p", "no:cacheprovider", *os.environ["PYTHON_TESTS"].split()]
     answer = subprocess.run(
         [sys.executable, "-m", "pytest", *words],
         cwd=root,
