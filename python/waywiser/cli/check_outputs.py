@@ -38,7 +38,7 @@ class Outputs(msgspec.Struct, frozen=True):
         return STANDARD_OUTPUT in (self.page, self.prometheus, self.junit)
 
     def require(self) -> None:
-        """Asks, before long work, whether all could be written. Raises as `write_output` does."""
+        """Raises, before long work, what `write_output` would raise after it."""
         require_one_output(
             json=self.json,
             page=self.page,
@@ -107,6 +107,5 @@ def health_document(found: HealthCheck, seen: Mapping[str, str] = {}) -> dict[st
     """The JSON form; ``seen`` are known causes of a low bandwidth that the profile shows."""
     from waywiser.curves.normal import path_document
 
-    parts = {name: getattr(found, name) for name in found.__struct_fields__}
     others = [path_document(path) for path in found.other_machines]
-    return {**parts, "other_machines": others, "seen": seen}
+    return {**msgspec.structs.asdict(found), "other_machines": others, "seen": seen}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Literal
 
 from waywiser.machine.traits import Traits
@@ -330,6 +330,12 @@ class Machine(Value, frozen=True):
 
 class SimulatedMachineError(WaywiserError):
     """A simulated machine where only a real one makes sense."""
+
+
+def may_be_same(ours: Set[str], theirs: Set[str]) -> bool:
+    """Whether two profiles of one host name may be of one machine, by the UUIDs of their GPUs: any
+    is the same, or one of them knows none."""
+    return bool(ours & theirs) or not (ours and theirs)
 
 
 def require_real(machine: Machine, where: str, *, allowed: Unreal | None = None) -> None:

@@ -138,15 +138,21 @@ def compare_profiles(
     repeat: Side | Sequence[Side] = (),
 ) -> ComparisonView:
     """Raises `ProfileError`, `ComparisonError`."""
+    limit = valid_threshold(threshold)
+    before, after, again = (_nodes(side) for side in (base, new, repeat))
+    if not before or not after:
+        raise ComparisonError("a side is empty", remedy="name a profile on each side")
+    return ComparisonView(compare(before, after, limit, (), again))
+
+
+def valid_threshold(threshold: float | None) -> float:
+    """The threshold, or the usual one. Raises `ComparisonError` for what is no fraction."""
     limit = THRESHOLD if threshold is None else threshold
     if isinstance(limit, str) or not 0 <= limit < 1:
         raise ComparisonError(
             f"the threshold {limit!r} is no fraction", remedy="write 0.03 for 3 %"
         )
-    before, after, again = (_nodes(side) for side in (base, new, repeat))
-    if not before or not after:
-        raise ComparisonError("a side is empty", remedy="name a profile on each side")
-    return ComparisonView(compare(before, after, limit, (), again))
+    return limit
 
 
 def _nodes(side: Side | Sequence[Side]) -> list[Subject]:

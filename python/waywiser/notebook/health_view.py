@@ -18,11 +18,11 @@ from waywiser.analysis.health.kept_profiles import new_check_file
 from waywiser.analysis.history.labels import first_day
 from waywiser.measure.machine_check import USUAL_SECONDS, prepare_check
 from waywiser.measure.survey_run import start
+from waywiser.notebook.comparison_view import valid_threshold
 from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.survey_call import CallbackWatcher
 from waywiser.report.terminal import print_parts
 from waywiser.report.views.health import health_parts
-from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Reason
 from waywiser.words.visible_text import visible
 
@@ -92,7 +92,7 @@ def check_health(
         baseline=_names(baseline),
         fleet=os.fspath(fleet) if fleet is not None else "",
         repeat=_names(repeat),
-        threshold=_fraction(threshold),
+        threshold=valid_threshold(threshold),
         expect_gpus=expect_gpus,
         since=first_day(since),
     )
@@ -104,13 +104,6 @@ def check_health(
     if is_kept:
         keep(checked, file)
     return HealthView(checked.found)
-
-
-def _fraction(threshold: float | None) -> float:
-    found = THRESHOLD if threshold is None else threshold
-    if not 0 <= found < 1:
-        raise CheckError(f"the threshold {found!r} is no fraction", remedy="write 0.03 for 3 %")
-    return found
 
 
 def _with_hosts(found: HealthCheck) -> HealthCheck:

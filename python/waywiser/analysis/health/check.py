@@ -11,7 +11,6 @@ import msgspec
 
 from waywiser.analysis.comparison.checkup import Checkup, check_up
 from waywiser.analysis.comparison.differences import loaded
-from waywiser.analysis.comparison.fleet import Fleet
 from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.health.health_check import HealthCheck, health_of, host_health
 from waywiser.analysis.health.kept_profiles import (
@@ -22,7 +21,6 @@ from waywiser.analysis.health.kept_profiles import (
 )
 from waywiser.analysis.health.many_hosts import ReadHosts, health_of_hosts, read_hosts
 from waywiser.analysis.health.reference_results import host_results
-from waywiser.analysis.history.history import History
 from waywiser.curves.normal import (
     NO_BASELINE,
     NormalPath,
@@ -83,7 +81,9 @@ def check_profile(
     values = (*shipped_values(), *references.values)
     with Profile.open(file) as profile:
         read, beside = Subject.of(profile), normal_paths_of(profile, values)
-    peers, nights = _in_fleet(node, file, references)
+    hosts = _known_hosts(node, file, references)
+    nights = None if hosts is None else hosts.nights
+    peers = hosts.peers.only(node.called) if hosts is not None and references.fleet else None
     results = host_results(
         node, read, beside, checkup, peers, nights, threshold=references.threshold
     )
@@ -141,15 +141,15 @@ def read_references(
     machine: Machine, references: References, created: str = ""
 ) -> tuple[list[Subject], list[Subject]]:
     """The baselines of a machine and the repetitions. Of kept baselines the survey that was
-    ``created`` then does not count. Raises `ProfileError` for one that cannot be
-    read, `CheckError` for options for a baseline without one."""
+    ``created`` then does not count. Raises `ProfileError` for one that cannot be read, `CheckError`
+    for options for a baseline without one."""
     names = references.baseline or kept_baselines(machine)
-    if created and not references.baseline:  # a profile is not its own baseline
-        names = [each for each in names if read_subject(each).created != created]
-    if not names and (references.repeat or references.max_hidden is not None):
+    before = [read_subject(each, links=True) for each in names]
+    if not references.baseline:  # a profile is not its own baseline
+        before = [each for each in before if each.created != created]
+    if not before and (references.repeat or references.max_hidden is not None):
         option = "--repeat" if references.repeat else "--max-hidden"
         raise CheckError(f"{option} is for a baseline", remedy="name one with --baseline")
-    before = [read_subject(each, links=True) for each in names]
     for old in before:
         require_real(old.machine, old.called, allowed="simulated")
     return before, [read_subject(each) for each in references.repeat]
@@ -173,20 +173,18 @@ def _against_baseline(
     return found, failure
 
 
-def _in_fleet(
-    node: Subject, file: str, references: References
-) -> tuple[Fleet | None, History | None]:
-    """The host beside its peers and its nights, if profiles of them are known."""
+def _known_hosts(node: Subject, file: str, references: References) -> ReadHosts | None:
+    """The host with its peers and its nights; None if no profiles of them are known. Raises
+    `CheckError` for a folder that is not there."""
     former = [each for each in former_checks(node.machine) if not _is_same(each, file)]
     folders = [references.fleet] if references.fleet else []
     if not folders and not former:
-        return None, None
+        return None
     if folders and not os.path.exists(references.fleet):
         raise CheckError(
             "there is no such folder", where=references.fleet, remedy="name one with --fleet"
         )
-    read = _read_hosts([*folders, *former, file], references, node)
-    return read.peers.only(node.called) if folders else None, read.nights
+    return _read_hosts([*folders, *former, file], references, node)
 
 
 def _read_hosts(

@@ -83,8 +83,7 @@ class HostHealth(Value, frozen=True):
 
 def host_health(host: str, files: Sequence[str], results: Sequence[ReferenceResult]) -> HostHealth:
     """The verdict of ``results``, which stand in the order of `ReferenceName`."""
-    compared = [each for each in results if each.compared]
-    better = [each for each in compared if each.reference in CLEARING]
+    better = [each for each in results if each.compared and each.reference in CLEARING]
     if better and all(STATUSES[each.status] is Status.OK for each in better):
         by = better[0].reference
         results = [

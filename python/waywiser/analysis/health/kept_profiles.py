@@ -8,7 +8,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from waywiser.machine.machine import Machine
+from waywiser.machine.machine import Machine, may_be_same
 from waywiser.profile import Profile, ProfileError
 from waywiser.profile.file_name import PACKED, default_name, profiles_in, unused_file
 from waywiser.words import WaywiserError
@@ -70,7 +70,7 @@ def _is_of(file: str, machine: Machine) -> bool:
     if known.hostname != machine.hostname:
         return False
     ours, theirs = ({gpu.uuid for gpu in each.gpus} for each in (machine, known))
-    return bool(ours & theirs) or not (ours and theirs)
+    return may_be_same(ours, theirs)
 
 
 def _when_kept(file: str) -> tuple[int, int, str]:

@@ -32,6 +32,7 @@ from waywiser.analysis.history.night import Night, moment_of
 from waywiser.curves.normal import normal_paths_of
 from waywiser.curves.normal_table import NormalValue
 from waywiser.curves.subject import Subject
+from waywiser.machine.machine import may_be_same
 from waywiser.profile import Profile, ProfileError
 from waywiser.profile.file_name import profiles_in, why_no_profile
 from waywiser.words import grouped
@@ -77,7 +78,7 @@ def _is_before(night: Night, node: Subject) -> bool:
     ours = {gpu.uuid for gpu in node.machine.gpus if gpu.uuid}
     if night.host != node.name or moment_of(night.created) > moment_of(node.created):
         return False
-    return bool(ours & night.uuids) or not (ours and night.uuids)
+    return may_be_same(ours, night.uuids)
 
 
 def _last_surveys(nights: Iterable[Night]) -> set[str]:
