@@ -45,14 +45,16 @@ from waywiser.analysis.comparison.checkup import check_up  # noqa: E402
 from waywiser.analysis.comparison.fleet import assess_fleet  # noqa: E402
 from waywiser.analysis.comparison.read_subject import read_subject  # noqa: E402
 from waywiser.analysis.health.early_stop import (  # noqa: E402
+    OtherReferences,
     baseline_times,
     path_times,
     settled,
+    unequal_parts,
 )
 from waywiser.analysis.questions.slow_links import links_of_gpus  # noqa: E402
 from waywiser.cli.app import parse_fraction  # noqa: E402
 from waywiser.curves.headline import headline  # noqa: E402
-from waywiser.curves.overview import overview  # noqa: E402
+from waywiser.curves.overview import Overview, overview  # noqa: E402
 from waywiser.curves.point import Point  # noqa: E402
 from waywiser.curves.subject import Subject  # noqa: E402
 from waywiser.measure.simulated_nights import moments, simulate_night  # noqa: E402
@@ -140,15 +142,21 @@ def stopped(node: Subject, before: Mapping[str, float]) -> tuple[Subject, float]
     return msgspec.structs.replace(node, points=series), made
 
 
-def ends_of(points: Sequence[Point], before: Mapping[str, float]) -> dict[str, int]:
-    """The number of processes after which each curve is settled, at most `PROCESSES`."""
+def ends_of(
+    points: Sequence[Point],
+    before: Mapping[str, float],
+    others: Callable[[Mapping[str, int], int], OtherReferences | None] = lambda ends, look: None,
+) -> dict[str, int]:
+    """The number of processes after which each curve is settled, at most `PROCESSES`; ``others`` is
+    what other references say at a look, of curves with so many processes."""
     ends = {point.curve: PROCESSES for point in points}
     for look in range(1, PROCESSES):
         cut = [
             msgspec.structs.replace(each, blocks=each.blocks[: min(look, ends[each.curve])])
             for each in points
         ]
-        for curve in settled(path_times(cut, before), look, PROCESSES, THRESHOLD):
+        known = others(ends, look)
+        for curve in settled(path_times(cut, before), look, PROCESSES, THRESHOLD, known):
             ends[curve] = min(ends[curve], look)
     return ends
 
@@ -174,6 +182,20 @@ def stops(
     return accused[0], accused[1], processes
 
 
+def _first_processes(
+    whole: SeriesFrame, profile: Profile, ends: Mapping[str, int], look: int
+) -> SeriesFrame:
+    """The series with the processes that a check has measured at a look."""
+    return SeriesFrame(
+        (
+            (each.workload, each.row,
+             [v for v in whole.visits[each.visits] if v.block < min(look, ends[each.row.curve])])
+            for each in whole.series
+        ),
+        profile,
+    )  # fmt: skip
+
+
 def slow_links(
     profile: Path, seed: int, noise: float, loss: float, folder: Path
 ) -> tuple[bool, bool]:
@@ -182,20 +204,21 @@ def slow_links(
     survey = slow_host(profile, seed, loss, "PCIe to", "PCIe from")
     output = folder / f"{seed}-{loss}.wwp"
     simulate_night(survey, 1, moments(survey, 1)[0], noise, output)
-    ends = ends_of(read_subject(output).points, {})
     found = []
     with Profile.open(output) as made:
         whole = SeriesFrame.read(made)
-        early = SeriesFrame(
-            (
-                (each.workload, each.row,
-                 [v for v in whole.visits[each.visits] if v.block < ends[each.row.curve]])
-                for each in whole.series
-            ),
-            made,
-        )  # fmt: skip
-        for frame in (whole, early):
-            said = links_of_gpus(made.machine, overview(made, frame=frame))[1]
+
+        def of_first(ends: Mapping[str, int], look: int) -> Overview:
+            return overview(made, frame=_first_processes(whole, made, ends, look))
+
+        def others(ends: Mapping[str, int], look: int) -> OtherReferences:
+            seen = of_first(ends, look)
+            read = Subject(seen.hostname, made.machine, seen.series, seen=seen)
+            return OtherReferences(unequal_parts(read), {})
+
+        ends = ends_of(read_subject(output).points, {}, others)
+        for seen in (overview(made, frame=whole), of_first(ends, PROCESSES)):
+            said = links_of_gpus(made.machine, seen)[1]
             own = [each for each in said if f"link of gpu:{SLOW_GPU} to the host" in each]
             found.append(bool(own if loss else said))
     output.unlink()

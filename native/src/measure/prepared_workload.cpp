@@ -173,26 +173,41 @@ std::uint64_t PreparedWorkload::seed(std::size_t transfer, std::size_t slice) co
 
 void PreparedWorkload::fill() {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-        const Part& part = parts_[i];
-        for (std::size_t slice = 0; slice < part.slices; ++slice) {
-            fill(i, slice);
+        for (std::size_t slice = 0; slice < parts_[i].slices; ++slice) {
+            fill_source(i, slice);
+            poison_destination(i, slice);
         }
     }
 }
 
-void PreparedWorkload::fill(std::size_t index, std::size_t slice) const {
+void PreparedWorkload::refill() {
+    const auto has_own_source = [](const PlannedTransfer& planned) {
+        return !planned.in_place && !planned.exchange;
+    };
+    if (request_.shared || !std::ranges::all_of(plan_.transfers, has_own_source)) return fill();
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        for (std::size_t slice = 0; slice < parts_[i].slices; ++slice) poison_destination(i, slice);
+    }
+}
+
+void PreparedWorkload::fill_source(std::size_t index, std::size_t slice) const {
     const Part& part = parts_[index];
     const View source = Part::at(part.source, slice * part.stride);
-    const View destination = Part::at(part.destination, slice * part.stride);
     if (const auto& exchange = plan_.transfers[index].exchange) {
         fill_sources(source, *exchange, seed(index, slice));
-        poison_destinations(destination, *exchange, seed(index, slice));
-        return;
-    }
-    if (writable(*part.source.memory, machine_)) {
+    } else if (writable(*part.source.memory, machine_)) {
         measure::fill(source, seed(index, slice), machine_);
     }
-    if (!part.in_place) measure::poison(destination, seed(index, slice), machine_);
+}
+
+void PreparedWorkload::poison_destination(std::size_t index, std::size_t slice) const {
+    const Part& part = parts_[index];
+    const View destination = Part::at(part.destination, slice * part.stride);
+    if (const auto& exchange = plan_.transfers[index].exchange) {
+        poison_destinations(destination, *exchange, seed(index, slice));
+    } else if (!part.in_place) {
+        measure::poison(destination, seed(index, slice), machine_);
+    }
 }
 
 void PreparedWorkload::check(std::size_t repetitions) const {

@@ -43,6 +43,9 @@ public:
     [[nodiscard]] std::size_t most_repetitions() const;
 
     void fill();  // sources with the pattern, destinations with its complement
+    // The same for a workload whose bytes have been checked since fill(): only destinations, since
+    // no execution writes to a source. Where one buffer is both, everything.
+    void refill();
     // Throws WrongBytes unless the bytes of all repetitions have arrived everywhere. Checks the
     // first and last of their slices.
     void check(std::size_t repetitions) const;
@@ -54,7 +57,8 @@ private:
     [[nodiscard]] View view(const Memory& memory, std::size_t buffer, std::size_t bytes,
                             const Arrangement& arrangement, std::vector<std::byte*>& each) const;
     [[nodiscard]] PlacedBuffer placed(const Memory& memory, std::size_t buffer) const;
-    void fill(std::size_t transfer, std::size_t slice) const;
+    void fill_source(std::size_t transfer, std::size_t slice) const;
+    void poison_destination(std::size_t transfer, std::size_t slice) const;
     [[nodiscard]] std::uint64_t seed(std::size_t transfer, std::size_t slice) const;
     void check(std::size_t transfer, std::size_t slice) const;
     void restore(std::size_t slices) const;

@@ -196,9 +196,9 @@ transfer::Engine& Session::State::engine_for(const Request& request) {
 
 namespace {
 
-// Copies once more, to memory that is filled anew. Throws what PreparedWorkload::check() throws.
+// Copies once more, to destinations that are filled anew. Throws what PreparedWorkload::check() throws.
 void verify(measure::PreparedWorkload& prepared, measure::Timer& timer, std::size_t repetitions) {
-    prepared.fill();
+    prepared.refill();
     prepared.condition(repetitions);
     timer.take(repetitions);  // like all samples: behind the gate, slice after slice
     prepared.check(repetitions);

@@ -100,5 +100,45 @@ TEST_F(PreparedCopies, KnowsWhatTransfersShare) {
     EXPECT_NO_THROW(prepared.check(1));
 }
 
+TEST_F(PreparedCopies, RefillsEachDestinationAndFindsADamagedSource) {
+    for (const Cache cache : {Cache::warm, Cache::flushed}) {
+        const Request request = copies(2, cache);
+        const auto engine_owner = transfer::Engine::make(machine, {});
+        PreparedWorkload prepared(request, machine, pool, streams, *engine_owner);
+        const std::size_t slices = prepared.parts().front().slices;
+        const auto move_all = [&] {
+            for (const Part& part : prepared.parts()) {
+                for (std::size_t slice = 0; slice < slices; ++slice) move(part, slice, part, slice);
+            }
+        };
+        prepared.fill();
+        move_all();
+        EXPECT_NO_THROW(prepared.check(slices));
+        prepared.refill();
+        EXPECT_THROW(prepared.check(1), WrongBytes) << "nothing has arrived again";
+        EXPECT_THROW(prepared.check(slices), WrongBytes);
+        move_all();
+        EXPECT_NO_THROW(prepared.check(slices));
+        const Part& damaged = prepared.parts().back();
+        damaged.source.data[(slices - 1) * damaged.stride + 17] ^= std::byte{1};
+        prepared.refill();
+        move_all();
+        EXPECT_THROW(prepared.check(slices), WrongBytes) << "the source has changed";
+    }
+}
+
+TEST_F(PreparedCopies, RefillsTheSourcesOfBuffersThatAreBoth) {
+    Request request = copies(2, Cache::warm);
+    request.shared = true;
+    const auto engine_owner = transfer::Engine::make(machine, {});
+    PreparedWorkload prepared(request, machine, pool, streams, *engine_owner);
+    prepared.fill();
+    std::byte* const source = prepared.parts().front().source.data;
+    const std::byte first = *source;
+    *source = ~first;
+    prepared.refill();
+    EXPECT_EQ(*source, first);
+}
+
 }  // namespace
 }  // namespace waywiser::measure

@@ -109,11 +109,11 @@ def check(
         if keep:
             raise WaywiserError("--keep is for one profile", remedy="name one, or none to measure")
         return _check_many(names, references, outputs, everything=everything)
-    file = names[0] if names else _measured(references, within)
+    file = names[0] if names else _measured(references, within, is_kept=keep)
     return _check_one(file, references, outputs, measure, everything=everything, is_kept=keep)
 
 
-def _measured(references: References, within: int) -> str:
+def _measured(references: References, within: int, *, is_kept: bool) -> str:
     """The profile of this machine, measured now."""
     from contextlib import closing
 
@@ -128,7 +128,8 @@ def _measured(references: References, within: int) -> str:
 
     survey = prepare_check(within, references.expect_gpus)
     file = new_check_file(survey.machine.hostname)
-    stop = EarlyStop(file, survey.machine, references, survey.plan.preset.processes)
+    looks = survey.plan.preset.processes
+    stop = EarlyStop(file, survey.machine, references, looks, is_kept=is_kept)
     say(f"{machine_line(survey.machine)}\n")
     say(f"measuring for at most {within} s, less if all is decided\n")
     with stopped_by_signals(), closing(watcher()) as watching:

@@ -193,7 +193,7 @@ def start(
     watcher: Watcher,
     *,
     command: Sequence[str] = (),
-    settle: Settle = lambda rounds: {},
+    settle: Settle | None = None,
 ) -> None:
     """Makes the survey into a new profile. ``settle`` names, after each round of processes, the
     curves that need no further one.
@@ -280,7 +280,7 @@ def _measure(
     visits: Sequence[Visit],
     watcher: Watcher,
     teams: RankTeams | None,
-    settle: Settle = lambda rounds: {},
+    settle: Settle | None = None,
 ) -> None:
     """``visits`` are those of the profile."""
 

@@ -99,7 +99,7 @@ def check_health(
     names = _names(files)
     if len(names) > 1 or (names and os.path.isdir(names[0])):
         return HealthView(_with_hosts(check_hosts(names, references)))
-    file = names[0] if names else _measured(references, within)
+    file = names[0] if names else _measured(references, within, is_kept=is_kept)
     checked = check_profile(file, references)
     if is_kept:
         keep(checked, file)
@@ -113,11 +113,12 @@ def _with_hosts(found: HealthCheck) -> HealthCheck:
     return found
 
 
-def _measured(references: References, within: int | None) -> str:
+def _measured(references: References, within: int | None, *, is_kept: bool) -> str:
     """The profile of this machine, measured now."""
     survey = prepare_check(USUAL_SECONDS if within is None else within, references.expect_gpus)
     path = new_check_file(survey.machine.hostname)
-    stop = EarlyStop(path, survey.machine, references, survey.plan.preset.processes)
+    looks = survey.plan.preset.processes
+    stop = EarlyStop(path, survey.machine, references, looks, is_kept=is_kept)
     start(survey, path, CallbackWatcher(None), command=("waywiser.check()",), settle=stop)
     return str(path)
 

@@ -9,11 +9,14 @@ import pytest
 
 from analysis.comparison import nodes
 from waywiser.analysis.health.early_stop import (
+    PRIOR_FREEDOM,
     BaselineTime,
+    OtherReferences,
     ProcessTimes,
     baseline_times,
     path_times,
     settled,
+    usual_noise,
 )
 from waywiser.curves.subject import Subject
 from waywiser.words.records import Failure
@@ -41,13 +44,16 @@ def test_quiet_paths_are_settled_after_three_processes() -> None:
 
 
 def test_noisy_paths_go_on_and_a_clear_one_among_them_does_not() -> None:
-    noisy = [times(0.1, 3, seed=seed, before=None) for seed in range(5)]
+    noisy = [times(0.03, 3, seed=seed, before=None) for seed in range(5)]
     assert not named(noisy, 3)
-    faster = ProcessTimes("faster", [-0.4, -0.41, -0.39], SAME)
-    slower = ProcessTimes("slower", [0.2, 0.21, 0.19], SAME)
+    deviations = (-0.03, 0.0, 0.03)
+    faster = ProcessTimes("faster", [-0.06 + each for each in deviations], SAME)
+    slower = ProcessTimes("slower", [0.12 + each for each in deviations], SAME)
     found = named([*noisy, faster, slower], 3)
     assert set(found) == {"faster"}, "an early look hardly accuses"
-    found = named([*noisy, ProcessTimes("slower", [0.2] * 7, SAME)], 7)
+    noisy = [times(0.03, 7, seed=seed, before=None) for seed in range(5)]
+    slower = ProcessTimes("slower", [0.23 + each for each in (*deviations, *deviations)], SAME)
+    found = named([*noisy, slower], 7)
     assert set(found) == {"slower"} and "slower than before" in found["slower"]
 
 
@@ -64,8 +70,9 @@ def test_a_path_that_fails_each_time_is_settled() -> None:
 
 
 def test_a_baseline_that_scatters_clears_and_accuses_less() -> None:
-    noisy = [times(0.1, 3, seed=seed, before=None) for seed in range(5)]
-    for now in ([-0.4, -0.41, -0.39], [0.2] * 7):
+    noisy = [times(0.03, 7, seed=seed, before=None) for seed in range(5)]
+    deviations = [-0.03, 0.0, 0.03, 0.02, -0.02, 0.01, -0.01]
+    for now in ([each - 0.4 for each in deviations[:3]], [each + 0.3 for each in deviations]):
         look = len(now)
         sure = ProcessTimes("path", now, SAME)
         unsure = sure._replace(before=BaselineTime(0.0, 0.25))
@@ -103,3 +110,37 @@ def test_times_are_those_of_a_profile_and_of_its_baselines() -> None:
     failed = now.points[0].of(now.points[0].workload, failures=[Failure("verification", "x")])
     assert path_times([failed])[0].now == ()
     assert isinstance(now, Subject)
+
+
+def test_what_no_reference_looks_at_is_settled_at_the_first_look() -> None:
+    noisy = [times(0.1, 3, seed=seed, before=None) for seed in range(6)]
+    of_a_link, beside_others, with_room, with_baseline, *rest = noisy
+    noisy[1] = beside_others._replace(series="one")
+    noisy[2] = with_room._replace(series="other")
+    noisy[3] = with_baseline._replace(before=SAME)
+    others = OtherReferences(frozenset({of_a_link.curve}), {"one": 0.05, "other": 5.0})
+    found = settled(noisy, 3, LOOKS, THRESHOLD, others)
+    assert set(found) == {with_room.curve, *(path.curve for path in rest)}
+    assert all("no reference has anything against it" in why for why in found.values())
+    assert not settled([path._replace(now=path.now[:2]) for path in noisy], 2, LOOKS, 0.03, others)
+
+
+def test_a_path_below_other_machines_is_measured_until_the_end() -> None:
+    quiet = [times(0.01, 3, seed=seed, before=None) for seed in range(6)]
+    below = quiet[0]._replace(series="below")
+    others = OtherReferences(frozenset(), {"below": -0.2})
+    for look in range(3, LOOKS):
+        assert below.curve not in settled([below, *quiet[1:]], look, LOOKS, 1e-6, others)
+
+
+def test_quiet_paths_do_not_wait_for_noisy_ones() -> None:
+    """The noise of all paths counts less, the less alike they are."""
+    alike = [times(0.01, 8, seed=seed) for seed in range(12)]
+    assert usual_noise(alike).freedom == PRIOR_FREEDOM
+    mixed = [*alike[:6], *(times(0.3, 8, seed=seed) for seed in range(20, 26))]
+    assert 0 < usual_noise(mixed).freedom < 1
+    noisy = [times(0.05, 5, seed=seed, before=None) for seed in range(3)]
+    quiet = [times(0.001, 5, seed=seed, before=None) for seed in range(77, 80)]
+    assert set(named([*quiet, *noisy], 5)) == {path.curve for path in quiet}
+    assert usual_noise([times(0.01, 1)]).freedom == PRIOR_FREEDOM
+    assert usual_noise([]).freedom == PRIOR_FREEDOM

@@ -6,12 +6,16 @@ After each round of processes a path is settled if the interval of its time
 - lies wholly on the good side of the threshold beside its baseline, or
 - lies wholly on the bad side.
 
+A path without a baseline is also settled once the other references have nothing against it: it is
+equivalent to its equal parts and normal beside other machines, or nothing looks at it. These
+references never accuse early: a path that they suspect is measured until the end, so that looking
+several times accuses no more often than looking once.
+
 The intervals of a path at all looks together err at most as often as one
 (`waywiser.stats.error_spending`), but for noise between surveys, which no further process lessens.
-The variance between processes is that of the path, and the median of all paths as if it were
-`PRIOR_FREEDOM` further degrees of freedom (Smyth, Statistical Applications in Genetics and
-Molecular Biology 3, 2004). This decides only when to stop. The verdict is that of
-`waywiser.analysis.comparison.checkup` on all that was measured.
+The variance between processes is that of the path, and that of all paths as further degrees of
+freedom: the more, the more alike the paths are (`usual_noise`). This decides only when to stop. The
+verdict is that of `waywiser.analysis.comparison.checkup` on all that was measured.
 """
 
 from __future__ import annotations
@@ -24,7 +28,11 @@ from typing import NamedTuple
 
 from waywiser.analysis.comparison.read_subject import subject_of
 from waywiser.analysis.health.check import References, read_references
+from waywiser.analysis.questions.peer_groups import peer_groups
+from waywiser.curves.normal import MARGIN, normal_paths_of
+from waywiser.curves.normal_table import NormalValue, shipped_values
 from waywiser.curves.point import Point
+from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 from waywiser.profile import Profile
 from waywiser.stats import error_spending
@@ -39,8 +47,11 @@ NARROW = 0.3
 """Half the width of an interval, in thresholds, from which on a path is settled."""
 
 PRIOR_FREEDOM = 4.0
-"""Degrees of freedom of what all paths show of the noise of one: half of those of eight
+"""Degrees of freedom of what all paths show of the noise of one, at most: half of those of eight
 processes."""
+
+LEAST_FREEDOM, MOST_FREEDOM = 0.02, 1e6
+"""Between them are the degrees of freedom of paths that differ in noise."""
 
 
 class BaselineTime(NamedTuple):
@@ -52,6 +63,16 @@ class BaselineTime(NamedTuple):
     further process lessens that."""
 
 
+class OtherReferences(NamedTuple):
+    """What references other than a baseline say of the paths of a profile."""
+
+    unequal: frozenset[str]
+    """The curves that are not shown to be equivalent to their equal parts."""
+    room: Mapping[str, float]
+    """By how much the logarithm of the seconds of a series may grow until it is below the range of
+    other machines; only series that have such a range."""
+
+
 class ProcessTimes(NamedTuple):
     """The times of a path at one size: logarithms of the median seconds of each process."""
 
@@ -59,6 +80,7 @@ class ProcessTimes(NamedTuple):
     now: Sequence[float]
     before: BaselineTime | None
     """None without a baseline."""
+    series: str = ""
 
 
 def path_times(
@@ -71,6 +93,7 @@ def path_times(
             point.curve,
             without_outliers([math.log(block.median) for block in point.blocks]),
             known.get(point.text),
+            point.text,
         )
         for point in points
         if point.blocks or point.failures
@@ -97,21 +120,66 @@ def _baseline_time(surveys: Sequence[Sequence[float]]) -> BaselineTime:
 
 
 def settled(
-    times: Sequence[ProcessTimes], look: int, looks: int, threshold: float
+    times: Sequence[ProcessTimes],
+    look: int,
+    looks: int,
+    threshold: float,
+    others: OtherReferences | None = None,
 ) -> dict[str, str]:
     """The paths that are settled at look number ``look`` of ``looks``, each with the reason; a path
-    of several sizes only if all are."""
-    usual = _usual_variance(times)
+    of several sizes only if all are. ``others`` is what other references than the baseline say;
+    None if none is looked at."""
+    usual = usual_noise(times)
     reasons: dict[str, list[str]] = {}
     for path in times:
-        reasons.setdefault(path.curve, []).append(_why(path, usual, look, looks, threshold))
+        why = _why(path, usual, look, looks, threshold, others)
+        reasons.setdefault(path.curve, []).append(why)
     return {curve: own[0] for curve, own in reasons.items() if all(own)}
 
 
-def _usual_variance(times: Sequence[ProcessTimes]) -> float:
-    """The median variance of one process over all paths: a few noisy paths do not move it."""
-    found = [_squares(path.now) / (len(path.now) - 1) for path in times if len(path.now) > 1]
-    return max(median(found), LEAST_VARIANCE) if found else LEAST_VARIANCE
+class UsualNoise(NamedTuple):
+    """What all paths show of the variance of one process."""
+
+    variance: float
+    freedom: float
+    """The degrees of freedom that this is worth for a single path."""
+
+
+def usual_noise(times: Sequence[ProcessTimes]) -> UsualNoise:
+    """What all paths show of the noise of one. If their variances differ by more than chance
+    explains, it is worth fewer degrees of freedom, down to 0: quiet paths do not wait for noisy
+    ones. Both are estimated by the moments of the logarithms of the variances (Smyth, Statistical
+    Applications in Genetics and Molecular Biology 3, 2004, section 6.2)."""
+    several = [path.now for path in times if len(path.now) > 1]
+    if not several:
+        return UsualNoise(LEAST_VARIANCE, PRIOR_FREEDOM)
+    from scipy.special import digamma, polygamma
+
+    logs, by_chance = [], []
+    for now in several:
+        half = (len(now) - 1) / 2
+        variance = max(_squares(now) / (len(now) - 1), LEAST_VARIANCE)
+        logs.append(math.log(variance) - float(digamma(half)) + math.log(half))
+        by_chance.append(float(polygamma(1, half)))
+    beyond = _squares(logs) / max(len(logs) - 1, 1) - fmean(by_chance)
+    freedom = _freedom_of(beyond)
+    shift = digamma(freedom / 2) - math.log(freedom / 2) if freedom < MOST_FREEDOM else 0.0
+    return UsualNoise(math.exp(fmean(logs) + shift), min(freedom, PRIOR_FREEDOM))
+
+
+def _freedom_of(trigamma: float) -> float:
+    """The degrees of freedom, from `LEAST_FREEDOM` to `MOST_FREEDOM`, half of which have this
+    trigamma."""
+    from scipy.optimize import brentq
+    from scipy.special import polygamma
+
+    def beyond(freedom: float) -> float:
+        return float(polygamma(1, freedom / 2)) - trigamma
+
+    if beyond(MOST_FREEDOM) >= 0:
+        return MOST_FREEDOM
+    return LEAST_FREEDOM if beyond(LEAST_FREEDOM) <= 0 else brentq(
+        beyond, LEAST_FREEDOM, MOST_FREEDOM)  # fmt: skip
 
 
 def _squares(values: Sequence[float]) -> float:
@@ -119,15 +187,24 @@ def _squares(values: Sequence[float]) -> float:
     return sum((value - mean) ** 2 for value in values)
 
 
-def _why(path: ProcessTimes, usual: float, look: int, looks: int, threshold: float) -> str:
-    """Why a path is settled; empty if it is not."""
+def _why(
+    path: ProcessTimes,
+    usual: UsualNoise,
+    look: int,
+    looks: int,
+    threshold: float,
+    others: OtherReferences | None,
+) -> str:
+    """Why a path is settled by its own time; empty if it is not."""
     processes = len(path.now)
     if not processes and look >= FEWEST_PROCESSES:
         return f"settled after {look} processes: it fails in all"
     if processes < FEWEST_PROCESSES:
         return ""
-    freedom = processes - 1 + PRIOR_FREEDOM
-    variance = (_squares(path.now) + PRIOR_FREEDOM * usual) / freedom
+    freedom = processes - 1 + usual.freedom
+    variance = max(
+        (_squares(path.now) + usual.freedom * usual.variance) / freedom, LEAST_VARIANCE
+    )
     own, limit = variance / processes, math.log1p(threshold)
 
     def half(spending: error_spending.Spending, variance: float) -> float:
@@ -138,7 +215,11 @@ def _why(path: ProcessTimes, usual: float, look: int, looks: int, threshold: flo
     if (width := half(error_spending.to_clear, own)) <= NARROW * limit:
         return f"settled after {processes} processes: its time is known within {width:.1%}"
     if path.before is None:
-        return ""
+        if others is None or path.curve in others.unequal:
+            return ""
+        is_normal = half(error_spending.to_clear, own) <= others.room.get(path.series, math.inf)
+        said = f"settled after {processes} processes: no reference has anything against it"
+        return said if is_normal else ""
     change, both = fmean(path.now) - path.before.middle, own + path.before.variance
     if change + half(error_spending.to_clear, both) <= limit:
         return f"settled after {processes} processes: at most {threshold:.3g} slower than before"
@@ -150,16 +231,52 @@ def _why(path: ProcessTimes, usual: float, look: int, looks: int, threshold: flo
 class EarlyStop:
     """Looks at a profile that is being measured, after each round of processes."""
 
-    def __init__(self, file: Path, machine: Machine, references: References, looks: int) -> None:
-        """``looks`` are the rounds that are planned. Raises as
+    def __init__(
+        self,
+        file: Path,
+        machine: Machine,
+        references: References,
+        looks: int,
+        *,
+        is_kept: bool = False,
+    ) -> None:
+        """``looks`` are the rounds that are planned. A profile that ``is_kept`` as a baseline needs
+        each of its times, whatever other references say. Raises as
         `waywiser.analysis.health.check.read_references`."""
         before, _ = read_references(machine, references)
         self._file = file
         self._before = baseline_times(each.points for each in before)
+        self._values = (*shipped_values(), *references.values)
         self._threshold = references.threshold
         self._looks = looks
+        self._is_kept = is_kept
+
+    @property
+    def first_look(self) -> int:
+        """The rounds before which nothing is settled."""
+        return FEWEST_PROCESSES
 
     def __call__(self, rounds: int) -> Mapping[str, str]:
+        if rounds < self.first_look:
+            return {}
         with Profile.open(self._file) as profile:
             points = subject_of(profile).points
-        return settled(path_times(points, self._before), rounds, self._looks, self._threshold)
+            others = None if self._is_kept else other_references(profile, self._values)
+        times = path_times(points, self._before)
+        return settled(times, rounds, self._looks, self._threshold, others)
+
+
+def other_references(profile: Profile, values: Sequence[NormalValue]) -> OtherReferences:
+    """What the equal parts of the machine and other people's machines say of a profile."""
+    room = {
+        path.workload: math.log(path.gb_per_s / (path.range.whole.low * (1 - MARGIN)))
+        for path in normal_paths_of(profile, values)
+        if path.range is not None and path.range.decides
+    }
+    return OtherReferences(unequal_parts(Subject.of(profile)), room)
+
+
+def unequal_parts(read: Subject) -> frozenset[str]:
+    """The curves that are not shown to be equivalent to their equal parts; ``read`` has curves."""
+    peers = (peer for group in peer_groups(read) for peer in group)
+    return frozenset(peer.curve.text for peer in peers if peer.verdict != "equivalent")

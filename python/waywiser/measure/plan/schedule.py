@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby, islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -43,8 +43,26 @@ EQUAL = "equal to"
 SETTLED = "settled after"
 """How a reason begins where further processes would decide nothing."""
 
-Settle = Callable[[int], Mapping[str, str]]
-"""Returns the curves that need no further process, each with the reason, after so many rounds."""
+
+class Settle(Protocol):
+    """Ends the measurement of curves early."""
+
+    @property
+    def first_look(self) -> int:
+        """The rounds of processes before which it settles nothing."""
+
+    def __call__(self, rounds: int) -> Mapping[str, str]:
+        """The curves that need no further process after so many rounds, each with the reason."""
+
+
+class NeverSettled:
+    """Every curve is measured by all planned processes."""
+
+    first_look = 0
+
+    def __call__(self, rounds: int) -> Mapping[str, str]:
+        return {}
+
 
 OVER = "were over"
 """How a reason ends if the time was over."""
@@ -68,8 +86,9 @@ class Schedule:
 
     ``finished`` are visits of an earlier run: they are not ordered again, but what they found
     counts. ``on_skip`` receives a visit for each one that is planned and not made. ``settle`` is
-    called after each round of processes: what it names is not measured again. ``together`` is how
-    many processes may be there at once.
+    called after each round of processes: what it names is not measured again; the processes before
+    its first look start together, without those that may not be needed. ``together`` is how many
+    processes may be there at once.
     """
 
     def __init__(
@@ -79,7 +98,7 @@ class Schedule:
         finished: Iterable[Visit] = (),
         on_skip: Callable[[Visit], None] = lambda visit: None,
         clock: Callable[[], float] = time.monotonic,
-        settle: Settle = lambda rounds: {},
+        settle: Settle | None = None,
         together: int = 1,
     ) -> None:
         self._plan = plan
@@ -87,7 +106,7 @@ class Schedule:
         self._planned = plan.preset.processes
         self._on_skip = on_skip
         self._clock = clock
-        self._settle = settle
+        self._settle = settle or NeverSettled()
         self._settled: dict[str, str] = {}
         """Curves that need no further process, with the reason."""
         self._deadline = math.inf
@@ -143,6 +162,8 @@ class Schedule:
         """The processes to start together: that of the last order, and those after it that have
         time. It is asked when one is started."""
         blocks = self._processes_left(self._next.block)
+        if self._next.block < self._settle.first_look:  # more may not be needed
+            blocks = min(blocks, self._settle.first_look - self._next.block)
         if self._next.block >= self._planned:
             left = self._deadline - self._clock()
             blocks = max(int(left / self._process_seconds(self._repeated)), 1)
