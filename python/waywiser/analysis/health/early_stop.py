@@ -202,9 +202,7 @@ def _why(
     if processes < FEWEST_PROCESSES:
         return ""
     freedom = processes - 1 + usual.freedom
-    variance = max(
-        (_squares(path.now) + usual.freedom * usual.variance) / freedom, LEAST_VARIANCE
-    )
+    variance = max((_squares(path.now) + usual.freedom * usual.variance) / freedom, LEAST_VARIANCE)
     own, limit = variance / processes, math.log1p(threshold)
 
     def half(spending: error_spending.Spending, variance: float) -> float:
