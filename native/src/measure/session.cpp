@@ -196,7 +196,8 @@ transfer::Engine& Session::State::engine_for(const Request& request) {
 
 namespace {
 
-// Copies once more, to destinations that are filled anew. Throws what PreparedWorkload::check() throws.
+// Copies once more, to destinations that are filled anew. Throws what PreparedWorkload::check()
+// throws.
 void verify(measure::PreparedWorkload& prepared, measure::Timer& timer, std::size_t repetitions) {
     prepared.refill();
     prepared.condition(repetitions);
