@@ -23,7 +23,7 @@ _VERBS = (
     *("measuring", "list", "topology", "show"),
     *("import_", "simulate", "export", "report"),
     *("doctor", "mpi", "compare", "check", "cluster", "cluster_show"),
-    *("policy", "advise"),
+    *("policy", "advise", "trace"),
     *("model", "predict", "completion"),
 )
 """Modules that give the command its verbs, in the order that its help names them. The name of a

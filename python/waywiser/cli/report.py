@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 SINGLE = ("svg", "pdf", "png")
 """Formats of one figure."""
 
-FORMATS = ("html", "md", *SINGLE)
+PERFETTO = "perfetto"
+"""The format of a trace that ui.perfetto.dev opens."""
+
+FORMATS = ("html", "md", *SINGLE, PERFETTO)
 
 LIST = "list"
 """The figure that is none: it asks for the names of all."""
@@ -32,11 +35,12 @@ def report(
 ) -> None:
     """Make a page of profiles: status, findings, figures, everything that was measured.
 
-    FILE...: Profiles (.wwp), side by side; or the folder of a cluster survey.
+    FILE...: Profiles (.wwp), side by side; or the folder of a cluster survey, or a trace (.wwt).
     -o, --output FILE: By default report.html, and standard output for md; - for standard output. A
         former report is replaced.
     --format FORMAT: html (one page that needs no network), md (a summary of at most 8 KB), or svg,
-        pdf or png of one figure; without it, what the name of FILE says, else html.
+        pdf or png of one figure, or perfetto (the worst second of a trace, for ui.perfetto.dev);
+        without it, what the name of FILE says, else html.
     --figure NAME: Of svg, pdf and png; list names all of them.
     --all: With md: the whole report, not the summary.
 
@@ -51,6 +55,9 @@ def report(
     output = output or ("report.html" if format == "html" else "-")
     if figure != LIST:
         require_page(output)
+    if format == PERFETTO:
+        write_page(output, _perfetto(files))
+        return
     made = _made(files)
     if figure == LIST:
         _list(made)
@@ -58,7 +65,24 @@ def report(
         write_page(output, _content(made, format, figure, whole))
 
 
+def _perfetto(files: Sequence[str]) -> bytes:
+    from waywiser.exchange.exports.perfetto import perfetto_json
+    from waywiser.profile.trace_file import is_trace, read_trace
+
+    if len(files) > 1 or not is_trace(files[0]):
+        raise ReportError("perfetto is of one trace", remedy="name one file of waywiser trace -o")
+    return perfetto_json(read_trace(files[0]))
+
+
 def _made(files: Sequence[str]) -> Document:
+    from waywiser.profile.trace_file import is_trace
+
+    if traces := [file for file in files if is_trace(file)]:
+        if len(files) > 1:
+            raise ReportError(
+                f"{traces[0]} is a trace, which has a report of its own", remedy="name it alone"
+            )
+        return _trace(traces[0])
     from waywiser.profile.cluster_folder import is_cluster_folder
 
     folder = next((file for file in files if is_cluster_folder(Path(file))), None)
@@ -73,6 +97,16 @@ def _made(files: Sequence[str]) -> Document:
             remedy="name it alone",
         )
     return _cluster(Path(folder))
+
+
+def _trace(file: str) -> Document:
+    from waywiser.analysis.trace.savings import trace_advice
+    from waywiser.cli.trace import subject_of_trace
+    from waywiser.profile.trace_file import read_trace
+    from waywiser.report.trace import trace_document
+
+    found = read_trace(file)
+    return trace_document(found, trace_advice(found, subject_of_trace(found)))
 
 
 def _cluster(folder: Path) -> Document:
@@ -124,7 +158,8 @@ def _require_sense(output: str, format: str, figure: str, whole: bool) -> str:
     format = format or named or "html"
     if format not in FORMATS:
         raise ReportError(
-            f"{format!r} is no format", remedy="write --format html, md, svg, pdf or png"
+            f"{format!r} is no format",
+            remedy="write --format html, md, svg, pdf, png or perfetto",
         )
     if whole and format != "md":
         raise ReportError(
@@ -141,7 +176,7 @@ def _require_sense(output: str, format: str, figure: str, whole: bool) -> str:
         raise ReportError(
             f"a single figure is no {format}", remedy="write --format svg, pdf or png with it"
         )
-    if unknown:
+    if unknown and format != PERFETTO:
         raise ReportError(
             f"{output}: no report has the extension .{suffix}",
             remedy="name it .html, .md, .svg, .pdf or .png",

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @verb("Show the curves and the headline paths of a profile.")
 def show(file: ProfileFile, only: Only = None, everything: bool = False, json: Json = False) -> int:
-    """Show what a profile says: a line for each curve, what is missing and why, headline paths.
+    """Show what a profile says: a line for each curve, what is missing and why, headline paths; of
+    a trace its copies by line.
 
     --all: Also show every size, every setting and every path.
 
@@ -38,6 +39,13 @@ def show_profile(
     headline_last: bool = False,
 ) -> None:
     """Raises `WaywiserError` for bad files and patterns."""
+    from waywiser.profile.trace_file import is_trace
+
+    if is_trace(file):
+        from waywiser.cli.trace import show_trace
+
+        show_trace(file, everything=everything, json=json)
+        return
     from waywiser.curves.overview import overview
     from waywiser.profile import Profile
     from waywiser.report.views.profile import profile_parts

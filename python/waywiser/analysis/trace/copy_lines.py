@@ -1,0 +1,232 @@
+"""The copies of a traced program by call site, path and size class, over all of its processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from waywiser.profile.trace_file import CopyGroup, Frame, Site, Trace, TracedProcess
+from waywiser.words import Value
+
+UNKNOWN_PLACE = "unknown"
+"""What stands for a call site that is not known."""
+
+SEPARATOR = " < "
+"""Between a caller and its own caller."""
+
+MAJORITY = 0.6
+"""Share of the pages that were looked at from which on a buffer is on a node, or is new."""
+
+HOST = ("pageable", "pinned")
+
+
+class CopyEnd(Value, frozen=True):
+    """Where the bytes of copies are."""
+
+    kind: str
+    """pageable, pinned, device, managed, array or unknown."""
+    gpu: int | None = None
+    """The number of the GPU in the program."""
+    uuid: str = ""
+    node: int | None = None
+    """The NUMA node of most pages; None if it is not known, or if none has most of them."""
+
+    @property
+    def text(self) -> str:
+        """``pinned@numa:1``, ``gpu:0``."""
+        if self.kind == "device":
+            return f"gpu:{self.gpu}" if self.gpu is not None else "a GPU"
+        return self.kind if self.node is None else f"{self.kind}@numa:{self.node}"
+
+
+class CopyLine(Value, frozen=True):
+    """Copies of one call site with the same ends and the same size class."""
+
+    place: str
+    """``train.py:12``, or ``read_batch (libloader.so)``."""
+    chain: str
+    """Its callers too, the innermost first."""
+    operation: str
+    """copy, peer-copy, set or library-copy."""
+    direction: str
+    source: CopyEnd
+    destination: CopyEnd
+    copies: int
+    calls: int
+    bytes: int
+    seconds: float
+    """On the device, of all copies together."""
+    call_seconds: float
+    """In the calls."""
+    exposed_seconds: float
+    """In which no kernel of that GPU ran."""
+    alone_seconds: float
+    """In which nothing else ran there at all."""
+    asynchronous: int
+    """Calls that need not wait."""
+    waited: int
+    """Calls that a wait of the same thread follows directly."""
+    new_pages: float | None = None
+    """The share of host pages that the copy touched first; None if none was looked at."""
+    processes: int = 1
+
+    @property
+    def ends(self) -> tuple[CopyEnd, CopyEnd]:
+        return self.source, self.destination
+
+    @property
+    def path(self) -> str:
+        """``H2D, pageable@numa:1 -> gpu:0``."""
+        new = ", new pages" if self.has_new_pages else ""
+        if self.operation == "set":
+            return f"set, {self.destination.text}{new}"
+        by = " by waywiser" if self.operation == "library-copy" else ""
+        return f"{self.direction}{by}, {self.source.text} -> {self.destination.text}{new}"
+
+    @property
+    def has_new_pages(self) -> bool:
+        return self.new_pages is not None and self.new_pages > MAJORITY
+
+    @property
+    def size(self) -> int:
+        """The mean bytes of a copy."""
+        return self.bytes // max(self.copies, 1)
+
+    @property
+    def rate(self) -> float | None:
+        """Bytes per second; None if no time is known."""
+        return self.bytes / self.seconds if self.seconds > 0 else None
+
+    @property
+    def key(self) -> str:
+        """What is the same line in another run."""
+        return f"{self.place} {self.direction} {self.size.bit_length()}"
+
+
+class _Key(NamedTuple):
+    place: str
+    chain: str
+    operation: str
+    direction: str
+    kinds: tuple[str, str]
+    gpus: tuple[int | None, int | None]
+    uuids: tuple[str, str]
+    bytes_log2: int
+
+
+def copy_lines(trace: Trace, *, whole_chain: bool = False) -> list[CopyLine]:
+    """The copies of a trace, those with the most exposed time first. With ``whole_chain`` calls of
+    one line by several callers are told apart."""
+    found: dict[_Key, list[tuple[CopyGroup, int]]] = {}
+    base = base_of(trace)
+    for number, process in enumerate(trace.processes):
+        uuids = {gpu.gpu: gpu.uuid for gpu in process.gpus}
+        for group in process.groups:
+            place, chain = place_of(process.sites[group.site], base)
+            ends = (group.source.gpu, group.destination.gpu)
+            key = _Key(
+                place,
+                chain if whole_chain else "",
+                group.operation,
+                group.direction,
+                (group.source.kind, group.destination.kind),
+                ends,
+                (_uuid(uuids, ends[0]), _uuid(uuids, ends[1])),
+                group.bytes_log2,
+            )
+            found.setdefault(key, []).append((group, number))
+    lines = [_line(key, groups, trace.processes, base) for key, groups in found.items()]
+    return sorted(lines, key=lambda line: (-line.exposed_seconds, -line.seconds, line.place))
+
+
+def base_of(trace: Trace) -> str:
+    """The folder that the files of all innermost callers are in; empty without any."""
+    paths = _python_files(trace)
+    base = os.path.commonpath(paths) if paths else ""
+    return os.path.dirname(base) if base in paths else base
+
+
+def _uuid(uuids: Mapping[int, str], gpu: int | None) -> str:
+    return uuids.get(gpu, "") if gpu is not None else ""
+
+
+def _python_files(trace: Trace) -> set[str]:
+    """The files of the innermost callers."""
+    return {
+        os.path.abspath(site.frames[0].file)
+        for process in trace.processes
+        for site in process.sites
+        if site.frames and site.frames[0].file.startswith("/")
+    }
+
+
+def place_of(site: Site, base: str = "") -> tuple[str, str]:
+    """The innermost caller and all of them; files are relative to ``base``."""
+    frames = [frame_text(frame, base) for frame in site.frames]
+    if not frames:
+        return UNKNOWN_PLACE, UNKNOWN_PLACE
+    return frames[0], SEPARATOR.join(frames)
+
+
+def frame_text(frame: Frame, base: str = "") -> str:
+    """``train.py:12``; of native code ``read_batch (libloader.so)`` or ``libloader.so+0x1a2b``."""
+    if frame.language == "python":
+        inside = base and frame.file.startswith(f"{base}{os.sep}")
+        file = os.path.relpath(frame.file, base) if inside else os.path.basename(frame.file)
+        return f"{file}:{frame.line}"
+    module = os.path.basename(frame.module) or UNKNOWN_PLACE
+    if frame.function:
+        return f"{frame.function} ({module})"
+    return f"{module}+{frame.offset:#x}"
+
+
+def _line(
+    key: _Key,
+    groups: Sequence[tuple[CopyGroup, int]],
+    processes: Sequence[TracedProcess],
+    base: str,
+) -> CopyLine:
+    own = [group for group, _ in groups]
+    pages: dict[str, int] = {}
+    for group in own:
+        for name, pages_there in group.nodes.items():
+            pages[name] = pages.get(name, 0) + pages_there
+    sampled = sum(group.sampled_pages for group in own)
+    node = _node(pages)
+    first, number = groups[0]
+    _, chain = place_of(processes[number].sites[first.site], base)
+    source, destination = (
+        CopyEnd(kind, gpu, uuid, node if kind in HOST else None)
+        for kind, gpu, uuid in zip(key.kinds, key.gpus, key.uuids, strict=True)
+    )
+    return CopyLine(
+        place=key.place,
+        chain=chain,
+        operation=key.operation,
+        direction=key.direction,
+        source=source,
+        destination=destination,
+        copies=_sum(group.copies for group in own),
+        calls=_sum(group.calls or group.copies for group in own),
+        bytes=_sum(group.bytes for group in own),
+        seconds=_sum(group.device_ns for group in own) / 1e9,
+        call_seconds=_sum(group.call_ns for group in own) / 1e9,
+        exposed_seconds=_sum(group.exposed_ns for group in own) / 1e9,
+        alone_seconds=_sum(group.alone_ns for group in own) / 1e9,
+        asynchronous=_sum(group.asynchronous for group in own),
+        waited=_sum(group.waited for group in own),
+        new_pages=_sum(group.new_pages for group in own) / sampled if sampled else None,
+        processes=len({number for _, number in groups}),
+    )
+
+
+def _sum(numbers: Iterable[int]) -> int:
+    return sum(numbers)
+
+
+def _node(pages: Mapping[str, int]) -> int | None:
+    """The node that has most of the pages; None if none has, or a name is no number."""
+    total = sum(pages.values())
+    name, most = max(pages.items(), key=lambda item: item[1], default=("", 0))
+    return int(name) if name.isdigit() and most > MAJORITY * total else None

@@ -1,0 +1,96 @@
+"""Two traces of one program, before and after a change, line by line: predicted and measured
+savings side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from waywiser.analysis.trace.copy_lines import CopyLine, copy_lines
+from waywiser.analysis.trace.savings import Saving, TraceAdvice
+from waywiser.profile.trace_file import Trace
+from waywiser.words import Value
+
+
+class ComparedLine(Value, frozen=True):
+    """The copies of a line before and now."""
+
+    place: str
+    path: str
+    copies_before: int
+    copies_now: int
+    exposed_before: float
+    """Seconds."""
+    exposed_now: float
+    predicted: float | None
+    """What was predicted to be saved, seconds; None if nothing was."""
+    predicted_low: float | None
+    predicted_high: float | None
+
+    @property
+    def saved(self) -> float:
+        """Seconds."""
+        return self.exposed_before - self.exposed_now
+
+    @property
+    def is_as_predicted(self) -> bool | None:
+        """Whether the saving is within the predicted interval or within 20 % of the prediction;
+        None without one."""
+        if self.predicted is None or self.predicted_low is None or self.predicted_high is None:
+            return None
+        tolerance = 0.2 * self.predicted
+        low = min(self.predicted_low, self.predicted - tolerance)
+        high = max(self.predicted_high, self.predicted + tolerance)
+        return low <= self.saved <= high
+
+
+class TraceComparison(Value, frozen=True):
+    """A program before and now."""
+
+    seconds_before: float
+    seconds_now: float
+    exposed_before: float
+    exposed_now: float
+    lines: tuple[ComparedLine, ...]
+
+
+def compare_traces(before: Trace, now: Trace, predicted: TraceAdvice) -> TraceComparison:
+    """``predicted`` is the advice for the trace ``before``."""
+    after = _by_key(now)
+    lines = [_compared(advised.line, after.pop(advised.line.key, []), advised.best)
+             for advised in predicted.lines]  # fmt: skip
+    for own in after.values():
+        lines += [_compared(None, [line], None) for line in own]
+    return TraceComparison(
+        before.seconds,
+        now.seconds,
+        sum(_exposed(before)),
+        sum(_exposed(now)),
+        tuple(sorted(lines, key=lambda line: -abs(line.saved))),
+    )
+
+
+def _by_key(trace: Trace) -> dict[str, list[CopyLine]]:
+    found: dict[str, list[CopyLine]] = {}
+    for line in copy_lines(trace):
+        found.setdefault(line.key, []).append(line)
+    return found
+
+
+def _exposed(trace: Trace) -> Iterator[float]:
+    for process in trace.processes:
+        yield from (gpu.exposed_ns / 1e9 for gpu in process.gpus)
+
+
+def _compared(before: CopyLine | None, now: list[CopyLine], saving: Saving | None) -> ComparedLine:
+    known = before or now[0]
+    return ComparedLine(
+        place=known.place,
+        path=known.path,
+        copies_before=before.copies if before is not None else 0,
+        copies_now=sum(line.copies for line in now),
+        exposed_before=before.exposed_seconds if before is not None else 0.0,
+        exposed_now=sum(line.exposed_seconds for line in now),
+        predicted=saving.seconds if saving is not None else None,
+        predicted_low=saving.low if saving is not None else None,
+        predicted_high=saving.high if saving is not None else None,
+    )

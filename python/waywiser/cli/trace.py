@@ -1,0 +1,193 @@
+"""``waywiser trace``: which copies of a program are slow, at which line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from waywiser.cli.app import Json
+from waywiser.cli.command_help import Verb
+from waywiser.cli.result import print_result
+from waywiser.cli.verb import verb
+from waywiser.words import WaywiserError
+from waywiser.words.numbers import Bounds
+
+if TYPE_CHECKING:
+    from waywiser.analysis.trace.savings import TraceAdvice
+    from waywiser.curves.subject import Subject
+    from waywiser.profile.trace_file import Trace
+
+LINES = ("innermost", "all")
+
+
+class TraceVerb(Verb):
+    """A verb whose options end where the traced command begins."""
+
+    allow_interspersed_args = False
+
+
+@verb("Say which copies of a program are slow, at which line.", cls=TraceVerb)
+def trace(
+    command: list[str] | None = None,
+    output: str = "",
+    profile: str = "",
+    against: str = "",
+    with_patch: bool = False,
+    lines: str = "innermost",
+    cupti: str = "",
+    pid: Annotated[int | None, Bounds(1, 1 << 30)] = None,
+    seconds: Annotated[int, Bounds(1, 3600)] = 10,
+    everything: bool = False,
+    json: Json = False,
+) -> int:
+    """Run a program and say which of its copies are slow, at which line, and what they could take.
+    The exit code and standard output are the program's; the table goes to standard error.
+
+    [COMMAND...]: The program with its arguments; -- before it if it begins with a dash.
+    -o, --output FILE: Also keep what was recorded (.wwt); show and report read it. A former file is
+        replaced.
+    --profile FILE: A profile of this machine (waywiser survey): what the copies could take.
+    --against FILE: A trace of the same program before a change: what was saved, beside what was
+        predicted.
+    --with-patch: Run the program with waywiser.transfer.torch.patch active.
+    --lines LINES: innermost, or all: tell calls of one line by several callers apart.
+    --cupti FILE: The library of CUPTI to use, libcupti.so.12 or 13; by default that of the program,
+        of the CUDA toolkit or of a wheel.
+    --pid PID: Instead of a command: watch a program that runs.
+    --seconds N: With --pid: for so long.
+    --all: Show all lines.
+
+    waywiser trace --profile node.wwp -- python train.py
+        see which copies of a training are slow, and what to do
+    waywiser trace --pid 4711 --seconds 10
+        see what a running program moves, and where its memory is
+    """
+    if lines not in LINES:
+        raise WaywiserError(f"{lines!r} is no choice of lines", remedy="write innermost or all")
+    if pid is not None:
+        given = {"a command": command, "-o": output, "--against": against, "--cupti": cupti,
+                 "--with-patch": with_patch}  # fmt: skip
+        if beside := [name for name, value in given.items() if value]:
+            raise WaywiserError(f"--pid excludes {beside[0]}", remedy=f"remove {beside[0]}")
+        return _watch(pid, seconds, profile, json=json)
+    if not command:
+        raise WaywiserError(
+            "no program is named", remedy="write waywiser trace -- python train.py, or --pid PID"
+        )
+    return _trace(
+        command, output, profile, against, cupti,
+        with_patch=with_patch, whole_chain=lines == "all", everything=everything, json=json,
+    )  # fmt: skip
+
+
+def _trace(
+    command: Sequence[str],
+    output: str,
+    profile: str,
+    against: str,
+    cupti: str,
+    *,
+    with_patch: bool,
+    whole_chain: bool,
+    everything: bool,
+    json: bool,
+) -> int:
+    """Runs the program, and shows what was recorded. Files are looked at before."""
+    import msgspec
+
+    from waywiser.analysis.trace.savings import trace_advice
+    from waywiser.cli.pages import require_page
+    from waywiser.measure.trace.run import traced
+    from waywiser.profile.trace_file import read_trace, write_trace
+
+    if output:
+        require_page(output)
+    before = read_trace(against) if against else None
+    subject = _subject(profile or (before.profile if before is not None else ""))
+    found = traced(command, cupti=cupti, patched=with_patch)
+    found = msgspec.structs.replace(found, profile=os.path.abspath(profile) if profile else "")
+    if output:
+        write_trace(found, output)
+    advice = trace_advice(found, subject, whole_chain=whole_chain)
+    _show(found, advice, before, subject, everything=everything, json=json)
+    return found.exit_code
+
+
+def _show(
+    found: Trace,
+    advice: TraceAdvice,
+    before: Trace | None,
+    subject: Subject | None,
+    *,
+    everything: bool,
+    json: bool,
+) -> None:
+    """Standard output is the program's: text and JSON go to standard error."""
+    import sys
+
+    from waywiser.analysis.trace.patch_comparison import compare_traces
+    from waywiser.analysis.trace.savings import trace_advice
+    from waywiser.report.views.trace import comparison_parts, trace_parts
+    from waywiser.words.value import json_text
+
+    compared = None
+    if before is not None:
+        compared = compare_traces(before, found, trace_advice(before, subject))
+    if json:
+        sys.stderr.write(f"{json_text(document_of(advice, compared))}\n")
+        return
+    if compared is not None:
+        print_result(None, comparison_parts(compared), to_errors=True)
+    parts = trace_parts(found, advice, everything=everything, profile=found.profile)
+    print_result(None, parts, to_errors=True)
+
+
+def document_of(advice: TraceAdvice, compared: object = None) -> dict[str, object]:
+    """The JSON form."""
+    import msgspec
+
+    return {"schema": 1, **msgspec.to_builtins(advice), "compared": msgspec.to_builtins(compared)}
+
+
+def _subject(profile: str) -> Subject | None:
+    """The profile of the machine; None without one. Raises `WaywiserError` for one that cannot be
+    used."""
+    if not profile:
+        return None
+    from waywiser.curves.subject import Subject
+    from waywiser.machine.machine import require_real
+    from waywiser.profile import Profile
+
+    with Profile.open(profile) as opened:
+        require_real(opened.machine, profile)
+        return Subject.of(opened)
+
+
+def _watch(pid: int, seconds: int, profile: str, *, json: bool) -> int:
+    from waywiser.measure.scope import live_machine
+    from waywiser.measure.trace.watch import watch
+    from waywiser.report.views.trace import watched_parts
+
+    subject = _subject(profile)
+    found = watch(pid, seconds, live_machine())
+    print_result(found, watched_parts(found, subject), json=json)
+    return 0
+
+
+def subject_of_trace(found: Trace) -> Subject | None:
+    """The profile that a trace was compared with, if it is still there."""
+    return _subject(found.profile if os.path.exists(found.profile) else "")
+
+
+def show_trace(file: str, *, everything: bool = False, json: bool = False) -> None:
+    """Shows a trace that was kept, beside the profile that it was made with if that is still
+    there. Raises `WaywiserError` for a bad file."""
+    from waywiser.analysis.trace.savings import trace_advice
+    from waywiser.profile.trace_file import read_trace
+    from waywiser.report.views.trace import trace_parts
+
+    found = read_trace(file)
+    advice = trace_advice(found, subject_of_trace(found))
+    parts = trace_parts(found, advice, everything=everything, profile=found.profile)
+    print_result(document_of(advice) if json else None, parts, json=json)
