@@ -42,7 +42,7 @@ def trace_document(trace: Trace, found: TraceAdvice) -> Document:
 
 def _sections(trace: Trace, found: TraceAdvice) -> Iterator[Section]:
     is_worth = worth_doing(trace, found)
-    statement = "Copies can be saved." if is_worth else "No copy is worth changing."
+    statement = "Copies can take less time." if is_worth else "No copy is worth changing."
     if found.saved is None:
         statement = "What the copies could take is not known."
     status = Assessment("warning" if is_worth else "info", statement, headline_of(trace, found))

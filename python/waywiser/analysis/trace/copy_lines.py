@@ -59,8 +59,8 @@ class CopyLine(Value, frozen=True):
     """On the device, of all copies together."""
     call_seconds: float
     """In the calls."""
-    exposed_seconds: float
-    """In which no kernel of that GPU ran."""
+    device_exposed_seconds: float
+    """In which a copy ran and no kernel of that GPU."""
     alone_seconds: float
     """In which nothing else ran there at all."""
     asynchronous: int
@@ -83,6 +83,30 @@ class CopyLine(Value, frozen=True):
             return f"set, {self.destination.text}{new}"
         by = " by waywiser" if self.operation == "library-copy" else ""
         return f"{self.direction}{by}, {self.source.text} -> {self.destination.text}{new}"
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether most of its calls return when the copy is complete."""
+        return 2 * self.asynchronous < self.calls
+
+    @property
+    def time_seconds(self) -> float:
+        """What the copies took: on the device, or in calls that wait for them if that is longer,
+        as it is for small ones."""
+        return max(self.seconds, self.call_seconds) if self.is_waited_for else self.seconds
+
+    @property
+    def exposed_seconds(self) -> float:
+        """The part of it in which no kernel of that GPU ran. Of the time of a call beyond that of
+        its copy the share is taken to be the same."""
+        if self.seconds <= 0:
+            return 0.0
+        return self.device_exposed_seconds * self.time_seconds / self.seconds
+
+    def saved_by(self, seconds: float) -> float:
+        """What is saved of the exposed time if all copies together take so long."""
+        now = self.time_seconds
+        return self.exposed_seconds * max(1 - seconds / now, 0.0) if now > 0 else 0.0
 
     @property
     def has_new_pages(self) -> bool:
@@ -137,7 +161,7 @@ def copy_lines(trace: Trace, *, whole_chain: bool = False) -> list[CopyLine]:
             )
             found.setdefault(key, []).append((group, number))
     lines = [_line(key, groups, trace.processes, base) for key, groups in found.items()]
-    return sorted(lines, key=lambda line: (-line.exposed_seconds, -line.seconds, line.place))
+    return sorted(lines, key=lambda line: (-line.exposed_seconds, -line.time_seconds, line.place))
 
 
 def base_of(trace: Trace) -> str:
@@ -212,7 +236,7 @@ def _line(
         bytes=_sum(group.bytes for group in own),
         seconds=_sum(group.device_ns for group in own) / 1e9,
         call_seconds=_sum(group.call_ns for group in own) / 1e9,
-        exposed_seconds=_sum(group.exposed_ns for group in own) / 1e9,
+        device_exposed_seconds=_sum(group.exposed_ns for group in own) / 1e9,
         alone_seconds=_sum(group.alone_ns for group in own) / 1e9,
         asynchronous=_sum(group.asynchronous for group in own),
         waited=_sum(group.waited for group in own),

@@ -2,8 +2,8 @@
 
 Each line is a copy that `waywiser.analysis.policy.advice` knows: its method, its time and the
 interval of that. A line saves the part of its exposed time by which the advised copy is shorter.
-The rest of that time is exposed then as before, so that what overlaps is not counted twice: the sum
-is bounded by the exposed time of the GPU. What is less than the interval of the measured time, or
+Copies that overlap are exposed together: the sum over lines counts so much of it as the exposed time
+of the GPU is of that of all lines. What is less than the interval of the measured time, or
 than `LEAST_SHARE` of the program, is not advised.
 """
 
@@ -97,9 +97,9 @@ class TraceAdvice(Value, frozen=True):
     seconds: float
     """Of the program."""
     copy_seconds: float
-    """In which a copy ran, over all GPUs."""
+    """In which a copy ran, or a call waited for one, over all GPUs."""
     exposed_seconds: float
-    """In which a copy ran and no kernel of that GPU, over all GPUs."""
+    """In which a copy ran, or a call waited for one, and no kernel of that GPU, over all GPUs."""
     gpus: int
     processes: int
     saved: float | None = None
@@ -137,20 +137,24 @@ def trace_advice(
     least = LEAST_SHARE * trace.seconds
     advised = tuple(_worth(each, least) for each in advised)
     gpus = [gpu for process in trace.processes for gpu in process.gpus]
+    beyond = sum(line.time_seconds - line.seconds for line in lines)
+    on_device = sum(line.device_exposed_seconds for line in lines)
+    in_calls = sum(line.exposed_seconds for line in lines) - on_device
     exposed = sum(gpu.exposed_ns for gpu in gpus) / 1e9
+    apart = min(exposed / on_device, 1.0) if on_device > 0 else 1.0
     certain = [each.best for each in advised if each.best is not None and each.best.is_certain]
     saved = sum(each.seconds or 0.0 for each in certain)
     return TraceAdvice(
         lines=advised,
         pinning=tuple(_pinning(trace)),
         seconds=trace.seconds,
-        copy_seconds=sum(gpu.copy_ns for gpu in gpus) / 1e9,
-        exposed_seconds=exposed,
+        copy_seconds=sum(gpu.copy_ns for gpu in gpus) / 1e9 + beyond,
+        exposed_seconds=exposed + in_calls * apart,
         gpus=len({gpu.uuid or f"{gpu.gpu}" for gpu in gpus}),
         processes=len(trace.processes),
-        saved=None if subject is None else min(saved, exposed),
-        saved_low=min(sum(each.low or 0.0 for each in certain), exposed),
-        saved_high=min(sum(each.high or 0.0 for each in certain), exposed),
+        saved=None if subject is None else saved * apart,
+        saved_low=sum(each.low or 0.0 for each in certain) * apart,
+        saved_high=sum(each.high or 0.0 for each in certain) * apart,
         dropped=sum(process.dropped_records for process in trace.processes),
         notes=tuple(_notes(trace)),
     )
@@ -287,11 +291,9 @@ def _as_list(line: CopyLine, source: str, destination: str, subject: Subject) ->
     whole = advise([subject], CopyRequest.of(source, destination, max(line.size, 1) * LIST))
     time = whole.best.time
     lists = line.copies / LIST
-    exposed = line.exposed_seconds
-    now = max(line.seconds, line.call_seconds)
 
     def saved(seconds: float) -> float:
-        return exposed * (1 - min(seconds * lists / now, 1.0)) if now > 0 else 0.0
+        return line.saved_by(seconds * lists)
 
     what = f"one copy of {count(LIST, 'piece')} or more: torch.cat first, or transfer.copy_batch"
     return Saving("list", what, "one list", saved(time.seconds), saved(time.high), saved(time.low))
@@ -302,9 +304,7 @@ def _saving(kind: str, line: CopyLine, what: str, name: str, found: Advice) -> S
     time = found.best.time
 
     def saved(seconds: float) -> float:
-        if line.seconds <= 0:
-            return 0.0
-        return line.exposed_seconds * max(1 - seconds * line.copies / line.seconds, 0.0)
+        return line.saved_by(seconds * line.copies)
 
     best = f"{found.best.bytes_per_second / 1e9:.3g}, {name}"
     return Saving(kind, what, best, saved(time.seconds), saved(time.high), saved(time.low))

@@ -52,7 +52,7 @@ def line_picture(lines: Sequence[CopyLine]) -> Picture:
 
 
 def _hidden(line: CopyLine) -> float:
-    return max(line.seconds - line.exposed_seconds, 0.0)
+    return max(line.time_seconds - line.exposed_seconds, 0.0)
 
 
 def _draw_lines(lines: tuple[CopyLine, ...]) -> Drawing:

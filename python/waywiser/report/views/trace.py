@@ -25,9 +25,8 @@ LEAST_SHARE = 0.001
 COLUMNS = (
     SheetColumn("line"),
     SheetColumn("copies", number=True, spared=2),
-    SheetColumn("bytes", number=True, spared=1),
     SheetColumn("path", folds=True, most=24),
-    SheetColumn("GB/s", number=True, spared=4),
+    SheetColumn("GB/s", number=True, spared=1),
     SheetColumn("time", number=True, spared=3),
     SheetColumn("exposed", number=True),
     SheetColumn("best here", folds=True, spared=5),
@@ -70,7 +69,7 @@ def headline_of(trace: Trace, found: TraceAdvice) -> str:
         return f"{name}: {_seconds(trace.seconds)}{on}{many}, no copy was seen"
     text = (
         f"{name}: {_seconds(trace.seconds)}{on}{many}, {least}{_seconds(found.copy_seconds)} in "
-        f"{count(copies, 'copy')}, {least}{_seconds(found.exposed_seconds)} of them with nothing "
+        f"{copies:,} {'copy' if copies == 1 else 'copies'}, {least}{_seconds(found.exposed_seconds)} of them with nothing "
         "else on the GPU"
     )
     if found.saved is None:
@@ -108,11 +107,10 @@ def _cells(advised: AdvisedLine) -> list[str]:
         saves = f"≤ {_seconds(best.high)}"
     return [
         line.place,
-        f"{line.copies:,}",
-        _size(line),
+        f"{line.copies:,} × {_size(line)}",
         line.path,
         f"{rate / 1e9:.3g}" if rate is not None and line.size >= 4096 else "–",
-        _seconds(line.seconds),
+        _seconds(line.time_seconds),
         _seconds(line.exposed_seconds),
         best.best if best is not None else "–",
         saves,
@@ -173,7 +171,7 @@ def _shown(found: TraceAdvice, *, everything: bool) -> Iterator[AdvisedLine]:
     if everything:
         yield from found.lines
         return
-    total = sum(each.line.seconds for each in found.lines)
+    total = sum(each.line.time_seconds for each in found.lines)
     ranked = sorted(found.lines, key=_weight, reverse=True)[:MOST_LINES]
     for each in ranked:
         if _weight(each) >= LEAST_SHARE * total:
@@ -187,7 +185,8 @@ def _weight(advised: AdvisedLine) -> float:
 
 def _how_to_read(found: TraceAdvice, profile: str) -> Iterator[Block]:
     yield Words(
-        "exposed: no kernel ran on that GPU meanwhile. Copies by kernels are not seen as copies.",
+        "exposed: no kernel ran on that GPU during the copy, or the call that waits for it. Copies "
+        "by kernels are not seen as copies.",
         "note",
     )
     if found.saved is None:

@@ -1,0 +1,174 @@
+"""What lines could save, by a profile that was measured."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from analysis.trace import recorded_traces as recorded
+from kept import RESULTS, unpacked
+from waywiser.analysis.trace.patch_comparison import compare_traces
+from waywiser.analysis.trace.savings import AdvisedLine, trace_advice
+from waywiser.curves.subject import Subject
+from waywiser.profile import Profile
+from waywiser.profile.trace_file import CopyGroup, MemoryCalls, MemorySide
+
+ONE = RESULTS / "2026-11-24-policy" / "h200-standard.wwp.xz"
+
+
+@pytest.fixture(scope="module")
+def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
+    file = unpacked(ONE, tmp_path_factory.mktemp("trace") / "node.wwp")
+    with Profile.open(file) as profile:
+        return Subject.of(profile)
+
+
+def advised(subject: Subject, *groups: CopyGroup, seconds: float = 41.0) -> list[AdvisedLine]:
+    uuid = subject.machine.gpus[0].uuid
+    sites = [recorded.python_site(n) for n in range(1, len(groups) + 1)]
+    named = [msgspec.structs.replace(group, site=n) for n, group in enumerate(groups)]
+    trace = recorded.trace(recorded.process(sites, named, uuid=uuid), seconds=seconds)
+    return list(trace_advice(trace, subject).lines)
+
+
+@pytest.mark.parametrize("direction", ["H2D", "D2H"])
+def test_pageable_memory_is_pinned_or_staged(subject: Subject, direction: str) -> None:
+    (line,) = advised(subject, recorded.group(0, direction, copies=80, seconds=0.8))
+    kinds = [each.kind for each in line.savings]
+    assert set(kinds) >= {"pin", "library"}
+    for each in line.savings:
+        assert each.seconds is not None and each.low is not None and each.high is not None
+        assert 0 < each.low <= each.seconds <= each.high < 0.8
+    pinned = next(each for each in line.savings if each.kind == "pin")
+    rate = float(pinned.best.split(",")[0])
+    expected = 0.8 - 80 * 64 * recorded.MIB / (rate * 1e9)
+    assert pinned.seconds == pytest.approx(expected, rel=0.02)
+
+
+def test_what_is_hidden_behind_kernels_saves_nothing(subject: Subject) -> None:
+    hidden = recorded.group(0, seconds=0.8, exposed_ns=0, alone_ns=0)
+    half = recorded.group(1, seconds=0.8, exposed_ns=400_000_000)
+    whole = recorded.group(2, seconds=0.8)
+    lines = {line.line.place: line for line in advised(subject, hidden, half, whole)}
+    assert not lines["train.py:1"].savings
+    saved = [lines[place].best for place in ("train.py:2", "train.py:3")]
+    assert saved[0] is not None and saved[1] is not None
+    assert saved[0].seconds == pytest.approx((saved[1].seconds or 0.0) / 2)
+
+
+def test_many_small_copies_are_one_list(subject: Subject) -> None:
+    small = recorded.group(0, copies=20_000, size=64, seconds=0.04, call_ns=340_000_000)
+    (line,) = advised(subject, small)
+    assert line.best is not None and line.best.kind == "list"
+    assert line.best.seconds is not None and 0.25 < line.best.seconds < 0.34
+    few = recorded.group(0, copies=20, size=64, seconds=0.04, call_ns=340_000_000)
+    (line,) = advised(subject, few)
+    assert all(each.kind != "list" for each in line.savings)
+
+
+def test_pinned_copies_at_full_speed_have_no_faster_method(subject: Subject) -> None:
+    now = recorded.group(0, host="pinned", copies=40, seconds=40 * 64 * recorded.MIB / 55e9,
+                         asynchronous=40)  # fmt: skip
+    (line,) = advised(subject, now)
+    assert line.savings == () and line.why_not == ""
+    blocking = msgspec.structs.replace(now, asynchronous=0)
+    (line,) = advised(subject, blocking)
+    assert [each.kind for each in line.savings] == ["asynchronous"]
+    assert line.best is not None and line.best.seconds is None, "how much is hidden is not known"
+    assert line.best.low == 0.0 and not line.best.is_certain
+
+
+def test_a_slow_link_is_named(subject: Subject) -> None:
+    slow = recorded.group(0, host="pinned", copies=40, seconds=40 * 64 * recorded.MIB / 20e9,
+                          asynchronous=40)  # fmt: skip
+    (line,) = advised(subject, slow)
+    assert [each.kind for each in line.savings] == ["link"]
+    beside = msgspec.structs.replace(slow, alone_ns=0)
+    (line,) = advised(subject, beside)
+    assert not line.savings, "another copy ran at the same time"
+
+
+def test_what_is_too_little_is_not_advised(subject: Subject) -> None:
+    (line,) = advised(subject, recorded.group(0, copies=1, seconds=0.01), seconds=41.0)
+    assert not line.savings
+    (line,) = advised(subject, recorded.group(0, copies=1, seconds=0.01), seconds=1.0)
+    assert line.savings
+
+
+def test_the_sum_is_no_more_than_what_was_exposed(subject: Subject) -> None:
+    uuid = subject.machine.gpus[0].uuid
+    sites = [recorded.python_site(n) for n in (1, 2)]
+    groups = [recorded.group(n, seconds=0.8) for n in (0, 1)]
+    both = recorded.process(sites, groups, uuid=uuid, exposed=0.9)
+    found = trace_advice(recorded.trace(both), subject)
+    assert found.exposed_seconds == pytest.approx(0.9)
+    alone = found.lines[0].best
+    assert alone is not None and alone.seconds is not None
+    assert found.saved == pytest.approx(2 * alone.seconds * 0.9 / 1.6)
+    assert found.saved is not None and found.saved < 0.9
+    assert found.saved_low <= found.saved <= found.saved_high
+
+
+def test_without_a_profile_nothing_is_claimed() -> None:
+    found = trace_advice(recorded.training(), None)
+    assert found.saved is None and all(not line.savings for line in found.lines)
+
+
+def test_a_profile_of_another_machine_says_so(subject: Subject) -> None:
+    found = trace_advice(recorded.training("GPU-other"), subject)
+    assert all("other GPUs" in line.why_not for line in found.lines) and found.saved == 0.0
+
+
+def test_memory_without_advice_says_why(subject: Subject) -> None:
+    managed = recorded.group(0, source=MemorySide("managed"))
+    (line,) = advised(subject, managed)
+    assert "managed" in line.why_not
+
+
+def test_pinning_in_a_loop_is_once(subject: Subject) -> None:
+    memory = [MemoryCalls(0, "pin-allocate", 10, 500_000_000, 640 * recorded.MIB),
+              MemoryCalls(0, "pin-free", 10, 90_000_000),
+              MemoryCalls(0, "pin-register", 1, 50_000_000, 64 * recorded.MIB)]  # fmt: skip
+    process = recorded.process([recorded.python_site(5)], [], memory=memory)
+    loop, once = trace_advice(recorded.trace(process), subject).pinning
+    assert (loop.calls, loop.saved) == (10, pytest.approx(0.45))
+    assert once.saved is None
+
+
+def test_lost_records_and_killed_processes_are_said() -> None:
+    lost = recorded.process([], [], ended=False, notes={"no-cupti": "no CUPTI was found"},
+                            dropped_records=7)  # fmt: skip
+    found = trace_advice(recorded.trace(lost), None)
+    assert found.dropped == 7
+    assert any("did not end normally" in note for note in found.notes)
+    assert "no CUPTI was found" in found.notes
+
+
+def test_a_change_is_compared_with_what_was_predicted(subject: Subject) -> None:
+    before = recorded.training(subject.machine.gpus[0].uuid)
+    predicted = trace_advice(before, subject)
+    saving = predicted.lines[0].best
+    assert saving is not None and saving.seconds is not None
+    groups = list(before.processes[0].groups)
+    ns = groups[0].device_ns - round(saving.seconds * 1e9)
+    groups[0] = msgspec.structs.replace(
+        groups[0], device_ns=ns, exposed_ns=ns, alone_ns=ns, call_ns=ns, source=MemorySide("pinned")
+    )
+    process = msgspec.structs.replace(before.processes[0], groups=tuple(groups))
+    now = msgspec.structs.replace(before, processes=(process,), seconds=40.5)
+    found = compare_traces(before, now, predicted)
+    first = found.lines[0]
+    assert first.place == "train.py:12" and first.is_as_predicted
+    assert first.saved == pytest.approx(saving.seconds, abs=1e-6)
+    others = [line for line in found.lines[1:] if line.predicted is not None]
+    assert others and not any(line.is_as_predicted for line in others), "they did not change"
+
+
+def test_a_line_of_one_run_only_is_shown(subject: Subject) -> None:
+    site = [recorded.python_site(7)]
+    before = recorded.trace(recorded.process(site, [recorded.group(0)]))
+    now = recorded.trace(recorded.process([recorded.python_site(8)], [recorded.group(0)]))
+    found = compare_traces(before, now, trace_advice(before, None))
+    assert {(line.place, line.copies_before, line.copies_now) for line in found.lines} == {
+        ("train.py:7", 80, 0), ("train.py:8", 0, 80),
+    }  # fmt: skip
