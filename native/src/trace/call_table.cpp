@@ -4,7 +4,7 @@ namespace waywiser::trace {
 namespace {
 
 constexpr std::uint64_t kSecondsUsed = 5'000'000'000, kSecondsUnused = 60'000'000'000;  // ns
-constexpr std::size_t kMostCalls = 1 << 19;
+constexpr std::size_t kMostCalls = 1 << 20;
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 #include "trace/native_frames.hpp"
 
 #include <dlfcn.h>
-#include <link.h>
+#include <unistd.h>
 #include <unwind.h>
 
 #include <array>
@@ -25,6 +25,14 @@ _Unwind_Reason_Code step(_Unwind_Context* context, void* data) {
     const auto address = static_cast<std::uintptr_t>(_Unwind_GetIP(context));
     if (address == 0 || !walk->visit(walk->own, address)) return _URC_END_OF_STACK;
     return _URC_NO_REASON;
+}
+
+// The program itself is named as its command was.
+std::string full_path(const char* name) {
+    if (name[0] == '/') return name;
+    std::array<char, 4096> path{};
+    const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+    return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : name;
 }
 
 std::string own_path() {
@@ -53,7 +61,7 @@ Place find_place(std::uintptr_t address) {
     place.offset = address;
     // A return address may be that of the next function.
     if (dladdr(reinterpret_cast<const void*>(address - 1), &info) == 0) return place;
-    if (info.dli_fname != nullptr) place.module = info.dli_fname;
+    if (info.dli_fname != nullptr) place.module = full_path(info.dli_fname);
     if (info.dli_sname != nullptr) place.function = info.dli_sname;
     place.offset = address - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
     place.owner = owner_of(place.module);

@@ -119,7 +119,6 @@ void Tracer::collect(bool last) {
     if (!why_not.empty()) note("library-traced", why_not);
     if (!own_clock_) measure_clock();
     if (buffers_) cupti_.flush(last ? 1 : 0);
-    describe_gpus();
     const std::vector<Call> calls = this->calls.take();
     {
         const std::lock_guard lock(mutex_);
@@ -127,6 +126,7 @@ void Tracer::collect(bool last) {
         const std::uint64_t now = monotonic_now();
         last ? sums_.settle_all() : sums_.settle(now - kSettledAfter);
     }
+    describe_gpus();
     watch_records(calls.size());
     update_notes();
     write(last);
