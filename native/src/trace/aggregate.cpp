@@ -171,7 +171,6 @@ void Aggregator::settle_transfer(const Activity& activity) {
         } else {
             ++group.calls;
             group.asynchronous += activity.asynchronous ? 1 : 0;
-            ++without_call_;
         }
     }
     const bool set = activity.operation == Operation::Set;

@@ -56,9 +56,8 @@ public:
     const Timeline& timeline() const { return timeline_; }
     const std::vector<std::string>& kernel_names() const { return kernel_names_; }
     static bool is_collective(const std::string& kernel_name);
-    std::size_t pending() const { return pending_.size(); }
-    // Copies whose call is not known.
-    std::uint64_t without_call() const { return without_call_; }
+    // Activities and calls that it holds.
+    std::size_t size() const { return pending_.size() + calls_.size(); }
 
 private:
     struct LibraryEntry {
@@ -86,7 +85,6 @@ private:
     Timeline timeline_;
     std::vector<std::string> kernel_names_;
     std::unordered_map<std::string, std::uint32_t> kernel_numbers_;
-    std::uint64_t without_call_ = 0;
     bool changed_ = false;
 };
 

@@ -15,13 +15,26 @@ constexpr std::uint16_t kFirstSamples = 8, kSampleEvery = 32;
 
 // What a thread has of the log. A forked child has another log, and forgets the one of its parent.
 struct OwnLog {
-    const CallLog* of = nullptr;
+    const CallLog* of;
+    ThreadLog* log;
+};
+thread_local constinit OwnLog own_log{nullptr, nullptr};
+thread_local constinit bool own_end = false;
+
+// The last that a thread does of its own. Its calls may be later: then it has a log again.
+struct EndOfThread {
     std::shared_ptr<ThreadLog> log;
-    ~OwnLog() {
+    ~EndOfThread() {
+        own_log = {nullptr, nullptr};
+        own_end = true;
         if (log) log->ended = true;
     }
 };
-thread_local OwnLog own_log;
+
+void end_with_thread(const std::shared_ptr<ThreadLog>& log) {
+    thread_local EndOfThread end;
+    if (!own_end) end.log = log;
+}
 
 bool contains(std::uintptr_t begin, std::uint64_t bytes, const void* address) {
     const auto value = reinterpret_cast<std::uintptr_t>(address);
@@ -61,10 +74,11 @@ std::uint64_t OpenTransfers::find(const CopyAddresses& addresses) const {
 
 ThreadLog& CallLog::of_this_thread() {
     if (own_log.of != this) {
-        own_log.log = std::make_shared<ThreadLog>(sites_);
-        own_log.of = this;
+        const auto log = std::make_shared<ThreadLog>(sites_);
+        end_with_thread(log);
+        own_log = {this, log.get()};
         const std::lock_guard lock(mutex_);
-        threads_.push_back(own_log.log);
+        threads_.push_back(log);
     }
     return *own_log.log;
 }
@@ -80,6 +94,7 @@ bool CallLog::is_sampled(ThreadLog& log, SiteId site) {
 
 void CallLog::begin(ThreadLog& log, std::uint32_t domain, const ApiCall& call,
                     const cupti::CallData& data) {
+    const std::uint64_t entered = call.kind == CallKind::Wait ? monotonic_now() : 0;
     Call& now = log.current;
     now = Call{.kind = call.kind, .asynchronous = call.asynchronous};
     now.correlations[0] = data.correlation;
@@ -97,7 +112,7 @@ void CallLog::begin(ThreadLog& log, std::uint32_t domain, const ApiCall& call,
         if (now.library_transfer == 0 && range.data != nullptr && is_sampled(log, now.site))
             now.pages = sample_pages(range.data, range.bytes);
     } else if (call.kind == CallKind::Wait) {
-        const bool at_once = log.last_copy.end + kAtOnce >= monotonic_now();
+        const bool at_once = log.last_copy.end + kAtOnce >= entered;
         if (at_once && log.last_copy.library_transfer == 0)
             now.waited_for = log.last_copy.correlations[0];
     } else if (call.kind == CallKind::PinAllocate || call.kind == CallKind::PinRegister) {

@@ -47,7 +47,7 @@ bool in_standard_library(std::string_view file) {
 }  // namespace
 
 bool is_own_code(const std::string& file) {
-    static const std::string package = own_package();
+    static const auto& package = *new std::string(own_package());  // is used until the very end
     if (file.find("/site-packages/") != std::string::npos ||
         file.find("/dist-packages/") != std::string::npos || file.starts_with("<frozen"))
         return false;

@@ -76,7 +76,9 @@ void end_transfer(void*, const waywiser_trace_record* record) {
 }  // namespace
 
 void join_transfer_library(std::string& why_not) {
-    static std::set<std::string> joined;  // the tracer's thread alone is here
+    // The tracer's thread alone is here, and whoever ends the process after it. Never destroyed:
+    // that would be before the end of the tracer.
+    static auto& joined = *new std::set<std::string>;
     for (const std::string& path : loaded_libraries("libwaywiser_transfer")) {
         if (joined.contains(path)) continue;
         void* const library = dlopen(path.c_str(), RTLD_NOLOAD | RTLD_LAZY);

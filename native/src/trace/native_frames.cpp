@@ -45,7 +45,7 @@ std::string own_path() {
 }  // namespace
 
 Owner owner_of(const std::string& path) {
-    static const std::string own = own_path();
+    static const auto& own = *new std::string(own_path());  // is used until the process has ended
     if (path == own) return Owner::Tracer;
     const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
     if (name.starts_with("libwaywiser_transfer")) return Owner::Library;

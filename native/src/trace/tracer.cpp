@@ -20,6 +20,7 @@ namespace waywiser::trace {
 namespace {
 
 constexpr std::uint64_t kSettledAfter = 2'000'000'000;  // ns
+constexpr std::size_t kMostSettledForFile = 100'000;
 constexpr int kSecondsUntilTaken = 5;
 constexpr std::size_t kCallsUntilTaken = 10, kMostKeptBuffers = 8;
 
@@ -186,7 +187,14 @@ void Tracer::write(bool last) {
         if (!sums_.take_changed() && !std::exchange(facts_changed_, false) && !last) return;
         facts_.last_ns = monotonic_now();
         facts_.ended = last;
-        text = to_json(facts_, sums_, sites.all());
+        // What has not settled is in the file too, where that costs little: the process may be killed.
+        if (!last && sums_.size() <= kMostSettledForFile) {
+            Aggregator now = sums_;
+            now.settle_all();
+            text = to_json(facts_, now, sites.all());
+        } else {
+            text = to_json(facts_, sums_, sites.all());
+        }
     }
     const int error = write_file(facts_, text);
     if (error == 0 || std::exchange(write_error_, error) == error) return;

@@ -66,8 +66,10 @@ std::uint64_t read_clock(clockid_t clock) {
 }
 
 std::uint64_t stamp(std::uint64_t monotonic) {
-    if (the_clock != nullptr) return monotonic + the_clock() - read_clock(CLOCK_MONOTONIC);
-    return monotonic + read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
+    static const std::uint64_t step =
+        (the_clock != nullptr ? the_clock() : read_clock(CLOCK_REALTIME)) -
+        read_clock(CLOCK_MONOTONIC);
+    return monotonic + step;
 }
 
 template <typename Value>
@@ -255,7 +257,7 @@ int cuptiActivityGetNumDroppedRecords(void*, std::uint32_t, std::size_t* count) 
     return 0;
 }
 int cuptiSubscribe(void** subscriber, Callback function, void* own) {
-    if (set_to("taken")) return 39;
+    if (set_to("taken") || callback != nullptr) return 39;
     callback = function;
     callback_own = own;
     *subscriber = &callback;

@@ -10,6 +10,8 @@
 #include <ctime>
 #include <map>
 #include <mutex>
+#include <set>
+#include <string>
 
 #include "fake_tools.hpp"
 
@@ -184,7 +186,8 @@ void fake_kernel(const char* name, std::uint32_t gpu, std::uint64_t nanoseconds)
     fake::Event event;
     event.what = fake::Event::Kernel;
     event.gpu = gpu;
-    event.name = name;
+    static std::set<std::string> names;  // CUPTI's names stay where they are
+    event.name = names.insert(name).first->c_str();
     run(event, nanoseconds);
 }
 void fake_migration(std::uint32_t counter, std::uint64_t bytes, std::uint32_t gpu) {

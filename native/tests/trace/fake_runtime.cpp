@@ -1,5 +1,7 @@
 // The CUDA runtime of the tests: each call makes one of the driver.
+#include <atomic>
 #include <cstdint>
+#include <thread>
 
 #include "fake_tools.hpp"
 
@@ -54,6 +56,20 @@ int cudaMemcpyAsync(void* to, const void* from, std::uint64_t bytes, Kind kind, 
     cuInit(0);
     CopyParameters parameters{to, from, bytes, kind, stream};
     return fake_call(kRuntime, 41, &parameters, copy_asynchronously, &parameters);
+}
+
+// Copies when another thread says so, without a return to Python in between.
+void fake_copies(void* to, const void* from, std::uint64_t bytes, int count,
+                 std::atomic<int>* begin, std::atomic<int>* done) {
+    while (begin->load() == 0) std::this_thread::yield();
+    for (int i = 0; i < count; ++i) cudaMemcpy(to, from, bytes, kToDevice);
+    done->store(1);
+}
+
+// Says so, and returns when they are done. Called with the GIL, it is held all the time.
+void fake_hold(std::atomic<int>* begin, std::atomic<int>* done) {
+    begin->store(1);
+    while (done->load() == 0) std::this_thread::yield();
 }
 
 int cudaStreamSynchronize(void* stream) {

@@ -36,12 +36,12 @@ void* device = nullptr;
 // Exported, so that the tracer finds their names.
 extern "C" {
 
-[[gnu::noinline, gnu::visibility("default")]] void copy_here(std::uint64_t bytes) {
+[[gnu::noipa, gnu::visibility("default")]] void copy_here(std::uint64_t bytes) {
     cudaMemcpy(device, host.data(), bytes, kToDevice);
     asm volatile("");
 }
 
-[[gnu::noinline, gnu::visibility("default")]] void copy_there() {
+[[gnu::noipa, gnu::visibility("default")]] void copy_there() {
     cudaMemcpyAsync(device, host.data(), kBytes, kToDevice, nullptr);
     cudaStreamSynchronize(nullptr);
     asm volatile("");
