@@ -10,7 +10,8 @@ namespace waywiser::trace {
 namespace {
 
 constexpr std::size_t kMostCallsOfAThread = 1 << 18;
-constexpr std::uint64_t kAtOnce = 20'000;  // ns between a copy and a wait that follows it directly
+constexpr std::uint64_t kAtOnce =
+    20'000;  // ns from a copy to a wait for it, whatever other threads call
 constexpr std::uint16_t kFirstSamples = 8, kSampleEvery = 32;
 
 // What a thread has of the log. A forked child has another log, and forgets the one of its parent.
@@ -39,6 +40,15 @@ void end_with_thread(const std::shared_ptr<ThreadLog>& log) {
 bool contains(std::uintptr_t begin, std::uint64_t bytes, const void* address) {
     const auto value = reinterpret_cast<std::uintptr_t>(address);
     return begin != 0 && value >= begin && value - begin < bytes;
+}
+
+// Whether a wait that is called now waits for the copy before it. CUPTI numbers the calls of all
+// threads one after the other, also those that are not observed.
+bool follows_at_once(const ThreadLog& log, std::uint32_t correlation) {
+    const Call& copy = log.last_copy;
+    if (copy.correlations[0] == 0 || copy.library_transfer != 0) return false;
+    const std::uint32_t last = std::max(copy.correlations[0], copy.correlations[1]);
+    return correlation == last + 1 || copy.end + kAtOnce >= monotonic_now();
 }
 
 bool succeeded(const cupti::CallData& data) {
@@ -94,7 +104,7 @@ bool CallLog::is_sampled(ThreadLog& log, SiteId site) {
 
 void CallLog::begin(ThreadLog& log, std::uint32_t domain, const ApiCall& call,
                     const cupti::CallData& data) {
-    const std::uint64_t entered = call.kind == CallKind::Wait ? monotonic_now() : 0;
+    const bool follows = call.kind == CallKind::Wait && follows_at_once(log, data.correlation);
     Call& now = log.current;
     now = Call{.kind = call.kind, .asynchronous = call.asynchronous};
     now.correlations[0] = data.correlation;
@@ -112,9 +122,7 @@ void CallLog::begin(ThreadLog& log, std::uint32_t domain, const ApiCall& call,
         if (now.library_transfer == 0 && range.data != nullptr && is_sampled(log, now.site))
             now.pages = sample_pages(range.data, range.bytes);
     } else if (call.kind == CallKind::Wait) {
-        const bool at_once = log.last_copy.end + kAtOnce >= entered;
-        if (at_once && log.last_copy.library_transfer == 0)
-            now.waited_for = log.last_copy.correlations[0];
+        if (follows) now.waited_for = log.last_copy.correlations[0];
     } else if (call.kind == CallKind::PinAllocate || call.kind == CallKind::PinRegister) {
         now.bytes = pinned_bytes(data.parameters);
     }

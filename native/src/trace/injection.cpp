@@ -34,6 +34,14 @@ bool start_other(std::string& note) {
     return true;
 }
 
+void prepare_fork() {
+    if (Tracer* const tracer = Tracer::current()) tracer->before_fork();
+}
+
+void go_on_in_parent() {
+    if (Tracer* const tracer = Tracer::current()) tracer->after_fork();
+}
+
 // A forked child has no thread of the tracer, and nothing of what its parent has seen. What the
 // parent has allocated is left as it is: another thread may have been using it.
 void start_in_child() {
@@ -65,7 +73,7 @@ void start() {
     }
     python::look();
     tracer->start_thread();
-    pthread_atfork(nullptr, nullptr, start_in_child);
+    pthread_atfork(prepare_fork, go_on_in_parent, start_in_child);
     std::atexit(finish_process);
 }
 

@@ -25,6 +25,7 @@ constexpr int kSecondsUntilTaken = 5;
 constexpr std::size_t kCallsUntilTaken = 10, kMostKeptBuffers = 8;
 
 std::atomic<Tracer*> the_tracer{nullptr};
+thread_local constinit bool holds_collecting = false;  // while this thread forks
 
 }  // namespace
 
@@ -113,7 +114,17 @@ void Tracer::finish() {
     if (stopped) collect(true);
 }
 
+void Tracer::before_fork() {
+    // The thread may be inside of CUPTI for long. The fork has to go on.
+    holds_collecting = collecting_.try_lock_for(std::chrono::milliseconds(100));
+}
+
+void Tracer::after_fork() {
+    if (std::exchange(holds_collecting, false)) collecting_.unlock();
+}
+
 void Tracer::collect(bool last) {
+    const std::lock_guard collecting(collecting_);
     python::look();
     std::string why_not;
     join_transfer_library(why_not);
@@ -187,7 +198,8 @@ void Tracer::write(bool last) {
         if (!sums_.take_changed() && !std::exchange(facts_changed_, false) && !last) return;
         facts_.last_ns = monotonic_now();
         facts_.ended = last;
-        // What has not settled is in the file too, where that costs little: the process may be killed.
+        // What has not settled is in the file too, where that costs little: the process may be
+        // killed.
         if (!last && sums_.size() <= kMostSettledForFile) {
             Aggregator now = sums_;
             now.settle_all();

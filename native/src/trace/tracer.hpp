@@ -36,6 +36,10 @@ public:
     // Collects all, and writes the file for the last time.
     void finish();
 
+    // Around a fork: the child must not begin where the tracer's thread holds a lock of the system.
+    void before_fork();
+    void after_fork();
+
     void on_call(std::uint32_t domain, std::uint32_t id, const cupti::CallData& data);
     void on_buffer(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid);
     void add(const LibraryCopy& copy);
@@ -78,6 +82,7 @@ private:
     bool own_clock_ = false;  // CUPTI uses the clock of this library
     bool lines_ = false, buffers_ = false;
     std::atomic<bool> started_ = false, finished_ = false;
+    std::timed_mutex collecting_;
     std::mutex thread_mutex_;
     std::condition_variable thread_wakes_;
     bool stop_ = false, stopped_ = false;  // guarded by thread_mutex_

@@ -1,7 +1,7 @@
-// A CUPTI for tests. FAKE_CUPTI is a list of: "shuffle" (records come in any order), "late" (records
-// come a flush late), "drop" (each tenth record is lost), "taken" (another subscriber is there),
-// "own-clock" (it has no clock of others), "refused" (activities are not permitted). It writes
-// records by the offsets that the headers of CUPTI have, and knows nothing of the tracer.
+// A CUPTI for tests. FAKE_CUPTI is a list of: "shuffle" (records come in any order), "late"
+// (records come a flush late), "drop" (each tenth record is lost), "taken" (another subscriber is
+// there), "own-clock" (it has no clock of others), "refused" (activities are not permitted). It
+// writes records by the offsets that the headers of CUPTI have, and knows nothing of the tracer.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -157,23 +157,18 @@ void take_call(bool begins, std::uint32_t domain, std::uint32_t id, const void* 
                const int* result, std::uint32_t correlation) {
     if (callback == nullptr || !callbacks.contains({domain, id})) return;
     std::uint64_t own = 0;
-    const CallData data{begins ? 0u : 1u, "?",     parameters, result,     nullptr,
-                        nullptr,          1,       &own,       correlation};
+    const CallData data{begins ? 0u : 1u, "?", parameters, result,     nullptr,
+                        nullptr,          1,   &own,       correlation};
     callback(callback_own, domain, id, &data);
 }
 
 std::size_t size_of(std::uint32_t what) {
     switch (what) {
-        case fake::Event::Copy:
-            return kCopyBytes;
-        case fake::Event::PeerCopy:
-            return kPeerBytes;
-        case fake::Event::Set:
-            return kSetBytes;
-        case fake::Event::Kernel:
-            return kKernelBytes;
-        default:
-            return kManagedBytes;
+        case fake::Event::Copy: return kCopyBytes;
+        case fake::Event::PeerCopy: return kPeerBytes;
+        case fake::Event::Set: return kSetBytes;
+        case fake::Event::Kernel: return kKernelBytes;
+        default: return kManagedBytes;
     }
 }
 

@@ -1,5 +1,5 @@
-// A transfer library of the tests: it has the hook for tracers, and copies in two chunks, the first by
-// the calling thread and the second by a thread of its own.
+// A transfer library of the tests: it has the hook for tracers, and copies in two chunks, the first
+// by the calling thread and the second by a thread of its own.
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Another profiler that the driver is made to load. It counts what CUPTI (FAKE_OTHER_CUPTI) delivers to
-// it, and writes both numbers to FAKE_OTHER_COUNTS at the end.
+// Another profiler that the driver is made to load. It counts what CUPTI (FAKE_OTHER_CUPTI)
+// delivers to it, and writes both numbers to FAKE_OTHER_COUNTS at the end.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -45,11 +45,11 @@ extern "C" int InitializeInjection() {
     cupti = dlopen(std::getenv("FAKE_OTHER_CUPTI"), RTLD_NOW);
     void* subscriber = nullptr;
     function<int (*)(void**, decltype(&count_call), void*)>("cuptiSubscribe")(&subscriber,
-                                                                            count_call, nullptr);
+                                                                              count_call, nullptr);
     function<int (*)(std::uint32_t, void*, std::uint32_t, std::uint32_t)>("cuptiEnableCallback")(
         1, subscriber, 2, 31);
     function<int (*)(decltype(&give), decltype(&take))>("cuptiActivityRegisterCallbacks")(give,
-                                                                                         take);
+                                                                                          take);
     function<int (*)(std::uint32_t)>("cuptiActivityEnable")(1);
     std::atexit(write_counts);
     return 1;

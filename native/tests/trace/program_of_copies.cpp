@@ -56,9 +56,9 @@ void measure(int copies) {
     for (int i = 0; i < copies; ++i) {
         const auto start = std::chrono::steady_clock::now();
         copy_here(64);
-        times.push_back(std::chrono::duration<double, std::nano>(
-                            std::chrono::steady_clock::now() - start)
-                            .count());
+        times.push_back(
+            std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start)
+                .count());
     }
     std::sort(times.begin(), times.end());
     std::printf("%.0f %.0f\n", times[times.size() / 2], times[times.size() * 95 / 100]);
