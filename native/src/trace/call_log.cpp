@@ -1,0 +1,182 @@
+#include "trace/call_log.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "trace/clock.hpp"
+#include "trace/pages.hpp"
+
+namespace waywiser::trace {
+namespace {
+
+constexpr std::size_t kMostCallsOfAThread = 1 << 18;
+constexpr std::uint64_t kAtOnce =
+    20'000;  // ns from a copy to a wait for it, whatever other threads call
+constexpr std::uint16_t kFirstSamples = 8, kSampleEvery = 32;
+
+// What a thread has of the log. A forked child has another log, and forgets the one of its parent.
+struct OwnLog {
+    const CallLog* of;
+    ThreadLog* log;
+};
+thread_local constinit OwnLog own_log{nullptr, nullptr};
+thread_local constinit bool own_end = false;
+
+// The last that a thread does of its own. Its calls may be later: then it has a log again.
+struct EndOfThread {
+    std::shared_ptr<ThreadLog> log;
+    ~EndOfThread() {
+        own_log = {nullptr, nullptr};
+        own_end = true;
+        if (log) log->ended = true;
+    }
+};
+
+void end_with_thread(const std::shared_ptr<ThreadLog>& log) {
+    thread_local EndOfThread end;
+    if (!own_end) end.log = log;
+}
+
+bool contains(std::uintptr_t begin, std::uint64_t bytes, const void* address) {
+    const auto value = reinterpret_cast<std::uintptr_t>(address);
+    return begin != 0 && value >= begin && value - begin < bytes;
+}
+
+// Whether a wait that is called now waits for the copy before it. CUPTI numbers the calls of all
+// threads one after the other, also those that are not observed.
+bool follows_at_once(const ThreadLog& log, std::uint32_t correlation) {
+    const Call& copy = log.last_copy;
+    if (copy.correlations[0] == 0 || copy.library_transfer != 0) return false;
+    const std::uint32_t last = std::max(copy.correlations[0], copy.correlations[1]);
+    return correlation == last + 1 || copy.end + kAtOnce >= monotonic_now();
+}
+
+bool succeeded(const cupti::CallData& data) {
+    return data.returned == nullptr || *static_cast<const std::int32_t*>(data.returned) == 0;
+}
+
+}  // namespace
+
+void OpenTransfers::begin(const OpenTransfer& transfer) {
+    const std::lock_guard lock(mutex_);
+    open_.push_back(transfer);
+}
+
+std::optional<LibraryCopy> OpenTransfers::end(std::uint64_t id) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(open_.begin(), open_.end(),
+                                    [&](const OpenTransfer& each) { return each.copy.id == id; });
+    if (found == open_.end()) return std::nullopt;
+    const LibraryCopy copy = found->copy;
+    open_.erase(found);
+    return copy;
+}
+
+std::uint64_t OpenTransfers::find(const CopyAddresses& addresses) const {
+    const std::lock_guard lock(mutex_);
+    for (const OpenTransfer& each : open_) {
+        if (contains(each.to, each.copy.bytes, addresses.to) ||
+            contains(each.from, each.copy.bytes, addresses.from))
+            return each.copy.id;
+    }
+    return open_.empty() ? 0 : open_.front().copy.id;
+}
+
+ThreadLog& CallLog::of_this_thread() {
+    if (own_log.of != this) {
+        const auto log = std::make_shared<ThreadLog>(sites_);
+        end_with_thread(log);
+        own_log = {this, log.get()};
+        const std::lock_guard lock(mutex_);
+        threads_.push_back(log);
+    }
+    return *own_log.log;
+}
+
+bool CallLog::is_sampled(ThreadLog& log, SiteId site) {
+    if (log.samples.size() <= site) log.samples.resize(site + 1);
+    std::uint16_t& count = log.samples[site];
+    if (count < kFirstSamples) return ++count != 0;
+    if (++count < kFirstSamples + kSampleEvery) return false;
+    count = kFirstSamples;
+    return true;
+}
+
+void CallLog::begin(ThreadLog& log, std::uint32_t domain, const ApiCall& call,
+                    const cupti::CallData& data) {
+    const bool follows = call.kind == CallKind::Wait && follows_at_once(log, data.correlation);
+    Call& now = log.current;
+    now = Call{.kind = call.kind, .asynchronous = call.asynchronous};
+    now.correlations[0] = data.correlation;
+    const Caller caller = log.callers.find(domain == cupti::kRuntimeApi);
+    now.site = caller.site;
+    if (call.kind == CallKind::Copy) {
+        // A Python line that has called the library may copy without it too.
+        const bool maybe = log.library_transfer != 0 && caller.site == log.library_site;
+        if (caller.library || (maybe && log.callers.in_library())) {
+            now.library_transfer = maybe && !caller.library
+                                       ? log.library_transfer
+                                       : open_.find(copy_addresses(call, data.parameters));
+        }
+        const HostRange range = host_range(call, data.parameters);
+        if (now.library_transfer == 0 && range.data != nullptr && is_sampled(log, now.site))
+            now.pages = sample_pages(range.data, range.bytes);
+    } else if (call.kind == CallKind::Wait) {
+        if (follows) now.waited_for = log.last_copy.correlations[0];
+    } else if (call.kind == CallKind::PinAllocate || call.kind == CallKind::PinRegister) {
+        now.bytes = pinned_bytes(data.parameters);
+    }
+    now.begin = monotonic_now();
+}
+
+void CallLog::enter(std::uint32_t domain, const ApiCall& call, const cupti::CallData& data) {
+    ThreadLog& log = of_this_thread();
+    if (log.depth++ == 0) {
+        begin(log, domain, call, data);
+    } else if (data.correlation != log.current.correlations[0] &&
+               log.current.correlations[1] == 0) {
+        log.current.correlations[1] = data.correlation;
+    }
+}
+
+void CallLog::leave(const ApiCall& call, const cupti::CallData& data) {
+    ThreadLog& log = of_this_thread();
+    if (log.depth == 0 || --log.depth != 0) return;
+    Call& now = log.current;
+    if (now.kind != call.kind || now.begin == 0) return;  // began before the callbacks were enabled
+    now.end = monotonic_now();
+    if (!succeeded(data)) return;
+    if (now.kind == CallKind::Copy) log.last_copy = now;
+    append(log, now);
+    if (now.kind != CallKind::Copy) log.last_copy = Call{};
+}
+
+void CallLog::append(ThreadLog& log, const Call& call) {
+    const std::lock_guard lock(log.lock);
+    if (log.calls.size() >= kMostCallsOfAThread) {
+        ++log.lost;
+        return;
+    }
+    log.calls.push_back(call);
+}
+
+std::vector<Call> CallLog::take() {
+    std::vector<Call> all, taken;
+    const std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<ThreadLog>> going_on;
+    for (const auto& log : threads_) {
+        // A thread that ends after this is taken from once more.
+        if (!log->ended.load()) going_on.push_back(log);
+        {
+            const std::lock_guard short_lock(log->lock);
+            taken.swap(log->calls);
+        }
+        all.insert(all.end(), taken.begin(), taken.end());
+        taken.clear();
+        lost_ += log->lost.exchange(0);
+    }
+    threads_ = std::move(going_on);
+    return all;
+}
+
+}  // namespace waywiser::trace

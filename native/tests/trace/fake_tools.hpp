@@ -1,0 +1,36 @@
+// What the driver of the tests and the CUPTI of the tests say to each other.
+#pragma once
+
+#include <cstdint>
+
+namespace fake {
+
+// An activity of a GPU that has no memory of its own. Times: CLOCK_MONOTONIC.
+struct Event {
+    enum What : std::uint32_t { Copy = 1, Set = 2, Kernel = 10, PeerCopy = 22, Managed = 25 };
+    What what = Copy;
+    std::uint32_t direction = 0, from_kind = 0, to_kind = 0;  // numbers of CUPTI
+    std::uint32_t gpu = 0, from_gpu = 0, to_gpu = 0, stream = 7, correlation = 0;
+    std::uint32_t graph = 0, counter = 0;
+    std::uint64_t bytes = 0, start = 0, end = 0, count = 0;
+    bool asynchronous = false;
+    const char* name = nullptr;
+};
+
+struct Tools {
+    // The beginning and the end of a call.
+    void (*call)(bool begins, std::uint32_t domain, std::uint32_t id, const void* parameters,
+                 const int* result, std::uint32_t correlation) = nullptr;
+    void (*event)(const Event& event) = nullptr;
+};
+
+// Of the driver: calls `body` between what the tools see.
+using Body = int (*)(void* own);
+
+}  // namespace fake
+
+extern "C" {
+void fake_set_tools(const fake::Tools* tools);
+int fake_call(std::uint32_t domain, std::uint32_t id, const void* parameters, fake::Body body,
+              void* own);
+}
