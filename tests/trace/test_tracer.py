@@ -65,6 +65,7 @@ cuda.fake_batch(there, host, size(100), size(30))  # batch
 cuda.fake_graph(size(16 * KIB))  # graph
 package.copy(lambda: [runtime.cudaMemcpy(there, host, size(9), TO_DEVICE)])  # lambda
 package.copy_here(runtime, there, host)  # package
+sorted([0], key=lambda _: runtime.cudaMemcpy(there, host, size(77), TO_DEVICE))  # called by C
 cuda.cuMemHostRegister_v2(host, size(64 * KIB), 0)  # register
 cuda.cuMemHostUnregister(host)
 cuda.cuMemFreeHost(pinned)
@@ -115,6 +116,7 @@ def test_planted_copies_are_found(python: str, cupti: str, tmp_path: Path) -> No
     assert seen("set") == ("set", None, "unknown", "device", 1, 8 * kib)
     assert seen("package") == ("copy", "H2D", "pageable", "device", 1, kib)
     assert seen("lambda") == ("copy", "H2D", "pageable", "device", 1, 9)
+    assert seen("called by C") == ("copy", "H2D", "pageable", "device", 1, 77)
     assert group("graph")["graph"]
     assert (group("peer")["from"]["gpu"], group("peer")["to"]["gpu"]) == (0, 1)
     assert group("pieces")["asynchronous"] == 2000
@@ -160,6 +162,35 @@ def test_callers_follow_outwards(tmp_path: Path) -> None:
         ("inner", traced.line("inner")),
         ("outer", traced.line("outer")),
         ("<module>", traced.line("module")),
+    ]
+
+
+UNDER_C = """
+def below(depth):
+    if depth:
+        return below(depth - 1)
+    runtime.cudaMemcpy(there, host, size(64), TO_DEVICE)  # below
+def work(number):
+    below(number % 40)  # work
+    return number
+for _ in range(20):
+    sorted(range(100), key=work)  # C calls Python
+"""
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_frames_between_python_and_c_are_no_callers(python: str, tmp_path: Path) -> None:
+    traced = run_python(UNDER_C, tmp_path, python=python)
+    assert codes(traced.only) == set()
+    for group in traced.only["groups"]:
+        frames = traced.only["sites"][group["site"]]["frames"]
+        assert {frame["function"] for frame in frames} <= {"below", "work", "<module>"}
+        assert frames[0]["line"] == traced.line("below")
+    shortest = min((site["frames"] for site in traced.only["sites"] if site["frames"]), key=len)
+    assert [(frame["function"], frame["line"]) for frame in shortest] == [
+        ("below", traced.line("below")),
+        ("work", traced.line("work")),
+        ("<module>", traced.line("C calls Python")),
     ]
 
 

@@ -1,6 +1,7 @@
 // Compares the frames that are read from memory with those that Python's own interface returns.
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "trace/python_frames.hpp"
 
@@ -63,8 +64,8 @@ std::string difference(const Interface& python, void* frame, const RawFrame& raw
     void* const code = python.code(frame);
     std::string found;
     const auto read = read_code(raw.code);
-    if (reinterpret_cast<std::uintptr_t>(code) != raw.code || !read) {
-        found = "another code object";
+    if (!read) {
+        found = "an unknown code object";
     } else if (!same_text(python, code, "co_filename", read->file) ||
                !same_text(python, code, "co_name", read->name)) {
         found = "another name";
@@ -76,6 +77,16 @@ std::string difference(const Interface& python, void* frame, const RawFrame& raw
     }
     python.release(code);
     return found;
+}
+
+// The place of the first of the frames from `at` on that has the code object of a frame of the
+// interface, which leaves out frames that are being made.
+std::size_t place_of(const Interface& python, void* frame, std::span<const RawFrame> raw,
+                     std::size_t at) {
+    void* const code = python.code(frame);
+    while (at < raw.size() && raw[at].code != reinterpret_cast<std::uintptr_t>(code)) ++at;
+    python.release(code);
+    return at;
 }
 
 }  // namespace
@@ -93,8 +104,13 @@ int detail::check(void*) {
     std::size_t compared = 0;
     std::string found;
     while (frame != nullptr && compared < raw.size() && found.empty()) {
-        found = compared < count ? difference(python, frame, raw[compared]) : "fewer frames";
-        ++compared;
+        const std::size_t at = place_of(python, frame, {raw.data(), count}, compared);
+        if (at < count) {
+            found = difference(python, frame, raw[at]);
+        } else if (count < raw.size()) {
+            found = "a frame is missing";
+        }
+        compared = at + 1;
         void* const previous = python.previous(frame);
         python.release(frame);
         frame = previous;

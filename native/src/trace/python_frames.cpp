@@ -57,6 +57,14 @@ std::uintptr_t first_frame(std::uintptr_t thread) {
     return frame;
 }
 
+bool is_between(std::uintptr_t frame) {
+    const PythonLayout& layout = the_interpreter.layout;
+    constexpr char kOwnedByC = 3;
+    char owner = 0;
+    return layout.frame_owner && read_value(frame + *layout.frame_owner, owner) &&
+           owner == kOwnedByC;
+}
+
 bool read_instruction(std::uintptr_t frame, RawFrame& raw) {
     const PythonLayout& layout = the_interpreter.layout;
     if (layout.code_instructions != 0) {
@@ -203,8 +211,8 @@ std::size_t read_frames_of(std::uintptr_t thread_state, std::span<RawFrame> fram
         RawFrame raw;
         if (!read_value(frame + layout.frame_code, raw.code)) break;
         raw.code &= ~std::uintptr_t{7};  // 3.14 has marks in the lowest bits
-        // Frames between Python and C have no code object.
-        if (is_code(raw.code) && read_instruction(frame, raw)) frames[count++] = raw;
+        // Frames between Python and C have no code object, or one of the interpreter's.
+        if (is_code(raw.code) && !is_between(frame) && read_instruction(frame, raw)) frames[count++] = raw;
         if (++visited > 4 * frames.size() || !read_value(frame + layout.frame_previous, frame))
             break;
     }

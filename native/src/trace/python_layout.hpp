@@ -12,6 +12,8 @@ struct PythonLayout {
     // In the thread's state: the frame, or a pointer to what holds it (`frame_holder`).
     std::size_t thread_frame = 0;
     std::optional<std::size_t> frame_holder;
+    // Where a frame says that it stands between Python and C, if it has a code object all the same.
+    std::optional<std::size_t> frame_owner;
     std::size_t frame_code = 0, frame_previous = 0, frame_instruction = 0;
     // The instruction is an address in the code object from here on; 0: a number in the frame.
     std::size_t code_instructions = 0;

@@ -38,11 +38,11 @@ class Frame(_Recorded, frozen=True):
     """A caller: a line of Python, or a function of a module."""
 
     language: str
-    file: str = ""
-    line: int = 0
+    file: str | None = None
+    line: int | None = None
     function: str | None = None
-    module: str = ""
-    offset: int = 0
+    module: str | None = None
+    offset: int | None = None
 
 
 class Site(_Recorded, frozen=True):
@@ -64,7 +64,8 @@ class CopyGroup(_Recorded, frozen=True, rename={"source": "from", "destination":
 
     site: int
     operation: str
-    direction: str
+    direction: str | None
+    """None for a set of memory."""
     source: MemorySide
     destination: MemorySide
     bytes_log2: int
@@ -104,7 +105,7 @@ class MemoryCalls(_Recorded, frozen=True):
 class Migrations(_Recorded, frozen=True):
     """Migrations and page faults of managed memory."""
 
-    direction: str
+    direction: str | None
     count: int
     gpu: int | None = None
     bytes: int = 0
@@ -123,9 +124,9 @@ class TracedGpu(_Recorded, frozen=True):
     """A GPU with what ran on it."""
 
     gpu: int
-    uuid: str = ""
-    name: str = ""
-    pci: str = ""
+    uuid: str | None = None
+    name: str | None = None
+    pci: str | None = None
     kernels: int = 0
     kernel_ns: int = 0
     copy_ns: int = 0
@@ -159,7 +160,7 @@ class ProcessFacts(_Recorded, frozen=True):
     last_ns: int
     parent: int = 0
     command: tuple[str, ...] = ()
-    started: str = ""
+    started: str | None = None
     ended: bool = False
     rank: int | None = None
 
@@ -181,7 +182,7 @@ class TracedProcess(_Recorded, frozen=True):
     managed: tuple[Migrations, ...] = ()
     waits: tuple[Waits, ...] = ()
     gpus: tuple[TracedGpu, ...] = ()
-    timeline: Timeline = Timeline()
+    timeline: Timeline | None = None
 
     @property
     def seconds(self) -> float:

@@ -145,7 +145,7 @@ def copy_lines(trace: Trace, *, whole_chain: bool = False) -> list[CopyLine]:
     found: dict[_Key, list[tuple[CopyGroup, int]]] = {}
     base = base_of(trace)
     for number, process in enumerate(trace.processes):
-        uuids = {gpu.gpu: gpu.uuid for gpu in process.gpus}
+        uuids = {gpu.gpu: gpu.uuid or "" for gpu in process.gpus}
         for group in process.groups:
             place, chain = place_of(process.sites[group.site], base)
             ends = (group.source.gpu, group.destination.gpu)
@@ -153,7 +153,7 @@ def copy_lines(trace: Trace, *, whole_chain: bool = False) -> list[CopyLine]:
                 place,
                 chain if whole_chain else "",
                 group.operation,
-                group.direction,
+                group.direction or "",
                 (group.source.kind, group.destination.kind),
                 ends,
                 (_uuid(uuids, ends[0]), _uuid(uuids, ends[1])),
@@ -178,10 +178,10 @@ def _uuid(uuids: Mapping[int, str], gpu: int | None) -> str:
 def _python_files(trace: Trace) -> set[str]:
     """The files of the innermost callers."""
     return {
-        os.path.abspath(site.frames[0].file)
+        os.path.abspath(file)
         for process in trace.processes
         for site in process.sites
-        if site.frames and site.frames[0].file.startswith("/")
+        if site.frames and (file := site.frames[0].file or "").startswith("/")
     }
 
 
@@ -196,13 +196,14 @@ def place_of(site: Site, base: str = "") -> tuple[str, str]:
 def frame_text(frame: Frame, base: str = "") -> str:
     """``train.py:12``; of native code ``read_batch (libloader.so)`` or ``libloader.so+0x1a2b``."""
     if frame.language == "python":
-        inside = base and frame.file.startswith(f"{base}{os.sep}")
-        file = os.path.relpath(frame.file, base) if inside else os.path.basename(frame.file)
-        return f"{file}:{frame.line}"
-    module = os.path.basename(frame.module) or UNKNOWN_PLACE
+        file = frame.file or UNKNOWN_PLACE
+        inside = base and file.startswith(f"{base}{os.sep}")
+        file = os.path.relpath(file, base) if inside else os.path.basename(file)
+        return file if frame.line is None else f"{file}:{frame.line}"
+    module = os.path.basename(frame.module or UNKNOWN_PLACE)
     if frame.function:
         return f"{frame.function} ({module})"
-    return f"{module}+{frame.offset:#x}"
+    return module if frame.offset is None else f"{module}+{frame.offset:#x}"
 
 
 def _line(

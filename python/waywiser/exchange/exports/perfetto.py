@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from waywiser.analysis.trace.copy_lines import base_of, place_of
-from waywiser.profile.trace_file import Trace, TracedProcess
+from waywiser.profile.trace_file import Timeline, Trace, TracedProcess
 
 KINDS = ("copy", "kernel", "set", "collective")
 OF_GROUPS = (0, 2)
@@ -28,7 +28,7 @@ def perfetto_json(trace: Trace) -> bytes:
 
 def _events(process: TracedProcess, base: str) -> Iterator[dict[str, Any]]:
     pid = process.process.pid
-    timeline = process.timeline
+    timeline = process.timeline or Timeline()
     for gpu in dict.fromkeys(event[1] for event in timeline.events):
         name = {"name": f"pid {pid}, gpu:{gpu}"}
         yield {"ph": "M", "name": "process_name", "pid": _number(pid, gpu), "args": name}
@@ -53,6 +53,6 @@ def _number(pid: int, gpu: int) -> int:
 def _name(process: TracedProcess, kind: int, index: int, base: str) -> str:
     if kind in OF_GROUPS and 0 <= index < len(process.groups):
         group = process.groups[index]
-        return f"{group.direction} {place_of(process.sites[group.site], base)[0]}"
-    names = process.timeline.names
+        return f"{group.direction or group.operation} {place_of(process.sites[group.site], base)[0]}"
+    names = process.timeline.names if process.timeline is not None else ()
     return names[index] if kind not in OF_GROUPS and 0 <= index < len(names) else KINDS[0]

@@ -80,7 +80,7 @@ def timeline_picture(process: TracedProcess) -> Picture | None:
     """The second of a process with the most exposed time: a lane for each kind and stream; None
     without one."""
     timeline = process.timeline
-    if not timeline.events:
+    if timeline is None or not timeline.events:
         return None
     lanes = _lanes(timeline)
     seconds = (timeline.end_ns - timeline.start_ns) / 1e9
