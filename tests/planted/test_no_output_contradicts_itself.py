@@ -23,12 +23,11 @@ from planted.changes import slow_group, slow_path, survey
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import headline_lines
 from waywiser.analysis.comparison.path_change import ProfileComparison
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.questions import efficiency
 from waywiser.analysis.questions.all_answers import answers
 from waywiser.analysis.questions.placement_answer import placement
 from waywiser.curves.answer import Answer
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
 from waywiser.stats.decision import Decision

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planted.score import REJECTED, Share
+from waywiser.stats.noise_model import ASSUMED_PATHS
 from waywiser.stats.pairwise import (
     GroupDecisions,
     PairGroup,
@@ -17,7 +18,6 @@ from waywiser.stats.pairwise import (
     SizeRatios,
     decide_groups,
 )
-from waywiser.stats.survey_noise import ASSUMED_PATHS
 
 SIZES = tuple(2**n for n in range(24, 31))
 MEDIUM = (2**20, 2**22)

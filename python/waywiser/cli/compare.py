@@ -62,7 +62,7 @@ def compare(
         list all P2P paths; changes of up to 5 % do not matter
     """
     from waywiser.analysis.comparison.comparison import compare as compared
-    from waywiser.analysis.comparison.read_subject import read_subject
+    from waywiser.curves.subject import read_subject
     from waywiser.profile.output_file import (
         STANDARD_OUTPUT,
         require_one_output,

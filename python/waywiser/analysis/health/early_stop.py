@@ -22,9 +22,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from waywiser.analysis.comparison.read_subject import subject_of
 from waywiser.analysis.health.check import References, read_references
 from waywiser.curves.point import Point
+from waywiser.curves.subject import subject_of
 from waywiser.machine.machine import Machine
 from waywiser.profile import Profile
 from waywiser.stats import error_spending

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.analysis.comparison.change_texts import detectable_text
 from waywiser.analysis.comparison.comparison_text import (
+    detectable_text,
     verdict_text,
     why_suspected,
 )

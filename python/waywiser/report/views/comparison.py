@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.analysis.comparison.change_texts import (
+from waywiser.analysis.comparison.comparison_text import (
+    answer_lines,
     change,
     figures_before_and_now,
     interval_of_change,
     loss,
-    sizes_text,
-)
-from waywiser.analysis.comparison.comparison_text import (
-    answer_lines,
     note_lines,
     plural,
+    sizes_text,
     suspected_lines,
     verdict_text,
 )

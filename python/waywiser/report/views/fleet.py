@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from waywiser.analysis.comparison.change_texts import loss
+from waywiser.analysis.comparison.comparison_text import loss
 from waywiser.analysis.comparison.fleet import (
     HOST_REASONS,
     Fleet,
