@@ -52,7 +52,7 @@ def false_changes(found: ProfileComparison) -> list[str]:
     return [
         f"{path.verdict}: {path.name} ({path.why})"
         for path in found.measured
-        if any(each.verdict == "different" for each in path.changes)
+        if any(each.outcome == "different" for each in path.changes)
     ]
 
 

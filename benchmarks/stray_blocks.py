@@ -79,7 +79,7 @@ class Recorded(NamedTuple):
             found[(str(peers[0].kind),)] = verdict_of(peers)
             for each in peers:
                 for regime, result in each.regimes.items():
-                    found[each.curve.text, regime] = result.verdict
+                    found[each.curve.text, regime] = result.outcome
         return found
 
     def draws(self, share: float) -> Mapping[str, Draw]:

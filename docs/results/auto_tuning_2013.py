@@ -529,7 +529,7 @@ def made_of_dgx(folder: Path) -> str:
 
 def worst(ranks: Sequence[PlacementRank]) -> str:
     """The largest cost that was found, or the largest difference that is excluded."""
-    differ = [rank for rank in ranks if rank.cost.verdict == "different"]
+    differ = [rank for rank in ranks if rank.cost.outcome == "different"]
     if differ:
         most = max(differ, key=lambda each: each.cost.loss)
         return (

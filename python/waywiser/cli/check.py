@@ -17,9 +17,8 @@ from waywiser.cli.app import (
 )
 from waywiser.cli.result import exit_code
 from waywiser.cli.verb import verb
-from waywiser.words import WaywiserError
+from waywiser.words import STATUSES, WaywiserError
 from waywiser.words.numbers import Bounds
-from waywiser.words.status import STATUSES
 
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.checkup import Checkup

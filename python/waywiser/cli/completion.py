@@ -22,8 +22,7 @@ from waywiser.cli.completion_scripts import (
     completion_script,
 )
 from waywiser.cli.verb import verb
-from waywiser.words import WaywiserError
-from waywiser.words.grouping import grouped
+from waywiser.words import WaywiserError, grouped
 
 
 class CompletionError(WaywiserError):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from waywiser.cli.streams import print_json
-from waywiser.words.status import Status
+from waywiser.words import Status
 
 if TYPE_CHECKING:
     from waywiser.report.parts import Block, Section

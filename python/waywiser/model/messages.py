@@ -26,8 +26,7 @@ from waywiser.model import job_scatter
 from waywiser.model.curve import CurveTimes
 from waywiser.stats.order import median
 from waywiser.stats.scatter import CurveBlocks
-from waywiser.words import Memory, Transfer, Value, Workload
-from waywiser.words.settings import format_settings
+from waywiser.words import Memory, Transfer, Value, Workload, format_settings
 from waywiser.words.sizes_in_text import with_units
 
 Locality = Literal["on-socket", "on-node", "off-node"]

@@ -13,8 +13,7 @@ from waywiser.curves.point import Point
 from waywiser.model.count_table import CountTimes
 from waywiser.model.messages import locality_of
 from waywiser.model.strategy_steps import GPU
-from waywiser.words import Transfer, Workload
-from waywiser.words.settings import format_settings
+from waywiser.words import Transfer, Workload, format_settings
 
 
 def methods_of(series: Iterable[Point]) -> dict[str, CountTimes]:

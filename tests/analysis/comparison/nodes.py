@@ -213,5 +213,5 @@ def losses(found: ProfileComparison) -> set[str]:
     return {
         path.curve
         for path in found.paths
-        if any(each.verdict == "different" and each.slower for each in path.changes)
+        if any(each.outcome == "different" and each.slower for each in path.changes)
     }

@@ -67,7 +67,7 @@ def ratios(found: ProfileComparison) -> dict[str, tuple[float, float, float]]:
 
 def is_gain(path: PathChange) -> bool:
     """Whether a part or a size is significantly faster."""
-    return any(each.verdict == "different" and not each.slower for each in path.changes)
+    return any(each.outcome == "different" and not each.slower for each in path.changes)
 
 
 @few

@@ -30,7 +30,7 @@ from waywiser.stats.noise_model import (
     survey_noise_of,
 )
 from waywiser.stats.order import NORMAL_SCALE
-from waywiser.words.grouping import grouped
+from waywiser.words import grouped
 
 Array = NDArray[np.float64]
 

@@ -29,11 +29,10 @@ from waywiser.profile.block import STANDARD_ERRORS
 from waywiser.stats.decision import Effect
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Variance
 from waywiser.stats.order import Interval, median
-from waywiser.words.grouping import grouped
+from waywiser.words import Reason, grouped
 from waywiser.words.number_format import count, format_rate, format_time
 from waywiser.words.same_wording import by_wording
 from waywiser.words.sizes_in_text import size_of, with_units
-from waywiser.words.status import Reason
 
 NOT_DECIDABLE = (
     "the noise is not known, and a change not decidable: nothing repeats it, and no "

@@ -26,7 +26,7 @@ from waywiser.machine.cpu_load import load_of
 from waywiser.machine.machine import Gpu
 from waywiser.machine.ranks import placement_text
 from waywiser.profile.planned import resume_command, stored_request
-from waywiser.words.grouping import grouped
+from waywiser.words import grouped
 from waywiser.words.number_format import count
 
 ENVIRONMENT = (

@@ -14,7 +14,7 @@ from waywiser.profile import Profile
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.noise_model import without_outliers
 from waywiser.stats.order import median
-from waywiser.words.grouping import grouped
+from waywiser.words import grouped
 
 LEAST = THRESHOLD / 2
 """How much slower than the median of its peers a copy is of which more can be said."""

@@ -143,7 +143,7 @@ def equal_parts(read: Subject, threshold: float = THRESHOLD) -> ReferenceResult:
     if not links:
         gpus = count(len(read.machine.gpus), "GPU")
         return ReferenceResult("equal parts", "not compared", f"no equal links: {gpus}")
-    decided = all(peer.verdict != "no change found" for peer in peers)
+    decided = all(peer.outcome != "no change found" for peer in peers)
     status: Reason = "ok" if decided else "not decided"
     return ReferenceResult("equal parts", status, links_text(links))
 

@@ -38,8 +38,7 @@ from waywiser.stats.noise_model import (
     survey_variance,
 )
 from waywiser.stats.order import CONFIDENCE, Interval, median
-from waywiser.words import Layout, Memory, Transfer, format_bytes, format_settings
-from waywiser.words.grouping import grouped
+from waywiser.words import Layout, Memory, Transfer, format_bytes, format_settings, grouped
 from waywiser.words.number_format import RATE_BYTES
 from waywiser.words.numbers import whole_number
 

@@ -86,11 +86,11 @@ def answer_by_kind(
     ``equal`` and ``different`` are the answers, {kinds} stands for the number of kinds; ``effect``
     is what was not found if neither is shown."""
     kinds = f"{count(len(rates), 'kind')} of transfer"
-    differ = [each.label for each in rates if each.verdict == "different"]
+    differ = [each.label for each in rates if each.outcome == "different"]
     if differ:
         some = different.format(kinds=f"{len(differ)} of {kinds}")
         return f"Yes: {some}: {', '.join(differ)}."
-    unknown = sum(each.verdict != "equivalent" for each in rates)
+    unknown = sum(each.outcome != "equivalent" for each in rates)
     if not unknown:
         return f"No: {equal.format(kinds=kinds)}, at the measured sizes."
     return (
@@ -197,8 +197,8 @@ def cell(result: RegimeResult | None, effect: Wording) -> SheetCell:
     if result is None:
         return SheetCell("—")
     series = result.pairs[0].a.text
-    mark = MARKS[result.verdict]
-    if result.verdict == "different":
+    mark = MARKS[result.outcome]
+    if result.outcome == "different":
         few = "" if result.is_of_kind else f" ({len(result.differing)} of {len(result.pairs)})"
         decision, at = result.evidence
         text = f"{effect(decision, result.regime)}{where(result)}{few}"
@@ -229,5 +229,5 @@ def pair_table(
 def not_determined(groups: Iterable[CurveGroup]) -> tuple[str, ...]:
     """Kinds whose bandwidth could differ unseen, by how much."""
     found = in_regime(groups, "bandwidth")
-    decisions = [(r.label, r.decision) for r in found if r.verdict == "no change found"]
+    decisions = [(r.label, r.decision) for r in found if r.outcome == "no change found"]
     return tuple(undecided(decisions, ", without equivalent paths"))

@@ -19,10 +19,9 @@ from waywiser.analysis.comparison.comparison_text import (
 from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
 from waywiser.report.parts import Block, Sheet, SheetCell, SheetColumn, Tone, Words, numbers
 from waywiser.stats.order import Interval
-from waywiser.words.grouping import grouped
+from waywiser.words import Reason, grouped
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units
-from waywiser.words.status import Reason
 
 COMPARED: tuple[Reason, ...] = (
     "regression", "suspected", "improvement", "not decided", "no change",
