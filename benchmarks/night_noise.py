@@ -50,9 +50,9 @@ from waywiser.analysis.health.early_stop import (  # noqa: E402
 )
 from waywiser.analysis.questions.slow_links import links_of_gpus  # noqa: E402
 from waywiser.cli.app import parse_fraction  # noqa: E402
+from waywiser.curves.curve import Point  # noqa: E402
 from waywiser.curves.headline import headline  # noqa: E402
 from waywiser.curves.overview import overview  # noqa: E402
-from waywiser.curves.point import Point  # noqa: E402
 from waywiser.curves.subject import Subject, read_subject  # noqa: E402
 from waywiser.measure.simulated_nights import moments, simulate_night  # noqa: E402
 from waywiser.measure.simulated_survey import SimulatedSurvey, prepare_simulation  # noqa: E402

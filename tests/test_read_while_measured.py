@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import profiles
+from waywiser.curves.curve import points_of
 from waywiser.curves.overview import overview
-from waywiser.curves.point import points_of
 from waywiser.curves.subject import Subject, read_subject
 from waywiser.exchange.exports.google_benchmark import write_benchmark
 from waywiser.exchange.exports.samples import write_csv, write_json

@@ -28,8 +28,7 @@ from waywiser.analysis.questions.placement import PlacementRank
 from waywiser.analysis.questions.placement_answer import placement
 from waywiser.analysis.questions.placement_text import cost_text, rounded_up
 from waywiser.analysis.questions.together import found_together
-from waywiser.curves.curve import Curve
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import percent
 from waywiser.measure.tune.run import TuneNote

@@ -38,7 +38,7 @@ from waywiser.cli.compare import (
 from waywiser.cli.compare import (
     compare as verb,
 )
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.subject import read_subject
 from waywiser.exchange.exports.junit import junit_xml
 from waywiser.profile import ExistingFile, NotWritable

@@ -14,9 +14,9 @@ from waywiser.cli.app import (
     Repeat,
     Threshold,
     parse_fraction,
+    verb,
 )
 from waywiser.cli.result import exit_code
-from waywiser.cli.verb import verb
 from waywiser.words import STATUSES, WaywiserError
 from waywiser.words.numbers import Bounds
 

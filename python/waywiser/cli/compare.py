@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from waywiser.cli.app import USUAL_THRESHOLD, Json, Only, Repeat, Threshold, parse_fraction
+from waywiser.cli.app import USUAL_THRESHOLD, Json, Only, Repeat, Threshold, parse_fraction, verb
 from waywiser.cli.command_help import Verb
 from waywiser.cli.result import CLEAN, FINDING, INCONCLUSIVE, print_result
-from waywiser.cli.verb import verb
 from waywiser.words import STATUSES, Status, WaywiserError
 
 if TYPE_CHECKING:

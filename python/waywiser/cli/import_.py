@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Json
+from waywiser.cli.app import Json, verb
 from waywiser.cli.result import print_result
-from waywiser.cli.verb import verb
 
 if TYPE_CHECKING:
     from waywiser.exchange.imports.profiles import Imported

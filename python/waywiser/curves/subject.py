@@ -13,13 +13,12 @@ from msgspec.structs import replace
 
 from waywiser.curves.answer import Device, device_at
 from waywiser.curves.classes import representatives
-from waywiser.curves.curve import Curve, curves_of
+from waywiser.curves.curve import Curve, Point, curves_of, point_of, points_of
 from waywiser.curves.exchanges import among_memories
 from waywiser.curves.former_words import in_words_of_today, names_ranks
 from waywiser.curves.gpu_numbers import GpuMatch, gpus_of, match_gpus, renumbered
 from waywiser.curves.imported import as_imported, imported_from, origin_of
 from waywiser.curves.overview import Overview, overview
-from waywiser.curves.point import Point, point_of, points_of
 from waywiser.curves.texts import survey_again
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.machine.ranks import launch_options, memories_of

@@ -19,7 +19,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.machine.machine import PlacedRank
 from waywiser.machine.ranks import TEST, WINDOW, nodes_of
 from waywiser.model import job_scatter

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 
 import msgspec
 
-from waywiser.curves.point import points_of
+from waywiser.curves.curve import points_of
 from waywiser.curves.texts import size_span
 from waywiser.machine.machine import Machine
 from waywiser.machine.ranks import WINDOW

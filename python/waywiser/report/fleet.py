@@ -37,8 +37,7 @@ from waywiser.report.views.fleet import (
 )
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
-from waywiser.words.severity import Severity
-from waywiser.words.status import Reason, severity_of
+from waywiser.words.status import Reason, Severity, severity_of
 
 ILL: tuple[Reason, ...] = ("bad", "suspect")
 

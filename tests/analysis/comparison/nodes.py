@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from waywiser.analysis.comparison.path_change import ProfileComparison
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.machine.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.profile import WritableProfile

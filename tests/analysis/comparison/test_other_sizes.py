@@ -16,7 +16,7 @@ from waywiser.analysis.comparison.fleet import assess_fleet
 from waywiser.analysis.comparison.other_sizes import PLATEAU
 from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
 from waywiser.cli.compare import INCONCLUSIVE, exit_code, failing_status
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.subject import CROWDED, Subject
 from waywiser.profile.block import BlockSummary
 from waywiser.report.views.comparison import comparison_parts

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.fleet import assess_fleet
 from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.subject import Subject
 
 SIZES = (4096, 2**20, nodes.SIZE)

@@ -6,8 +6,15 @@ from pathlib import Path
 import pytest
 
 from waywiser.exchange.imports import reading
-from waywiser.exchange.imports.errors import EmptyFile, ImportFailed, Malformed
-from waywiser.exchange.imports.reading import clipped, parse_json, plain, read_text
+from waywiser.exchange.imports.reading import (
+    EmptyFile,
+    ImportFailed,
+    Malformed,
+    clipped,
+    parse_json,
+    plain,
+    read_text,
+)
 
 
 def test_a_file_above_the_limit_is_not_even_read(

@@ -26,10 +26,10 @@ from waywiser.analysis.comparison.hardware import EqualHosts
 from waywiser.analysis.comparison.one_sided import NOT_MEASURED
 from waywiser.analysis.comparison.slow_paths import SlowPath
 from waywiser.curves.answer import Device, Exhibit, Finding, device_at
+from waywiser.curves.curve import Point
 from waywiser.curves.gpu_numbers import device_of, gpus_of
 from waywiser.curves.kinds import kind_of
 from waywiser.curves.name import name_of
-from waywiser.curves.point import Point
 from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.machine.machine import Gpu
 from waywiser.machine.ranks import launch_options

@@ -13,10 +13,10 @@ from waywiser.analysis.comparison.differences import ComparisonSides
 from waywiser.analysis.comparison.other_sizes import largest_bytes
 from waywiser.analysis.comparison.path_change import PathChange
 from waywiser.analysis.comparison.path_parts import Summaries
+from waywiser.curves.curve import Point
 from waywiser.curves.gpu_numbers import devices_on, gpus_of
 from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
-from waywiser.curves.point import Point
 from waywiser.curves.subject import CROWDED, Subject
 from waywiser.words import Reason, Workload, format_bytes, format_settings, grouped
 from waywiser.words.number_format import count

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from waywiser.analysis.questions.slow_links import links_of_gpus
+from waywiser.curves.curve import Point
 from waywiser.curves.headline import Group, group_of
 from waywiser.curves.overview import overview
-from waywiser.curves.point import Point
 from waywiser.curves.regimes import START_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.profile import Profile

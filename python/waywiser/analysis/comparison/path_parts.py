@@ -30,10 +30,10 @@ from waywiser.analysis.comparison.path_change import (
     one_value_text,
     verdict_of,
 )
+from waywiser.curves.curve import Point
 from waywiser.curves.gpu_numbers import Devices, devices_on
 from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
-from waywiser.curves.point import Point
 from waywiser.curves.regimes import Regime, regime_of
 from waywiser.profile.block import BlockSummary
 from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide

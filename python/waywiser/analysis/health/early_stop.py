@@ -23,7 +23,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from waywiser.analysis.health.check import References, read_references
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.subject import subject_of
 from waywiser.machine.machine import Machine
 from waywiser.profile import Profile

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from waywiser.analysis.policy.decision_table import CopyKind, Method
 from waywiser.analysis.policy.table import Relation
-from waywiser.curves.curve import Curve
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.methods import is_copy
-from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import percent
 from waywiser.machine.machine import Machine

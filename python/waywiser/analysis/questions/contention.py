@@ -41,9 +41,8 @@ from waywiser.curves.subject import Subject
 from waywiser.curves.texts import NAMED, named, of_pairs, size_span, span, undecided
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.order import Interval, relative
-from waywiser.words import Transfer, grouped
+from waywiser.words import Severity, Transfer, grouped
 from waywiser.words.number_format import count, format_rate
-from waywiser.words.severity import Severity
 
 OF_SUM = 0.01
 """The uncertainty that a sum of bandwidths alone is written with: three digits."""

@@ -13,8 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from waywiser.curves.curve import Curve
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.regimes import Regime, regime_of
 from waywiser.curves.texts import size_ranges
 from waywiser.stats.decision import Decision, TestOutcome

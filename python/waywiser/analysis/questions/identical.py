@@ -50,9 +50,8 @@ from waywiser.curves.texts import (
     undecided,
 )
 from waywiser.stats.decision import THRESHOLD, TestOutcome
-from waywiser.words import Place, format_bytes, grouped
+from waywiser.words import Place, Severity, format_bytes, grouped
 from waywiser.words.number_format import count
-from waywiser.words.severity import Severity
 
 EXPLAINING = ("slow link", "throttled")
 """Quality flags that are a reason for a link to be slow."""

@@ -25,9 +25,8 @@ from waywiser.curves.texts import (
 )
 from waywiser.stats.decision import Decision, TestOutcome
 from waywiser.stats.order import Interval
-from waywiser.words import Place, format_bytes
+from waywiser.words import Place, Severity, format_bytes
 from waywiser.words.number_format import count
-from waywiser.words.severity import Severity
 
 MARKS: dict[TestOutcome, Mark] = {
     "different": "yes", "equivalent": "no", "no change found": "unclear",

@@ -14,8 +14,7 @@ from typing import Literal
 
 from waywiser.analysis.questions.curve_pairs import size_ratios
 from waywiser.curves.bystanders import bystander_of
-from waywiser.curves.curve import Curve
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.stats.decision import THRESHOLD, Decision

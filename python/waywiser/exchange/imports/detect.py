@@ -26,7 +26,6 @@ from waywiser.exchange.imports import (
     transferbench,
 )
 from waywiser.exchange.imports.command_parts import Read, read_by_commands
-from waywiser.exchange.imports.errors import ImportFailed, Malformed, NoTable, UnknownFormat
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
     ForeignSeries,
@@ -36,7 +35,14 @@ from waywiser.exchange.imports.foreign_file import (
 from waywiser.exchange.imports.json_objects import json_objects
 from waywiser.exchange.imports.known_tools import known_tool
 from waywiser.exchange.imports.line_prefixes import CapturedText, without_prefixes
-from waywiser.exchange.imports.reading import clipped, read_text
+from waywiser.exchange.imports.reading import (
+    ImportFailed,
+    Malformed,
+    NoTable,
+    UnknownFormat,
+    clipped,
+    read_text,
+)
 from waywiser.exchange.imports.result_titles import TRANSFERBENCH
 from waywiser.exchange.imports.run_commands import Titled
 from waywiser.exchange.imports.text_runs import TextRun, of_format, runs_at

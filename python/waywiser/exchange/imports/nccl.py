@@ -22,7 +22,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from waywiser.exchange.imports.commands.command_line import CommandLine, commands_in
-from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
     ForeignGpu,
@@ -32,6 +31,7 @@ from waywiser.exchange.imports.foreign_file import (
 )
 from waywiser.exchange.imports.google_benchmark import started
 from waywiser.exchange.imports.reading import (
+    Malformed,
     clipped,
     list_of,
     number_of,

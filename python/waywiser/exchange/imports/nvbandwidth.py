@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
     ForeignGpu,
@@ -30,7 +29,14 @@ from waywiser.exchange.imports.nvbandwidth_cases import (
     unit_of,
     why_no_matrix,
 )
-from waywiser.exchange.imports.reading import clipped, list_of, object_of, parse_each, text_of
+from waywiser.exchange.imports.reading import (
+    Malformed,
+    clipped,
+    list_of,
+    object_of,
+    parse_each,
+    text_of,
+)
 from waywiser.words.number_format import count
 from waywiser.words.records import Unsupported
 

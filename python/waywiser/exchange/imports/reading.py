@@ -1,4 +1,5 @@
-"""Reads a file that may come from anyone: never more than fits.
+"""Reads a file that may come from anyone: never more than fits. What can be wrong with it has
+types: a line with file and place.
 
 A size above `LIMIT_BYTES` is an error before a byte is read, and more than `LIMIT_PARTS` before
 anything is parsed, so memory stays bounded whatever the file holds. NaN and infinities, which
@@ -10,14 +11,35 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from waywiser.exchange.imports.captured_text import decoded, without_escapes
-from waywiser.exchange.imports.errors import EmptyFile, ImportFailed, Malformed
+from waywiser.words import WaywiserError
 from waywiser.words.records import Unsupported
 from waywiser.words.regular_file import NotRegular, TooLarge, read_regular, why_not_read
+
+
+class ImportFailed(WaywiserError):
+    """A file, or several together, that cannot be imported. ``exit_code`` is 2."""
+
+
+class EmptyFile(ImportFailed):
+    """A file without a single byte of content, as a benchmark that never ran leaves behind."""
+
+
+class Malformed(ImportFailed):
+    """A file of a known format that breaks its rules: where, what was expected."""
+
+
+class NoTable(Malformed):
+    """A text that names a benchmark and has no table of it."""
+
+
+class UnknownFormat(ImportFailed):
+    """A file that is of none of the formats."""
+
 
 LIMIT_BYTES = 128 * 2**20
 """Size of one file: more than a whole run of Comm|Scope on eight GPUs writes."""
@@ -205,3 +227,46 @@ def _plain(value: Any) -> Any:
 def _kind(value: Any) -> str:
     names = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
     return "null" if value is None else names.get(type(value), "a number")
+
+
+_BYTE_ORDER_MARKS = (
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+)
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B])")
+"""Colours, movements of the cursor and titles of windows."""
+
+
+def decoded(data: bytes, where: str) -> str:
+    """The text of ``data``: UTF-8, or UTF-16 as its first bytes show. Raises `ImportFailed`, with
+    the line, for anything else."""
+    encoding = next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), "")
+    if not encoding:
+        encoding = _encoding_by_zeros(data)
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ImportFailed(
+            "is not text",
+            where=f"{where}:{line}",
+            remedy="name the file that the benchmark wrote, in UTF-8 or UTF-16",
+        ) from error
+
+
+def _encoding_by_zeros(data: bytes) -> str:
+    """UTF-16 without a byte order mark has a zero in nearly every second byte."""
+    head = data[:4096]
+    if len(head) >= 4 and len(head) % 2 == 0:
+        for encoding, first in (("utf-16-le", 1), ("utf-16-be", 0)):
+            every_second, others = head[first::2], head[1 - first :: 2]
+            if every_second.count(0) > 0.9 * len(every_second) and not others.count(0):
+                return encoding
+    return "utf-8"
+
+
+def without_escapes(text: str) -> str:
+    """The same lines without colours, movements of the cursor and titles of windows."""
+    return _ESCAPES.sub("", text) if "\x1b" in text else text
