@@ -9,7 +9,7 @@ from waywiser.analysis.comparison.checkup import CHECK_REASONS
 from waywiser.analysis.comparison.fleet import HOST_REASONS
 from waywiser.analysis.comparison.path_change import PATH_REASONS
 from waywiser.analysis.history.history import NIGHT_REASONS
-from waywiser.cli.result import exit_code
+from waywiser.cli.app import exit_code
 from waywiser.words.status import SEVERITIES, SEVERITY_ORDER, STATUSES, Reason, Status, rank
 
 DECIDED_PATHS = tuple(each for each in PATH_REASONS if each != "not decided")

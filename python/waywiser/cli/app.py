@@ -1,5 +1,6 @@
-"""The command itself, before it has any verb, the options that several verbs have, and the
-decorator that makes a function a verb, with the help that is in its docstring:
+"""The command itself, before it has any verb, the options that several verbs have, how a
+result is printed, and the decorator that makes a function a verb, with the help that is in its
+docstring:
 
     @verb("Show or write which method is fastest for each copy.")
     def policy(files: list[str], output: str = "", json: Json = False) -> int:
@@ -23,18 +24,22 @@ import inspect
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass, replace
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
 from waywiser.cli import build_folders
 from waywiser.cli.command_help import EXAMPLES, HELP_OPTIONS, Example, Verb, Waywiser
 from waywiser.cli.option_parameters import option_of, with_options
+from waywiser.cli.streams import print_json
 from waywiser.measure.option import Option, options_of
 from waywiser.measure.survey_options import SurveyOptions
 from waywiser.version import __version__
-from waywiser.words import WordError
+from waywiser.words import Status, WordError
 from waywiser.words.numbers import MOST_GPUS, MOST_SIMULATED_GPUS, Bounds, decimal_number
+
+if TYPE_CHECKING:
+    from waywiser.report.parts import Block, Section
 
 # Options are named in full: some releases of typer lose one whose name equals its metavar.
 app = typer.Typer(
@@ -248,3 +253,30 @@ def _option(head: str, does: str, bounds: Bounds | None) -> Option:
 
 def _joined(lines: str) -> str:
     return " ".join(lines.split())
+
+
+CLEAN, FINDING, INCONCLUSIVE = 0, 1, 3
+"""Exit codes of what was compared."""
+
+
+def exit_code(worst: Status) -> int:
+    """The exit code for the worst status of all that was compared."""
+    return {Status.OK: CLEAN, Status.FAILED: FINDING}.get(worst, INCONCLUSIVE)
+
+
+def print_result(
+    document: object,
+    parts: Iterable[Block | Section],
+    *,
+    json: bool = False,
+    to_errors: bool = False,
+) -> None:
+    """Prints the ``document`` as JSON, or the ``parts`` as text, to standard output or, the text,
+    ``to_errors``."""
+    if json:
+        print_json(document)
+        return
+    from waywiser.cli.printing import plain_console
+    from waywiser.report.terminal import print_parts
+
+    print_parts(plain_console(to_errors=to_errors), parts)

@@ -13,10 +13,10 @@ from waywiser.cli.app import (
     Json,
     Repeat,
     Threshold,
+    exit_code,
     parse_fraction,
     verb,
 )
-from waywiser.cli.result import exit_code
 from waywiser.words import STATUSES, WaywiserError
 from waywiser.words.numbers import Bounds
 

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from waywiser.cli.app import USUAL_THRESHOLD, Json, Only, Repeat, Threshold, parse_fraction, verb
+from waywiser.cli.app import (
+    CLEAN,
+    FINDING,
+    INCONCLUSIVE,
+    USUAL_THRESHOLD,
+    Json,
+    Only,
+    Repeat,
+    Threshold,
+    parse_fraction,
+    print_result,
+    verb,
+)
 from waywiser.cli.command_help import Verb
-from waywiser.cli.result import CLEAN, FINDING, INCONCLUSIVE, print_result
 from waywiser.words import STATUSES, Status, WaywiserError
 
 if TYPE_CHECKING:

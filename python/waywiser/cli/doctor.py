@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Json, verb
-from waywiser.cli.result import print_result
+from waywiser.cli.app import Json, print_result, verb
 from waywiser.version import __version__
 
 if TYPE_CHECKING:

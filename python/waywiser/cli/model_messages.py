@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from waywiser.cli.result import print_result
+from waywiser.cli.app import print_result
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:

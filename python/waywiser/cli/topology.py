@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from waywiser.cli.app import Json, verb
-from waywiser.cli.result import print_result
+from waywiser.cli.app import Json, print_result, verb
 from waywiser.cli.streams import put_line
 from waywiser.words import WaywiserError
 

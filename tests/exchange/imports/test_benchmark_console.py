@@ -9,8 +9,8 @@ import pytest
 
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.benchmark_console import ROUNDED, read
+from waywiser.exchange.imports.foreign_file import Malformed
 from waywiser.exchange.imports.google_benchmark import read_json
-from waywiser.exchange.imports.reading import Malformed
 
 FILE = Path(__file__).parent / "data" / "commscope.txt"
 HEAD = "Benchmark                  Time             CPU   Iterations UserCounters...\n"

@@ -10,10 +10,9 @@ from waywiser.curves.curve import points_of
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.benchpress import ALL_GPUS, ONE_WAY, read
 from waywiser.exchange.imports.benchpress_places import ASSUMED
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, Malformed
 from waywiser.exchange.imports.machine import RANKS
 from waywiser.exchange.imports.profiles import import_files
-from waywiser.exchange.imports.reading import Malformed
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
 

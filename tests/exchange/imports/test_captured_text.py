@@ -9,8 +9,8 @@ import pytest
 from msgspec import json
 
 from waywiser.exchange.imports import detect
+from waywiser.exchange.imports.foreign_file import ImportFailed, decoded
 from waywiser.exchange.imports.line_prefixes import without_prefixes
-from waywiser.exchange.imports.reading import ImportFailed, decoded
 
 DATA = Path(__file__).parent / "data"
 FILES = sorted(path for path in DATA.iterdir() if path.suffix in (".txt", ".json", ".out", ".csv"))

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries, Malformed
 from waywiser.exchange.imports.google_benchmark import read_csv, read_json, started
-from waywiser.exchange.imports.reading import Malformed
 from waywiser.words.records import SUMMARY
 
 DATA = Path(__file__).parent / "data"

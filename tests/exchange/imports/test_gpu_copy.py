@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, Malformed
 from waywiser.exchange.imports.gpu_copy import BYTES, TITLE, read
-from waywiser.exchange.imports.reading import Malformed
 from waywiser.words.records import SUMMARY
 
 LINES = {

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from waywiser.exchange.imports import detect
+from waywiser.exchange.imports.foreign_file import ImportFailed, Malformed
 from waywiser.exchange.imports.json_objects import json_objects
 from waywiser.exchange.imports.profiles import import_files
-from waywiser.exchange.imports.reading import ImportFailed, Malformed
 
 BANNERS = (
     "\n==========\n== CUDA ==\n==========\n\nCUDA Version 12.8.0\n",

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from waywiser.exchange.imports import detect
+from waywiser.exchange.imports.foreign_file import Malformed
 from waywiser.exchange.imports.nccl import COLLECTIVES, ROOTED, read, why_not
-from waywiser.exchange.imports.reading import Malformed
 from waywiser.words.records import SUMMARY
 
 FILE = Path(__file__).parent / "data" / "nccl.json"

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, Malformed
 from waywiser.exchange.imports.nvbandwidth import read
 from waywiser.exchange.imports.nvbandwidth_cases import BYTES
-from waywiser.exchange.imports.reading import Malformed
 from waywiser.words.records import SUMMARY
 
 FILE = Path(__file__).parent / "data" / "nvbandwidth.json"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from waywiser.exchange.imports import detect
+from waywiser.exchange.imports.foreign_file import Malformed
 from waywiser.exchange.imports.nvbandwidth import read as read_json
 from waywiser.exchange.imports.nvbandwidth_text import read
-from waywiser.exchange.imports.reading import Malformed
 from waywiser.words.number_format import count
 
 FILE = Path(__file__).parent / "data" / "nvbandwidth.txt"

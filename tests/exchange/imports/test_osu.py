@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, Malformed
 from waywiser.exchange.imports.osu import read
-from waywiser.exchange.imports.reading import Malformed
 from waywiser.words.records import SUMMARY
 
 DATA = Path(__file__).parent / "data"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from exchange.imports.test_nccl_text import as_text
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, Malformed
 from waywiser.exchange.imports.nccl_text import read as read_nccl
 from waywiser.exchange.imports.osu import read as read_osu
-from waywiser.exchange.imports.reading import Malformed
 
 
 def osu(

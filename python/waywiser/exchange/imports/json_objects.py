@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from waywiser.exchange.imports.reading import (
+from waywiser.exchange.imports.foreign_file import (
     DuplicateKey,
     Malformed,
     parse_json,

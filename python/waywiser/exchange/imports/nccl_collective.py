@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from waywiser.exchange.imports.foreign_file import Malformed
 from waywiser.exchange.imports.nccl import COLLECTIVES, RING, ROOTED
-from waywiser.exchange.imports.reading import Malformed
 from waywiser.words.collective import bus_factor
 
 SUMS = ("all_reduce", "reduce_scatter", "reduce")

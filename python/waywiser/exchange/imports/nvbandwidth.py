@@ -17,7 +17,13 @@ from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
     ForeignGpu,
     ForeignSeries,
+    Malformed,
+    clipped,
     hosts_of,
+    list_of,
+    object_of,
+    parse_each,
+    text_of,
 )
 from waywiser.exchange.imports.nearby import MOST_GPUS
 from waywiser.exchange.imports.nvbandwidth_cases import (
@@ -28,14 +34,6 @@ from waywiser.exchange.imports.nvbandwidth_cases import (
     rows_of,
     unit_of,
     why_no_matrix,
-)
-from waywiser.exchange.imports.reading import (
-    Malformed,
-    clipped,
-    list_of,
-    object_of,
-    parse_each,
-    text_of,
 )
 from waywiser.words.number_format import count
 from waywiser.words.records import Unsupported
