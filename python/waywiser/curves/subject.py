@@ -274,8 +274,8 @@ CROWDED = "its ranks share CPUs: how they take turns has no verdict"
 
 
 def read_subject(path: Path | str, *, links: bool = False) -> Subject:
-    """Raises `ProfileError`. ``links`` says whether to read what the links were under load, which
-    takes longer."""
+    """Reads a profile as others are compared with it. Raises `ProfileError`. ``links`` says whether
+    to read what the links were under load, which takes longer."""
     with Profile.open(path) as profile:
         part = "compared-with-links" if links else "compared"
         found = derived(profile, part, Subject, lambda: subject_of(profile, links=links))
