@@ -32,7 +32,7 @@ from typing import Any
 from waywiser import __version__
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.path_change import ProfileComparison
-from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.curves.subject import read_subject
 
 CPU_COPIES = ("--gpus", "none", "--no-scratch", "--only", "pageable -> pageable by cpu",
               "--sizes", "64KiB,1MiB,16MiB")  # fmt: skip
@@ -52,7 +52,7 @@ def false_changes(found: ProfileComparison) -> list[str]:
     return [
         f"{path.verdict}: {path.name} ({path.why})"
         for path in found.measured
-        if any(each.verdict == "different" for each in path.changes)
+        if any(each.outcome == "different" for each in path.changes)
     ]
 
 

@@ -21,8 +21,8 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 from kept import RESULTS, unpacked  # noqa: E402
 from model.simgrid_sets import spans, usual_sets  # noqa: E402
 from waywiser.analysis.comparison.comparison import compare  # noqa: E402
-from waywiser.analysis.comparison.read_subject import read_subject  # noqa: E402
 from waywiser.curves.name import name_of  # noqa: E402
+from waywiser.curves.subject import read_subject  # noqa: E402
 from waywiser.model.machine_model import profile_capacities  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402
 from waywiser.words import format_bytes  # noqa: E402

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from waywiser.curves.point import points_of
+from waywiser.curves.curve import points_of
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.machine.machine import Machine
 from waywiser.model.count_table import CountKey

@@ -43,7 +43,6 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 from kept import RESULTS, unpacked  # noqa: E402
 from waywiser.analysis.comparison.checkup import check_up  # noqa: E402
 from waywiser.analysis.comparison.fleet import assess_fleet  # noqa: E402
-from waywiser.analysis.comparison.read_subject import read_subject  # noqa: E402
 from waywiser.analysis.health.early_stop import (  # noqa: E402
     OtherReferences,
     baseline_times,
@@ -53,10 +52,10 @@ from waywiser.analysis.health.early_stop import (  # noqa: E402
 )
 from waywiser.analysis.questions.slow_links import links_of_gpus  # noqa: E402
 from waywiser.cli.app import parse_fraction  # noqa: E402
+from waywiser.curves.curve import Point  # noqa: E402
 from waywiser.curves.headline import headline  # noqa: E402
 from waywiser.curves.overview import Overview, overview  # noqa: E402
-from waywiser.curves.point import Point  # noqa: E402
-from waywiser.curves.subject import Subject  # noqa: E402
+from waywiser.curves.subject import Subject, read_subject  # noqa: E402
 from waywiser.measure.simulated_nights import moments, simulate_night  # noqa: E402
 from waywiser.measure.simulated_survey import SimulatedSurvey, prepare_simulation  # noqa: E402
 from waywiser.model.whatif import Change, MachineChanges  # noqa: E402

@@ -33,7 +33,7 @@ sys.path[:0] = [str(ROOT / "python")]
 
 from page import parser_of, print_lines  # noqa: E402
 
-from waywiser.curves.point import points_of  # noqa: E402
+from waywiser.curves.curve import points_of  # noqa: E402
 from waywiser.exchange.imports import detect  # noqa: E402
 from waywiser.model.curve import CurveModel, CurveTimes, fit_curves, times_of  # noqa: E402
 from waywiser.model.held_out import DRAWS, divided, thinned  # noqa: E402

@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from waywiser.curves.answer import MATTERS
-from waywiser.curves.point import points_of
+from waywiser.curves.curve import points_of
 from waywiser.model.curve import CurveModel, CurveTimes, fit_curves
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame

@@ -32,7 +32,7 @@ from page import parser_of, print_lines  # noqa: E402
 
 from analysis.questions.subjects import of_series  # noqa: E402
 from kept import RESULTS, unpacked  # noqa: E402
-from waywiser.analysis.questions.identical import verdict_of  # noqa: E402
+from waywiser.analysis.questions.identical import outcome_of  # noqa: E402
 from waywiser.analysis.questions.peer_groups import peer_groups  # noqa: E402
 from waywiser.cli.app import parse_fraction  # noqa: E402
 from waywiser.curves.regimes import START_BYTES  # noqa: E402
@@ -76,10 +76,10 @@ class Recorded(NamedTuple):
         ]
         found: dict[tuple[str, ...], str] = {}
         for peers in peer_groups(of_series(self.machine, made, localities=self.localities)):
-            found[(str(peers[0].kind),)] = verdict_of(peers)
+            found[(str(peers[0].kind),)] = outcome_of(peers)
             for each in peers:
                 for regime, result in each.regimes.items():
-                    found[each.curve.text, regime] = result.verdict
+                    found[each.curve.text, regime] = result.outcome
         return found
 
     def draws(self, share: float) -> Mapping[str, Draw]:

@@ -26,8 +26,7 @@ from waywiser.profile.series_frame import (
 )
 from waywiser.stats.dependence import dependence
 from waywiser.stats.level_shift import returned_in_blocks
-from waywiser.stats.order import Interval, at_least, lower_rank, median, median_interval
-from waywiser.stats.segments import Segments
+from waywiser.stats.order import Interval, Segments, at_least, lower_rank, median, median_interval
 from waywiser.words.records import BELOW_RESOLUTION, SUMMARY, VOID, Series, Visit
 
 

@@ -18,7 +18,7 @@ from waywiser.machine.cpu_load import CpuLoad
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.profile.health import HealthReport, Rise
 from waywiser.words.records import GpuHealth, GpuState
-from waywiser.words.severity import ORDER
+from waywiser.words.status import SEVERITY_ORDER
 
 CPU = "sys/devices/system/cpu"
 A100 = machine("two-socket-4gpu")
@@ -242,7 +242,7 @@ def test_the_best_reading_under_load_counts() -> None:
 
 def test_the_severest_come_first_and_the_asked_severity_filters(tmp_path: Path) -> None:
     findings = diagnose(Situation(A100, system_of(tmp_path, {}), "cuda", "13.0"))
-    ranks = [ORDER.index(finding.severity) for finding in findings]
+    ranks = [SEVERITY_ORDER.index(finding.severity) for finding in findings]
     assert ranks == sorted(ranks, reverse=True)
     assert {f.severity for f in at_least(findings, "warning")} == {"warning", "error"}
     assert len(at_least(findings, "info")) == len(findings)

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 import profiles
-from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.curves.curve import points_of
 from waywiser.curves.overview import overview
-from waywiser.curves.point import points_of
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.exchange.exports.google_benchmark import write_benchmark
 from waywiser.exchange.exports.samples import write_csv, write_json
 from waywiser.profile import Profile, WritableProfile, opening

@@ -11,9 +11,9 @@ import pytest
 
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.cli import run
 from waywiser.curves.overview import overview
+from waywiser.curves.subject import read_subject
 from waywiser.profile import Profile
 
 CHECK = RESULTS / "2026-11-22-check-two-gpus" / "check-1.wwp.xz"

@@ -104,6 +104,16 @@ def test_types_of_statuses_and_findings_are_counted_where_they_are_declared() ->
     assert health_types.finding_types(code) == {"SlowFault"}
 
 
+def test_a_type_that_its_package_exports_is_counted_once() -> None:
+    code = {
+        Path("words/level.py"): "Level = Literal[1, 2]\n",
+        Path("words/__init__.py"): "from thing.words.level import Level\n",
+        Path("one.py"): "from thing.words import Level\n\n\nclass One:\n    status: Level\n",
+        Path("two.py"): "from thing.words.level import Level\n\n\nclass Two:\n    status: Level\n",
+    }
+    assert health_types.status_types(code) == {"level.Level"}
+
+
 def test_code_lines_are_no_comments_no_docstrings_and_not_blank() -> None:
     assert python_code.code_lines(MODULE) == 15
     assert python_code.code_lines("") == 0

@@ -21,7 +21,7 @@ from waywiser.curves.answer import Finding, SheetCell
 from waywiser.curves.subject import Subject
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
-from waywiser.words.severity import ORDER
+from waywiser.words.status import SEVERITY_ORDER
 
 CAPTURES = Path(__file__).parent / "captures"
 BY = "by copy-engine"
@@ -173,7 +173,7 @@ ACCUSATIONS = ("slow-link", "uneven-paths", "missing-lanes", "narrow-link", "mis
 def test_the_first_findings_accuse_no_hardware(machine: Subject) -> None:
     """These machines had no defects."""
     findings: list[Finding] = [each for answer in answers(machine) for each in answer.findings]
-    findings.sort(key=lambda each: -ORDER.index(each.severity))
+    findings.sort(key=lambda each: -SEVERITY_ORDER.index(each.severity))
     accused = [f.statement for f in findings if f.id in ACCUSATIONS and f.severity != "info"]
     assert accused == []
     for each in findings[:5]:

@@ -13,8 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from waywiser.curves.curve import Curve
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import machine_line
 from waywiser.profile import Profile

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from waywiser.curves.point import points_of
+from waywiser.curves.curve import points_of
 from waywiser.machine.machine import Machine
 from waywiser.model.curve import CurveTimes, fit_curves, times_of
 from waywiser.model.held_out import divided, thinned

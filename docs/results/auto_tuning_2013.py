@@ -28,8 +28,7 @@ from waywiser.analysis.questions.placement import PlacementRank
 from waywiser.analysis.questions.placement_answer import placement
 from waywiser.analysis.questions.placement_text import cost_text, rounded_up
 from waywiser.analysis.questions.together import found_together
-from waywiser.curves.curve import Curve
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import percent
 from waywiser.measure.tune.run import TuneNote
@@ -529,7 +528,7 @@ def made_of_dgx(folder: Path) -> str:
 
 def worst(ranks: Sequence[PlacementRank]) -> str:
     """The largest cost that was found, or the largest difference that is excluded."""
-    differ = [rank for rank in ranks if rank.cost.verdict == "different"]
+    differ = [rank for rank in ranks if rank.cost.outcome == "different"]
     if differ:
         most = max(differ, key=lambda each: each.cost.loss)
         return (

@@ -18,13 +18,18 @@ def status_types(code: Mapping[Path, str]) -> set[str]:
     the module that declares them."""
     declared: dict[str, set[str]] = {}
     used = set()
+    exported: dict[tuple[str, str], str] = {}
+    """The module that a name of a package is from."""
     for path, text in code.items():
         tree = ast.parse(text)
         for name in _choices(tree):
             declared.setdefault(name, set()).add(path.stem)
         for name in _stated(tree):
             used.add((name, _origin(tree, name, path.stem)))
-    return {f"{module}.{name}" for name, module in used if module in declared.get(name, ())}
+        if path.stem == "__init__":
+            exported |= {(path.parent.name, name): _origin(tree, name, "") for name in _names(tree)}
+    found = {(name, exported.get((module, name), module)) for name, module in used}
+    return {f"{module}.{name}" for name, module in found if module in declared.get(name, ())}
 
 
 def finding_types(code: Mapping[Path, str]) -> set[str]:
@@ -50,6 +55,13 @@ def _stated(tree: ast.Module) -> Iterator[str]:
         for field in node.body if isinstance(node, ast.ClassDef) else ():
             if isinstance(field, ast.AnnAssign) and _name(field.target) in STATED:
                 yield _name(field.annotation)
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    """What a module imports by name."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            yield from (each.asname or each.name for each in node.names)
 
 
 def _origin(tree: ast.Module, name: str, own: str) -> str:

@@ -28,7 +28,6 @@ from effort import result_and_calls
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import changed_alone
 from waywiser.analysis.comparison.path_change import ProfileComparison
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.cli import run
 from waywiser.cli.app import USUAL_THRESHOLD, parse_fraction
 from waywiser.cli.compare import (
@@ -39,7 +38,8 @@ from waywiser.cli.compare import (
 from waywiser.cli.compare import (
     compare as verb,
 )
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
+from waywiser.curves.subject import read_subject
 from waywiser.exchange.exports.junit import junit_xml
 from waywiser.profile import ExistingFile, NotWritable
 from waywiser.profile.block import BlockSummary

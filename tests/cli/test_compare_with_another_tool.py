@@ -10,7 +10,7 @@ import pytest
 
 from kept import RESULTS, unpacked
 from waywiser import cli
-from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.curves.subject import read_subject
 
 SURVEY = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "standard.wwp.xz"
 

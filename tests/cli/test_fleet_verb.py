@@ -85,7 +85,7 @@ def test_healthy_nodes_are_fine(files: list[str]) -> None:
 
 def test_reading_a_node_takes_few_calls(files: list[str]) -> None:
     """About 1000 for a small one, so that 400 are read in a second."""
-    from waywiser.analysis.comparison.read_subject import read_subject
+    from waywiser.curves.subject import read_subject
 
     read_subject(files[0], links=True)  # what it needs is imported
     for file in files:

@@ -10,8 +10,8 @@ from kept import RESULTS, unpacked
 from machine.captured import machine
 from machine.fake_system import system_of
 from waywiser import cli
+from waywiser.cli.app import print_result
 from waywiser.cli.doctor import doctor
-from waywiser.cli.result import print_result
 from waywiser.curves.answer import Finding
 from waywiser.doctor import diagnosis
 from waywiser.doctor.situation import Situation

@@ -15,11 +15,9 @@ from tests import profiles
 
 from analysis.questions.subjects import curve, postal
 from analysis.questions.subjects import subject as made_of
-from waywiser.analysis.comparison import read_subject as reading
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.questions import fitted as fits
 from waywiser.curves import subject as subjects
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.profile import Profile, WritableProfile, derived
 
 
@@ -40,7 +38,7 @@ def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("it is made again")
 
     monkeypatch.setattr(subjects, "overview", never)
-    monkeypatch.setattr(reading, "points_of", never)
+    monkeypatch.setattr(subjects, "points_of", never)
     monkeypatch.setattr(fits, "fit_curves", never)
 
 

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 import profiles
+from waywiser.curves.curve import Point
 from waywiser.curves.figure_range import range_of, range_text
 from waywiser.curves.overview import overview
-from waywiser.curves.point import Point
 from waywiser.profile import Profile
 from waywiser.stats.order import Interval
 from waywiser.words.number_format import format_rate, format_time

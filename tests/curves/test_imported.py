@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.curves.imported import imported_from
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile.block import BlockSummary
 

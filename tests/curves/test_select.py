@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from kept import RESULTS, unpacked
 from machine import captured
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.curves.headline import GROUPS, group_of, headline_label
 from waywiser.curves.name import label_of, name_of
 from waywiser.curves.select import (
@@ -25,6 +24,7 @@ from waywiser.curves.select import (
     texts_of,
     texts_of_unsupported,
 )
+from waywiser.curves.subject import read_subject
 from waywiser.curves.terms import OTHER_NAMES, TERMS
 from waywiser.machine.calls import call_text
 from waywiser.machine.machine import Gpu

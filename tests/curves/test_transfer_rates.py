@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 import profiles
-from waywiser.curves.point import transfer_rates
+from waywiser.curves.curve import transfer_rates
 from waywiser.words import Workload
 from waywiser.words.records import Samples
 

@@ -8,7 +8,7 @@ from tests.analysis.questions.subjects import curve, postal, subject
 from tests.profiles import D2H, H2D, PEER, machine
 
 from waywiser.analysis.questions import efficiency, trust
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.subject import Subject
 
 WITHIN = "device@gpu:0 -> device@gpu:0 by copy-engine"

@@ -10,9 +10,8 @@ import pytest
 
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.hardware import equal_hosts
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.cli import run
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.profile import Profile
 
 CHECK = RESULTS / "2026-11-22-check-two-gpus" / "check-2.wwp.xz"

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from exchange.imports.shared_files import shared
-from waywiser.curves.point import points_of
+from waywiser.curves.curve import points_of
 from waywiser.exchange.imports import detect
 from waywiser.model.curve import fit_curves
 from waywiser.model.messages import MessageTimes, classes_of, curve_of, messages_of

@@ -11,7 +11,7 @@ import pytest
 
 from benchpress_jobs import InventedCluster
 from exchange.imports.shared_files import shared
-from waywiser.curves.point import points_of
+from waywiser.curves.curve import points_of
 from waywiser.exchange.imports import detect
 from waywiser.model.curve import fit_curves
 from waywiser.model.errors import ModelError

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept import RESULTS, unpacked
-from waywiser.cli.result import print_result
+from waywiser.cli.app import print_result
 from waywiser.errors import WaywiserError
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.measure.plan.requested_workloads import parse_workload

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from exchange.imports.shared_files import shared
-from waywiser.curves.point import points_of
+from waywiser.curves.curve import points_of
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.benchpress import read
 from waywiser.model.count_table import CountKey

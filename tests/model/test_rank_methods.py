@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.curves.point import Point, points_of
+from waywiser.curves.curve import Point, points_of
 from waywiser.exchange.imports.summary import summary
 from waywiser.model.message_strategies import strategies_of
 from waywiser.model.rank_methods import methods_of

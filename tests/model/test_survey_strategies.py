@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from profiles import ENVIRONMENT, machine, samples, visit, workload
-from waywiser.curves.point import points_of
+from waywiser.curves.curve import points_of
 from waywiser.machine.machine import PlacedRank
 from waywiser.model.errors import ModelError
 from waywiser.model.held_out import validation

@@ -78,7 +78,7 @@ def peers(planted: Planted, subject: Subject) -> Iterator[Hypothesis]:
         peer.curve.text
         for peers in peer_groups(subject)
         for peer in peers
-        if any(regime.verdict == "different" for regime in peer.regimes.values())
+        if any(regime.outcome == "different" for regime in peer.regimes.values())
     }
     for path in links(model):
         effect = longer_than(time_of(model, path), time_of(without, path))

@@ -15,8 +15,8 @@ import numpy as np
 
 from planted.noise import Donor, Pool
 from planted.planted_model import LARGE, Model, between, down, up, workload
+from waywiser.curves.curve import Point
 from waywiser.curves.gpu_numbers import gpus_of, renumbered
-from waywiser.curves.point import Point
 from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.profile.block import BlockSummary
 from waywiser.stats.order import Interval

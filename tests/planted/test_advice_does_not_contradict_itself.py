@@ -18,7 +18,7 @@ from waywiser.analysis.policy.advice import Advice, CopyRequest, advise
 from waywiser.analysis.policy.build import decision_tables, policy_of
 from waywiser.analysis.policy.difference import compare_policies
 from waywiser.analysis.policy.errors import PolicyError
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.subject import Subject
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile

@@ -18,9 +18,8 @@ from kept import RESULTS, unpacked
 from planted.changes import slow_group, slow_path, survey
 from waywiser.analysis.comparison.fleet import Fleet, assess_fleet
 from waywiser.analysis.comparison.hardware import equal_hosts
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.comparison.slow_paths import PathTimes
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.report.fleet import fleet_document
 from waywiser.report.page import page
 from waywiser.report.parts import Words

@@ -11,8 +11,7 @@ import pytest
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.checkup import check_up
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.read_subject import read_subject
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 
 LINKS = ("H2D", "D2H", "P2P")
 SETS = ("host-to-all", "all-to-host")

@@ -22,8 +22,8 @@ from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.fleet import assess_fleet
 from waywiser.analysis.questions.identical import answer
 from waywiser.analysis.questions.irregular_curves import irregular_classes
+from waywiser.curves.curve import points_of
 from waywiser.curves.headline import group_of
-from waywiser.curves.point import points_of
 from waywiser.curves.subject import Subject
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats import level_shift

@@ -23,12 +23,11 @@ from planted.changes import slow_group, slow_path, survey
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import headline_lines
 from waywiser.analysis.comparison.path_change import ProfileComparison
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.questions import efficiency
 from waywiser.analysis.questions.all_answers import answers
 from waywiser.analysis.questions.placement_answer import placement
 from waywiser.curves.answer import Answer
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
 from waywiser.stats.decision import Decision
@@ -68,7 +67,7 @@ def kept(name: str, folder: Path) -> Path:
 
 def is_consistent(decision: Decision) -> bool:
     """Whether the effect is no larger than what is said to be detectable."""
-    if decision.detectable is None or decision.verdict == "different" or decision.suspected:
+    if decision.detectable is None or decision.outcome == "different" or decision.suspected:
         return True
     return abs(math.log(decision.ratio)) <= -math.log(1 - decision.detectable) + 1e-9
 
@@ -169,8 +168,8 @@ def of_placement(measured: Subject) -> Iterator[str]:
     """Choices and uses whose loss is larger than what would have been found."""
     found = placement(measured)
     shown = [
-        *((rank.cost.verdict, abs(rank.cost.loss), rank.cost.detectable) for rank in found.ranks),
-        *((use.verdict, 1 - use.share, use.detectable) for use in found.concurrent),
+        *((rank.cost.outcome, abs(rank.cost.loss), rank.cost.detectable) for rank in found.ranks),
+        *((use.outcome, 1 - use.share, use.detectable) for use in found.concurrent),
     ]
     for verdict, loss, detectable in shown:
         if verdict == "no change found" and detectable is not None and loss > detectable + ROUNDED:

@@ -8,9 +8,8 @@ import pytest
 from kept import unpacked
 from script_module import script_module
 from tree import ROOT
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.curves.headline import headline
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 
 nights = script_module(ROOT / "benchmarks" / "night_noise.py")
 NOISE = 0.01

@@ -17,8 +17,7 @@ from measure.probe.scripted_orders import an_order
 from planted.noise import RESULTS
 from replaying import Scale, command
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.read_subject import read_subject
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.supervisor import run_orders
 from waywiser.profile import Profile, WritableProfile

@@ -7,8 +7,7 @@ import pytest
 from planted.changes import survey
 from waywiser.analysis.comparison.checkup import check_up
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.comparison_text import answer_lines
-from waywiser.analysis.comparison.whole_machine import whole_machine
+from waywiser.analysis.comparison.comparison_text import answer_lines, whole_machine
 
 
 @pytest.mark.parametrize("loss", [0.03, 0.05, 0.2])

@@ -12,7 +12,7 @@ from analysis.comparison import nodes
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import answer_lines, suspected_lines
 from waywiser.analysis.comparison.path_change import ProfileComparison
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.subject import Subject
 from waywiser.profile.block import BlockSummary
 

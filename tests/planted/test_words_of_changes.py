@@ -11,8 +11,7 @@ import pytest
 
 from analysis.comparison import nodes
 from verb_output import Said
-from waywiser.analysis.comparison.read_subject import read_subject
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.notebook.comparison_view import compare_profiles
 from waywiser.words import Workload
 

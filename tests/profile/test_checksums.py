@@ -13,8 +13,8 @@ import pytest
 
 import profiles
 from damaging import reseal
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.curves.overview import overview
+from waywiser.curves.subject import read_subject
 from waywiser.profile import DamagedProfile, Profile, ProfileError, WritableProfile
 from waywiser.profile.schema import COUNTED, TABLES
 from waywiser.words.records import GpuHealth, Health, Locality

@@ -7,7 +7,7 @@ import pytest
 
 import profiles
 from waywiser.analysis.comparison.path_parts import parts_of
-from waywiser.curves.point import Point, points_of
+from waywiser.curves.curve import Point, points_of
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words.records import Samples, Series
 

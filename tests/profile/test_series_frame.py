@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import profiles
 from plain_statistics import blocks_of
-from waywiser.curves.point import points_of
+from waywiser.curves.curve import points_of
 from waywiser.profile import Profile
 from waywiser.profile.estimate import estimate
 from waywiser.profile.series_frame import SeriesFrame

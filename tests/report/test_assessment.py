@@ -19,7 +19,7 @@ from waywiser.report.entry import Entry, entry
 from waywiser.report.markdown import markdown
 from waywiser.report.parts import Assessment, Document, Section, Words
 from waywiser.words.records import Failure, GpuHealth, Health, Series
-from waywiser.words.severity import Severity
+from waywiser.words.status import Severity
 
 
 def finding(name: str, severity: Severity, remedy: str = "change it") -> Finding:

@@ -12,7 +12,7 @@ from itertools import pairwise
 import pytest
 
 from analysis.questions.subjects import Seconds, curve, postal, subject
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.report.figures.axes import Axis, gb_per_s_label, size_axis, value_axis
 from waywiser.report.figures.bars import Bar, bars_picture
 from waywiser.report.figures.curves import (

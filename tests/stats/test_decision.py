@@ -35,12 +35,12 @@ def one(log_ratio: float, deviation: float, freedom: float = 20.0) -> Effect:
 )
 def test_verdicts(log_ratio: float, deviation: float, verdict: str) -> None:
     (found,) = decide([one(log_ratio, deviation)])
-    assert found.verdict == verdict
+    assert found.outcome == verdict
 
 
 def test_without_degrees_of_freedom_nothing_is_decided_and_much_is_suspected() -> None:
     little, much = decide([one(0.05, 0.02, 0), one(0.2, 0.02, 0)])
-    assert {little.verdict, much.verdict} == {"no change found"}
+    assert {little.outcome, much.outcome} == {"no change found"}
     assert (little.suspected, much.suspected) == (False, True)
     assert (much.p, much.interval, much.detectable) == (None, None, None)
 
@@ -51,13 +51,13 @@ def test_a_difference_is_significant_and_exceeds_the_threshold(tested: list[Effe
     for effect, found in zip(tested, decide(tested), strict=True):
         assert found.p is not None and found.p_corrected is not None
         assert found.p <= found.p_corrected * (1 + 1e-9)
-        if found.verdict == "different":
+        if found.outcome == "different":
             assert abs(1 / found.ratio - 1) > THRESHOLD or abs(found.ratio - 1) > THRESHOLD
             assert found.interval is not None and not found.interval.low <= 1 <= found.interval.high
         usual = effect.detectable()
         assert found.detectable is not None and usual is not None
         assert found.detectable >= usual > 0
-        if found.verdict != "different":  # no larger effect stands beside it without a verdict
+        if found.outcome != "different":  # no larger effect stands beside it without a verdict
             assert 1 - min(found.ratio, 1 / found.ratio) <= found.detectable
 
 

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waywiser.stats.dependence import Dependence, dependence, intervals
-from waywiser.stats.order import median_interval
+from waywiser.stats.order import Segments, median_interval
 from waywiser.stats.scatter import Array
-from waywiser.stats.segments import Segments
 
 SERIES = 600
 

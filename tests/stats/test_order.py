@@ -12,13 +12,13 @@ from waywiser.stats.order import (
     CONFIDENCE,
     INTERVAL_SAMPLES,
     Interval,
+    Segments,
     lower_quartile,
     lower_rank,
     median,
     median_interval,
     ratio_of,
 )
-from waywiser.stats.segments import Segments
 
 times = st.floats(1e-9, 1e3)
 samples = st.lists(times, min_size=1, max_size=200)

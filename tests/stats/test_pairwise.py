@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planted.score import REJECTED, Share
+from waywiser.stats.noise_model import ASSUMED_PATHS
 from waywiser.stats.pairwise import (
     GroupDecisions,
     PairGroup,
@@ -17,7 +18,6 @@ from waywiser.stats.pairwise import (
     SizeRatios,
     decide_groups,
 )
-from waywiser.stats.survey_noise import ASSUMED_PATHS
 
 SIZES = tuple(2**n for n in range(24, 31))
 MEDIUM = (2**20, 2**22)
@@ -60,18 +60,18 @@ def test_equal_pairs_are_hardly_ever_different(processes: int, jump: float) -> N
         rng = np.random.default_rng((seed, processes))
         found = decide_one(*(pair(rng, processes, jump) for _ in range(4)))
         decisions = [found.mean["bandwidth"], *(each["bandwidth"] for each in found.pairs)]
-        share.add(any(d.decision.verdict == "different" for d in decisions))
+        share.add(any(d.decision.outcome == "different" for d in decisions))
     assert share.chance_of_so_many(2.5 * REJECTED) >= 0.01
 
 
 def test_five_percent_of_one_pair_and_of_all_are_found() -> None:
     rng = np.random.default_rng(1)
     one = decide_one(pair(rng, 4, effect=0.05), *(pair(rng, 4) for _ in range(3)))
-    verdicts = [each["bandwidth"].decision.verdict for each in one.pairs]
+    verdicts = [each["bandwidth"].decision.outcome for each in one.pairs]
     assert verdicts == ["different", "equivalent", "equivalent", "equivalent"]
     every = decide_one(*(pair(rng, 4, effect=0.05) for _ in range(3)))
     decision = every.mean["bandwidth"].decision
-    assert (decision.verdict, decision.slower) == ("different", True)
+    assert (decision.outcome, decision.slower) == ("different", True)
     assert decision.ratio == pytest.approx(1 / 1.05, abs=0.01)
 
 
@@ -84,20 +84,20 @@ def test_a_drop_at_two_sizes_is_found_although_the_regime_is_equal() -> None:
     pairs += [pair(rng, 4, replicated=(2**28,)) for _ in range(3)]
     found = decide_one(*pairs, deviations=True)
     own = found.pairs[0]["bandwidth"]
-    assert own.decision.verdict == "equivalent"
-    assert [n for n, each in own.sizes.items() if each.verdict == "different"] == list(low)
+    assert own.decision.outcome == "equivalent"
+    assert [n for n, each in own.sizes.items() if each.outcome == "different"] == list(low)
     others = [each for pair in found.pairs[1:] for each in pair["bandwidth"].sizes.values()]
-    assert not any(each.verdict == "different" for each in others)
+    assert not any(each.outcome == "different" for each in others)
 
 
 def test_single_processes_take_their_noise_from_equivalent_paths() -> None:
     rng = np.random.default_rng(3)
     pairs = [pair(rng, 1, effect=0.08), *(pair(rng, 1) for _ in range(7))]
     found = [each["bandwidth"].decision for each in decide_one(*pairs, deviations=True).pairs]
-    assert found[0].verdict == "different"
-    assert not any(each.verdict == "different" for each in found[1:])
+    assert found[0].outcome == "different"
+    assert not any(each.outcome == "different" for each in found[1:])
     alone = decide_one(pair(rng, 1, effect=0.2)).pairs[0]["bandwidth"].decision
-    assert (alone.verdict, alone.interval, alone.detectable) == ("no change found", None, None)
+    assert (alone.outcome, alone.interval, alone.detectable) == ("no change found", None, None)
     assert alone.suspected
 
 
@@ -106,9 +106,9 @@ def test_a_group_that_falls_apart_does_not_hide_it_from_its_family() -> None:
     apart = [pair(rng, 1, effect=effect) for effect in (0.15, 0.15, -0.15, -0.15)]
     even = [PairGroup([pair(rng, 1) for _ in range(4)], "family", True) for _ in range(2)]
     alone = decide_one(*apart, deviations=True)
-    assert not any(each["bandwidth"].decision.verdict == "different" for each in alone.pairs)
+    assert not any(each["bandwidth"].decision.outcome == "different" for each in alone.pairs)
     found = decide_groups([PairGroup(apart, "family", True), *even])[0]
-    assert all(each["bandwidth"].decision.verdict == "different" for each in found.pairs)
+    assert all(each["bandwidth"].decision.outcome == "different" for each in found.pairs)
 
 
 def test_a_regime_without_replicates_borrows_the_noise_of_its_group() -> None:
@@ -127,7 +127,7 @@ def test_the_noise_of_the_other_pairs_is_not_lent_to_one_that_jumps() -> None:
     share = Share()
     for _ in range(150):
         found = decide_one(pair(rng, 6, jump=0.05), *(pair(rng, 6, jump=0.001) for _ in range(3)))
-        share.add(found.pairs[0]["bandwidth"].decision.verdict == "different")
+        share.add(found.pairs[0]["bandwidth"].decision.outcome == "different")
     assert share.chance_of_so_many(2.5 * REJECTED) >= 0.01
 
 
@@ -146,7 +146,7 @@ def test_the_sides_exchanged_give_the_inverse(
     one, other = decide_one(*there), decide_one(*back)
     for a, b in zip([one.mean, *one.pairs], [other.mean, *other.pairs], strict=True):
         first, second = a["bandwidth"].decision, b["bandwidth"].decision
-        assert first.verdict == second.verdict
+        assert first.outcome == second.outcome
         assert first.ratio == pytest.approx(1 / second.ratio)
         assert first.p == pytest.approx(second.p)
 
@@ -173,8 +173,8 @@ def test_the_order_of_groups_and_pairs_does_not_matter(seed: int, order: object)
     turned = [group._replace(pairs=list(reversed(group.pairs))) for group in reversed(groups)]
     one, other = decide_groups(groups), list(reversed(decide_groups(turned)))
     for a, b in zip(one, other, strict=True):
-        assert [each["bandwidth"].decision.verdict for each in a.pairs] == [
-            each["bandwidth"].decision.verdict for each in reversed(b.pairs)
+        assert [each["bandwidth"].decision.outcome for each in a.pairs] == [
+            each["bandwidth"].decision.outcome for each in reversed(b.pairs)
         ]
         assert a.mean["bandwidth"].decision.ratio == pytest.approx(
             b.mean["bandwidth"].decision.ratio
@@ -198,7 +198,7 @@ def test_a_path_that_varies_hides_no_loss_that_every_process_shows(
             others = [at for at in range(5) if at != n]
             ratios = {k: float(noise[n, k] - np.median(noise[others, k])) for k in range(count)}
             pairs.append({"bandwidth": [SizeRatios(SIZES[-1], ratios, 1e-8)]})
-        return decide_one(*pairs, deviations=True).pairs[4]["bandwidth"].decision.verdict
+        return decide_one(*pairs, deviations=True).pairs[4]["bandwidth"].decision.outcome
 
     assert [decided(count) for count in (1, processes)] == ["different", "different"]
 
@@ -209,7 +209,7 @@ def test_equal_paths_are_hardly_ever_different_from_the_others(processes: int) -
     for seed in range(150):
         rng = np.random.default_rng((seed, processes))
         found = decide_one(*(pair(rng, processes, 0.05) for _ in range(4)), deviations=True)
-        share.add(any(e["bandwidth"].decision.verdict == "different" for e in found.pairs))
+        share.add(any(e["bandwidth"].decision.outcome == "different" for e in found.pairs))
     assert share.chance_of_so_many(2.5 * REJECTED) >= 0.01
 
 
@@ -242,8 +242,8 @@ def test_a_second_process_of_some_pairs_at_a_small_size_hides_nothing(
         few = 2 * stray < pairs
         for regime in ("bandwidth", "latency") if few else ("bandwidth",):
             *others, slow = [each[regime].decision for each in found.pairs]
-            assert slow.verdict == "different" and slow.slower
-            assert all(each.verdict != "different" for each in others)
+            assert slow.outcome == "different" and slow.slower
+            assert all(each.outcome != "different" for each in others)
             assert slow.detectable is not None and slow.detectable < 0.1
 
 
@@ -259,7 +259,7 @@ def test_equal_pairs_are_hardly_ever_different_beside_replicated_small_sizes(jum
             latency = [SizeRatios(2**10, dict(enumerate(small.tolist())), 1e-6)]
             pairs.append({**pair(rng, 1, jump), "latency": latency})
         found = decide_one(*pairs, deviations=True)
-        share.add(any(e["bandwidth"].decision.verdict == "different" for e in found.pairs))
+        share.add(any(e["bandwidth"].decision.outcome == "different" for e in found.pairs))
     assert share.chance_of_so_many(2.5 * REJECTED) >= 0.01
 
 
@@ -278,7 +278,7 @@ def test_a_process_of_one_size_does_not_stand_for_the_others(odd: float) -> None
     found = decide_one(*map(again, made), deviations=True)
     for a, b in zip(plain.pairs, found.pairs, strict=True):
         own, other = a["bandwidth"].decision, b["bandwidth"].decision
-        assert (own.verdict, own.slower) == (other.verdict, other.slower)
+        assert (own.outcome, own.slower) == (other.outcome, other.slower)
         assert other.ratio == pytest.approx(own.ratio, abs=0.01)
         assert other.freedom == pytest.approx(own.freedom, abs=0.1)
 
@@ -286,4 +286,4 @@ def test_a_process_of_one_size_does_not_stand_for_the_others(odd: float) -> None
 def test_equal_pairs_stay_equal_beside_a_second_process() -> None:
     rng = np.random.default_rng(5)
     found = decide_one(*(with_latency(rng, 0.0, 2 if n < 2 else 1) for n in range(8)))
-    assert {each["bandwidth"].decision.verdict for each in found.pairs} == {"equivalent"}
+    assert {each["bandwidth"].decision.outcome for each in found.pairs} == {"equivalent"}

@@ -9,9 +9,8 @@ from waywiser.analysis.comparison.checkup import CHECK_REASONS
 from waywiser.analysis.comparison.fleet import HOST_REASONS
 from waywiser.analysis.comparison.path_change import PATH_REASONS
 from waywiser.analysis.history.history import NIGHT_REASONS
-from waywiser.cli.result import exit_code
-from waywiser.words.severity import ORDER
-from waywiser.words.status import SEVERITIES, STATUSES, Reason, Status, rank
+from waywiser.cli.app import exit_code
+from waywiser.words.status import SEVERITIES, SEVERITY_ORDER, STATUSES, Reason, Status, rank
 
 DECIDED_PATHS = tuple(each for each in PATH_REASONS if each != "not decided")
 LISTS = (DECIDED_PATHS, NIGHT_REASONS, HOST_REASONS, NODE_REASONS)
@@ -30,7 +29,7 @@ def test_each_reason_is_of_something() -> None:
 
 
 def test_a_worse_status_is_no_less_grave() -> None:
-    severities = [ORDER.index(SEVERITIES[status]) for status in Status]
+    severities = [SEVERITY_ORDER.index(SEVERITIES[status]) for status in Status]
     assert severities == sorted(severities)
 
 

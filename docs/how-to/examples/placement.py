@@ -14,4 +14,4 @@ for gpu in found.gpus:
 for rank in found.of("pair"):
     if rank.is_headline and rank.regime == "bandwidth":
         cost = rank.cost
-        print(f"the worst pair of GPUs has {cost.loss:.1%} less bandwidth ({cost.verdict})")
+        print(f"the worst pair of GPUs has {cost.loss:.1%} less bandwidth ({cost.outcome})")

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated
 
-from waywiser.cli.app import Json, ProfileFile
-from waywiser.cli.result import print_result
-from waywiser.cli.verb import verb
+from waywiser.cli.app import Json, ProfileFile, print_result, verb
 from waywiser.words import WaywiserError
 from waywiser.words.numbers import COUNTS, POSITIVE_COUNTS, Bounds
 

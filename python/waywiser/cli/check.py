@@ -13,13 +13,12 @@ from waywiser.cli.app import (
     Json,
     Repeat,
     Threshold,
+    exit_code,
     parse_fraction,
+    verb,
 )
-from waywiser.cli.result import exit_code
-from waywiser.cli.verb import verb
-from waywiser.words import WaywiserError
+from waywiser.words import STATUSES, WaywiserError
 from waywiser.words.numbers import Bounds
-from waywiser.words.status import STATUSES
 
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.checkup import Checkup
@@ -190,15 +189,13 @@ def checkup_parts(
 ) -> Iterator[Block]:
     """Why, and the commands that measure on the ``node`` what is not decided;
     ``failure`` says why that was not done here. Drops show what is normal for their link."""
-    from waywiser.analysis.comparison.change_texts import (
+    from waywiser.analysis.comparison.comparison_text import (
+        NOT_DECIDED,
         change_text,
         detectable_text,
         figures_before_and_now,
-        sizes_text,
-    )
-    from waywiser.analysis.comparison.comparison_text import (
-        NOT_DECIDED,
         label,
+        sizes_text,
         to_decide,
     )
     from waywiser.analysis.comparison.path_change import one_value_text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from waywiser.cli.result import print_result
+from waywiser.cli.app import print_result
 from waywiser.cli.streams import put_line
 from waywiser.profile.output_file import (
     STANDARD_OUTPUT,

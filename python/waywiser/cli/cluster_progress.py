@@ -10,10 +10,10 @@ from waywiser.cli.streams import say
 from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE
 from waywiser.cluster.surveys.survey_hosts import SurveyHosts, join_line
 from waywiser.cluster.surveys.time_plan import TimePlan
+from waywiser.words import format_bytes
 from waywiser.words.cluster import ClusterNode, FinishedTest
 from waywiser.words.host_list import compress_hosts
 from waywiser.words.number_format import count, format_seconds
-from waywiser.words.sizes import format_bytes
 from waywiser.words.visible_text import visible
 
 _MOST_JOINED = 64

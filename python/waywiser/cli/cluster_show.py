@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Json
-from waywiser.cli.result import CLEAN, FINDING, INCONCLUSIVE, print_result
-from waywiser.cli.verb import verb
+from waywiser.cli.app import CLEAN, FINDING, INCONCLUSIVE, Json, print_result, verb
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:

@@ -163,8 +163,8 @@ def _show(options: ClusterSurveyOptions, path: Path, *, json: bool) -> int:
     """Shows what the folder says."""
     from waywiser.analysis.cluster.summary import summarise_cluster
     from waywiser.analysis.cluster.verdict import verdict
+    from waywiser.cli.app import print_result
     from waywiser.cli.cluster_show import exit_code
-    from waywiser.cli.result import print_result
     from waywiser.report.views.cluster import cluster_parts
 
     result = read_cluster(path)

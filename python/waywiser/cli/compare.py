@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from waywiser.cli.app import USUAL_THRESHOLD, Json, Only, Repeat, Threshold, parse_fraction
+from waywiser.cli.app import (
+    CLEAN,
+    FINDING,
+    INCONCLUSIVE,
+    USUAL_THRESHOLD,
+    Json,
+    Only,
+    Repeat,
+    Threshold,
+    parse_fraction,
+    print_result,
+    verb,
+)
 from waywiser.cli.command_help import Verb
-from waywiser.cli.result import CLEAN, FINDING, INCONCLUSIVE, print_result
-from waywiser.cli.verb import verb
 from waywiser.words import STATUSES, Status, WaywiserError
 
 if TYPE_CHECKING:
@@ -62,7 +72,7 @@ def compare(
         list all P2P paths; changes of up to 5 % do not matter
     """
     from waywiser.analysis.comparison.comparison import compare as compared
-    from waywiser.analysis.comparison.read_subject import read_subject
+    from waywiser.curves.subject import read_subject
     from waywiser.profile.output_file import (
         STANDARD_OUTPUT,
         require_one_output,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
+from waywiser.cli.app import verb
 from waywiser.cli.completion_scripts import (
     FILES,
     NOTHING,
@@ -21,9 +22,7 @@ from waywiser.cli.completion_scripts import (
     VerbWords,
     completion_script,
 )
-from waywiser.cli.verb import verb
-from waywiser.words import WaywiserError
-from waywiser.words.grouping import grouped
+from waywiser.words import WaywiserError, grouped
 
 
 class CompletionError(WaywiserError):
@@ -122,7 +121,7 @@ def _path_words(*, with_terms: bool) -> tuple[str, ...]:
 
 _WORDS: dict[str, str | tuple[str, ...]] = {
     "--preset": "waywiser.measure.plan.preset.PRESETS",
-    "--severity": "waywiser.words.severity.ORDER",
+    "--severity": "waywiser.words.status.SEVERITY_ORDER",
     "--fail-on": "waywiser.cli.compare.FAILING",
     "import --format": "waywiser.exchange.imports.detect.FORMATS",
     "export --format": "waywiser.cli.export.FORMATS",

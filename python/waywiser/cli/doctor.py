@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Json
-from waywiser.cli.result import print_result
-from waywiser.cli.verb import verb
+from waywiser.cli.app import Json, print_result, verb
 from waywiser.version import __version__
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ def doctor(file: str | None = None, severity: str = "warning", json: Json = Fals
     from waywiser.machine.unusable_gpus import lost_text
     from waywiser.report.parts import Words
     from waywiser.report.views.doctor import finding_parts
-    from waywiser.words.severity import parse_severity
+    from waywiser.words.status import parse_severity
 
     least = parse_severity(severity)
     if file is None:

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, TextIO
 
-from waywiser.cli.app import ProfileFile
-from waywiser.cli.verb import verb
+from waywiser.cli.app import ProfileFile, verb
 from waywiser.words import WaywiserError, parse_bytes
 
 if TYPE_CHECKING:

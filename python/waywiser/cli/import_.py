@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Json
-from waywiser.cli.result import print_result
-from waywiser.cli.verb import verb
+from waywiser.cli.app import Json, print_result, verb
 
 if TYPE_CHECKING:
     from waywiser.exchange.imports.profiles import Imported
@@ -47,8 +45,8 @@ def import_(
     waywiser import nvbandwidth.json --topology capture.json -o node.wwp
         the same with the links of the machine that was measured
     """
+    from waywiser.exchange.imports.foreign_file import clipped
     from waywiser.exchange.imports.profiles import import_files
-    from waywiser.exchange.imports.reading import clipped
 
     target = _target(output, machine)
     found = import_files(

@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Json
-from waywiser.cli.result import print_result
-from waywiser.cli.verb import verb
+from waywiser.cli.app import Json, print_result, verb
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ Each body imports what it needs, so that ``--help`` is quick.
 
 from __future__ import annotations
 
-from waywiser.cli.app import Json
-from waywiser.cli.verb import verb
+from waywiser.cli.app import Json, verb
 from waywiser.measure.survey_options import SurveyOptions
 from waywiser.measure.tune_options import TuneOptions
 

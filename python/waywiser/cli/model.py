@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Annotated, Any
 
-from waywiser.cli.app import Json, ProfileFile
+from waywiser.cli.app import Json, ProfileFile, print_result, verb
 from waywiser.cli.model_messages import SCHEMA, show_crossovers, show_published
 from waywiser.cli.remedies import possible_remedies
-from waywiser.cli.result import print_result
-from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 from waywiser.words.numbers import Bounds
 

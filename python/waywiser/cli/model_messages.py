@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from waywiser.cli.result import print_result
+from waywiser.cli.app import print_result
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ SCHEMA = 2
 
 def show_published(file: str, switches: str, *, json: bool) -> None:
     """Shows the model of messages by the rule of a paper."""
-    from waywiser.curves.point import points_of
+    from waywiser.curves.curve import points_of
     from waywiser.model.messages import messages_of
     from waywiser.model.published import fit, parse_switches, warnings_of
     from waywiser.profile import Profile
@@ -61,7 +61,7 @@ def show_crossovers(
     file: str, processes: int | None, copies: str, *, everything: bool, json: bool
 ) -> None:
     """Compares the strategies for messages between GPUs, of two nodes or of surveyed ranks."""
-    from waywiser.curves.point import points_of
+    from waywiser.curves.curve import points_of
     from waywiser.model.machine_model import obtained_model
     from waywiser.model.message_strategies import place_of, require_two, strategies_of
     from waywiser.model.messages import messages_of

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from waywiser.cli.app import Json
-from waywiser.cli.result import print_result
-from waywiser.cli.verb import verb
+from waywiser.cli.app import Json, print_result, verb
 
 
 @verb("Show the MPI library of this machine, and try it.")

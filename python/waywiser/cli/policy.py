@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Json
-from waywiser.cli.result import print_result
-from waywiser.cli.verb import verb
+from waywiser.cli.app import Json, print_result, verb
 
 if TYPE_CHECKING:
     from waywiser.analysis.policy.decision_table import DecisionTable

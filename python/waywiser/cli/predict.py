@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile
+from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile, print_result, verb
 from waywiser.cli.remedies import possible_remedies
-from waywiser.cli.result import print_result
-from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 from waywiser.words.numbers import POSITIVE_COUNTS
 

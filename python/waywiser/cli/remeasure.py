@@ -44,7 +44,7 @@ def measure_again(
     ``repeats`` are used already. Returns the profile's node, or None and why there is none; no
     reason if ``file`` is of another machine or of another tool. Raises `Interrupted`.
     """
-    from waywiser.analysis.comparison.read_subject import read_subject
+    from waywiser.curves.subject import read_subject
     from waywiser.measure.scope import live_machine
     from waywiser.measure.survey_run import Interrupted, SurveyError, kept_plan_of, require_same
     from waywiser.profile import Profile
@@ -98,7 +98,7 @@ def _continue(target: Path, *, is_unfinished: bool) -> None:
 def _require_fitting(target: Path, request: Request, node: Subject, live: Machine) -> bool:
     """Returns whether the profile is unfinished. Raises `NotContinued` if it is none that a former
     check of ``node`` made for all paths of ``request``."""
-    from waywiser.analysis.comparison.read_subject import read_subject
+    from waywiser.curves.subject import read_subject
     from waywiser.measure.survey_run import SurveyError, kept_plan_of, require_same
     from waywiser.profile import Profile, ProfileError
 

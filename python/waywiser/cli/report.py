@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from waywiser.cli.app import verb
 from waywiser.cli.streams import put_line, say
-from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from waywiser.cli.app import Json, Only, ProfileFile
-from waywiser.cli.result import print_result
-from waywiser.cli.verb import verb
+from waywiser.cli.app import Json, Only, ProfileFile, print_result, verb
 
 if TYPE_CHECKING:
     from waywiser.curves.overview import Overview

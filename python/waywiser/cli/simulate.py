@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Changes, Json, ProfileFile, SimulatedGpuCount
-from waywiser.cli.verb import verb
+from waywiser.cli.app import Changes, Json, ProfileFile, SimulatedGpuCount, verb
 from waywiser.measure.option import stored
 from waywiser.measure.simulate_options import SimulateOptions
 from waywiser.words import WordError

@@ -37,13 +37,11 @@ from waywiser.measure.survey_run import (
     resume,
     start,
 )
-from waywiser.profile import default_name
-from waywiser.profile.errors import ExistingFile
+from waywiser.profile import ExistingFile, default_name
 from waywiser.profile.output_file import require_output
 from waywiser.report.views.doctor import disturbance_words
 from waywiser.report.views.unsupported import reasons_of, unsupported_words
-from waywiser.words import format_bytes
-from waywiser.words.grouping import grouped
+from waywiser.words import format_bytes, grouped
 from waywiser.words.number_format import count, format_seconds
 from waywiser.words.records import LIMIT
 from waywiser.words.sizes_in_text import with_units

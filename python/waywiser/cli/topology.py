@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from waywiser.cli.app import Json
-from waywiser.cli.result import print_result
+from waywiser.cli.app import Json, print_result, verb
 from waywiser.cli.streams import put_line
-from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:

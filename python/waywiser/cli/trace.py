@@ -6,10 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from waywiser.cli.app import Json
+from waywiser.cli.app import Json, print_result, verb
 from waywiser.cli.command_help import Verb
-from waywiser.cli.result import print_result
-from waywiser.cli.verb import verb
 from waywiser.words import WaywiserError
 from waywiser.words.numbers import Bounds
 

@@ -31,8 +31,7 @@ from waywiser.measure.tune.targets import Target, TuneRequest
 from waywiser.measure.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner
 from waywiser.measure.tune_options import TuneOptions
 from waywiser.profile.output_file import require_output
-from waywiser.words import format_bytes, format_settings
-from waywiser.words.grouping import grouped
+from waywiser.words import format_bytes, format_settings, grouped
 from waywiser.words.number_format import count, format_rate, format_seconds
 from waywiser.words.records import Visit
 from waywiser.words.sizes_in_text import with_units

@@ -13,7 +13,7 @@ from waywiser.machine.machine import Machine
 from waywiser.stats.order import Interval
 from waywiser.words import Place, Value
 from waywiser.words.cluster import ClusterPlace
-from waywiser.words.severity import ORDER, Severity, is_at_least
+from waywiser.words.status import SEVERITY_ORDER, Severity, is_at_least
 from waywiser.words.titles import divided
 
 MOST_ROWS = 40
@@ -177,7 +177,7 @@ def ranked(findings: list[Finding] | tuple[Finding, ...]) -> tuple[Finding, ...]
         sorted(
             findings,
             key=lambda f: (
-                -ORDER.index(f.severity),
+                -SEVERITY_ORDER.index(f.severity),
                 f.id not in EXPLAINING,
                 -abs(f.effect or 0.0),
                 f.id,

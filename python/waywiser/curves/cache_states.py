@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import get_args
 
-from waywiser.words import Workload, grouped
-from waywiser.words.workload import Cache
+from waywiser.words import Cache, Workload, grouped
 
 _STATES: tuple[Cache, ...] = get_args(Cache)
 """The first that was measured counts."""

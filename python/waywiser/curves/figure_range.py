@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 
 LEAST_SPANNED = 0.005
 """Half an interval over its value, at least, at both ends of a range."""

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from waywiser.curves.answer import MATTERS
-from waywiser.curves.curve import FAMILIES, SMALL_BYTES, Curve
+from waywiser.curves.curve import FAMILIES, SMALL_BYTES, Curve, Point
 from waywiser.curves.exchanges import is_exchange
 from waywiser.curves.headline import FILE_READ, GROUPS, headline, reads_file
 from waywiser.curves.methods import is_cached, is_copy
-from waywiser.curves.point import Point
 from waywiser.machine.calls import call_text
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED

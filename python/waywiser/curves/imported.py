@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.machine.machine import Machine
 from waywiser.profile.block import BlockSummary
 from waywiser.profile.quality_flags import Origin

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from waywiser.curves.answer import Exhibit, Finding, device_at
-from waywiser.curves.curve import Curve, curves_of
+from waywiser.curves.curve import Curve, Point, curves_of
 from waywiser.curves.headline import Group, group_of
 from waywiser.curves.headlines import headline_groups, headline_path_rows
 from waywiser.curves.kinds import nearness_of
@@ -30,7 +30,6 @@ from waywiser.curves.normal_table import (
     size_class,
 )
 from waywiser.curves.overview import overview
-from waywiser.curves.point import Point
 from waywiser.machine.link_class import LinkClass, link_class
 from waywiser.machine.machine import Machine
 from waywiser.profile import Profile

@@ -11,9 +11,9 @@ from statistics import median as middle_of
 import msgspec
 
 from waywiser.curves.classes import representatives
+from waywiser.curves.curve import Point, beside_contiguous, for_json, point_of
 from waywiser.curves.imported import origin_of
 from waywiser.curves.name import label_of
-from waywiser.curves.point import Point, beside_contiguous, for_json, point_of
 from waywiser.curves.reasons import ReasonGroup, Reasons
 from waywiser.curves.select import (
     matches_any,

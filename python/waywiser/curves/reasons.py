@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
+from waywiser.curves.curve import Point
 from waywiser.curves.name import label_of
-from waywiser.curves.point import Point
 from waywiser.machine.bounds import why_unbounded
 from waywiser.machine.machine import Machine
 from waywiser.profile.profile import is_finished

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.machine.machine import Machine
 from waywiser.profile.estimate import worst_stop
 from waywiser.profile.sample_rows import ends, joined

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from waywiser.words import Value
-from waywiser.words.severity import Severity
+from waywiser.words import Severity, Value
 
 Mark = Literal["", "yes", "no", "unclear"]
 """The mark of a cell: yes, no or ?, as in the thesis chapter's tables; none if it holds a figure

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from waywiser.curves.curve import Point
 from waywiser.curves.name import label_of
-from waywiser.curves.point import Point
 from waywiser.curves.reasons import Reasons
 from waywiser.machine.machine import Machine
 from waywiser.words import Transfer, Workload, format_bytes

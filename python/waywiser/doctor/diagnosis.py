@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from waywiser.curves.answer import Finding, at_least
-from waywiser.curves.curve import curves_of
+from waywiser.curves.curve import Point, curves_of
 from waywiser.curves.headline import headline
 from waywiser.curves.overview import overview
-from waywiser.curves.point import Point
 from waywiser.doctor import direct_storage, gpu, isolation, memory, nccl, processor, ranks, virtual
 from waywiser.doctor.situation import Situation
 from waywiser.profile import Profile
@@ -18,7 +17,7 @@ from waywiser.profile.quality_flags import gpus_fed_by_host
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words.number_format import format_rate
 from waywiser.words.records import GpuState
-from waywiser.words.severity import ORDER
+from waywiser.words.status import SEVERITY_ORDER
 
 Check = Callable[[Situation], Iterator[Finding]]
 
@@ -79,7 +78,7 @@ OTHER_WORK = ("load", "gpu-in-use")
 def diagnose(situation: Situation) -> tuple[Finding, ...]:
     """Every finding of every check, the severest first."""
     findings = [finding for check in CHECKS for finding in check(situation)]
-    return tuple(sorted(findings, key=lambda finding: -ORDER.index(finding.severity)))
+    return tuple(sorted(findings, key=lambda finding: -SEVERITY_ORDER.index(finding.severity)))
 
 
 def disturbances(situation: Situation) -> tuple[Finding, ...]:

@@ -9,10 +9,9 @@ from waywiser.doctor.situation import Situation
 from waywiser.machine.machine import Gpu
 from waywiser.machine.system import read_pci
 from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
-from waywiser.words.grouping import grouped
+from waywiser.words import Severity, grouped
 from waywiser.words.number_format import count
 from waywiser.words.numbers import MOST_INDEX, whole_number
-from waywiser.words.severity import Severity
 
 _GRAVE = ("uncorrected", "NVLinks down", "failed recoveries")
 """Parts of the names of counters that are worth a look whenever they are not 0."""

@@ -17,8 +17,7 @@ import msgspec
 
 from waywiser.machine.limits import cgroup_folders
 from waywiser.machine.system_files import SystemFiles, parse_list
-from waywiser.words import Value
-from waywiser.words.grouping import grouped
+from waywiser.words import Value, grouped
 
 BUSY_FRACTION = 0.1
 """Share of the CPUs that other programs may use while a machine is measured: services of an idle

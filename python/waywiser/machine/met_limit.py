@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from waywiser.machine.limits import cgroup_folders
 from waywiser.machine.system_files import SystemFiles
-from waywiser.words.sizes import format_bytes
+from waywiser.words import format_bytes
 
 _NO_PROCESS = ("can't start new thread", os.strerror(errno.EAGAIN))
 _NO_FILE = (os.strerror(errno.EMFILE),)

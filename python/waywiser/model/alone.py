@@ -8,8 +8,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from waywiser.curves.classes import Classes, Key
 from waywiser.machine.machine import Machine
-from waywiser.words import Transfer, Value, Workload
-from waywiser.words.grouping import grouped
+from waywiser.words import Transfer, Value, Workload, grouped
 
 
 class TransferCurve(Protocol):

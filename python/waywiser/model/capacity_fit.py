@@ -52,7 +52,7 @@ from waywiser.stats.noise_model import (
     median_share,
 )
 from waywiser.stats.order import CONFIDENCE, Interval, median
-from waywiser.words.grouping import grouped
+from waywiser.words import grouped
 from waywiser.words.number_format import format_rate
 
 FILLS = 0.75

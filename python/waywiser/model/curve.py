@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from waywiser.curves.classes import representatives
-from waywiser.curves.point import points_of
+from waywiser.curves.curve import points_of
 from waywiser.machine.machine import Machine
 from waywiser.model import job_scatter
 from waywiser.model.alone import longest

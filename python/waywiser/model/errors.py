@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from waywiser.errors import WaywiserError
+from waywiser.words import WaywiserError
 
 
 class ModelError(WaywiserError):

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from waywiser.curves.curve import points_of
 from waywiser.curves.imported import origin_of
-from waywiser.curves.point import points_of
 from waywiser.model.capacity import CapacityModel, CapacityModelReader, SetPrediction
 from waywiser.model.count_table import CountKey
 from waywiser.model.curve import CurveTimes, fit_curves, times_of

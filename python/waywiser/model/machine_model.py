@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from waywiser.curves.classes import Classes, Key
-from waywiser.curves.point import points_of
+from waywiser.curves.curve import points_of
 from waywiser.machine.machine import Machine
 from waywiser.model.alone import longest
 from waywiser.model.capacity import CapacityModel

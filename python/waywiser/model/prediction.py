@@ -14,7 +14,7 @@ from functools import cached_property, partial
 
 import msgspec
 
-from waywiser.curves.point import points_of
+from waywiser.curves.curve import points_of
 from waywiser.curves.texts import size_span
 from waywiser.machine.machine import Machine
 from waywiser.machine.ranks import WINDOW
@@ -45,8 +45,7 @@ from waywiser.model.timed_sets import usual_blocks
 from waywiser.model.whatif import MachineChanges
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.order import Interval, median
-from waywiser.words import Transfer, Value, Workload, format_bytes
-from waywiser.words.grouping import grouped
+from waywiser.words import Transfer, Value, Workload, format_bytes, grouped
 
 MOST_TRANSFERS = 1024
 """The most transfers that a prediction has."""

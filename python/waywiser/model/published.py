@@ -19,10 +19,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import linear_regression
 
-from waywiser.errors import WaywiserError
 from waywiser.machine.traits import DECLARED
 from waywiser.model.messages import LOCALITIES, Locality, MessageTimes
-from waywiser.words import Value, format_bytes, parse_bytes
+from waywiser.words import Value, WaywiserError, format_bytes, parse_bytes
 
 PROTOCOLS = {1: ("",), 2: ("eager", "rendezvous"), 3: ("short", "eager", "rendezvous")}
 """Names of protocols by how many there are."""

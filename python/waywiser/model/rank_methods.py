@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.model.count_table import CountTimes
 from waywiser.model.messages import locality_of
 from waywiser.model.strategy_steps import GPU
-from waywiser.words import Transfer, Workload
-from waywiser.words.settings import format_settings
+from waywiser.words import Transfer, Workload, format_settings
 
 
 def methods_of(series: Iterable[Point]) -> dict[str, CountTimes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.words import Memory, Value
 from waywiser.words.number_format import count
 

@@ -27,8 +27,7 @@ from waywiser.machine.machine import Machine
 from waywiser.profile import Profile, VisitRow
 from waywiser.profile.block import counted
 from waywiser.stats.order import median
-from waywiser.words import Workload
-from waywiser.words.grouping import grouped
+from waywiser.words import Workload, grouped
 from waywiser.words.records import Samples, Visit
 
 

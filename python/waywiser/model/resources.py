@@ -18,8 +18,7 @@ from typing import NamedTuple
 from waywiser.machine import bounds
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.machine.system_files import format_list
-from waywiser.words import Transfer, format_settings
-from waywiser.words.grouping import grouped
+from waywiser.words import Transfer, format_settings, grouped
 
 BOTH = ", both directions"
 

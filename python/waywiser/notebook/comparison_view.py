@@ -8,16 +8,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from waywiser.analysis.comparison.change_texts import change_text
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.comparison_text import answer_lines, note_lines, suspected_lines
+from waywiser.analysis.comparison.comparison_text import (
+    answer_lines,
+    change_text,
+    note_lines,
+    suspected_lines,
+)
 from waywiser.analysis.comparison.path_change import (
     REGIMES,
     PathChange,
     ProfileComparison,
 )
-from waywiser.analysis.comparison.read_subject import read_subject
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.profile_view import ProfileView
 from waywiser.profile.estimate import rate

@@ -10,7 +10,6 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from waywiser.analysis.comparison.read_subject import subject_of
 from waywiser.curves.curve import Curve, by_family
 from waywiser.curves.headlines import HeadlineRow, headline_path_rows
 from waywiser.curves.overview import Overview
@@ -24,7 +23,7 @@ from waywiser.curves.series_rows import (
     rate_cells,
     series_rows,
 )
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, subject_of
 from waywiser.machine.machine import Machine
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.optional_package import optional

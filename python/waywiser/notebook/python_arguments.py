@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import waywiser
-from waywiser.errors import WaywiserError
+from waywiser.words import WaywiserError
 
 _COMMAND = r"\bwaywiser [a-z]+(?: --?[a-z][a-z-]*(?:[ =](?:'[^']*'|[^\s';,)]+))?)*"
 """A command for a shell, which keeps its options."""

@@ -12,6 +12,10 @@ from waywiser.words import Value
 from waywiser.words.number_format import count
 from waywiser.words.records import STANDING_COUNTERS, Health
 
+GRAVE = ("ECC uncorrected", "after uncorrected errors", "NVLinks down", "failed recoveries")
+"""Parts of names of counters that never rise on a healthy machine. Others do now and then: links
+send a packet again, and memory corrects a bit."""
+
 _LINK = re.compile(r"^NVLink \d+ ")
 
 
@@ -135,3 +139,25 @@ def _unread(runs: Sequence[RunHealth]) -> Iterator[str]:
             yield f"not read in run {run.run}: {reason}"
         elif run.end is None:
             yield f"not read at the end of run {run.run}"
+
+
+def errors_of(
+    runs: Sequence[RunHealth], before: Sequence[RunHealth] = ()
+) -> tuple[list[str], list[str]]:
+    """Returns what was counted during the runs of a profile, and since those ``before``, as
+    ``gpu:3 PCIe replays +2``: what is a problem of the machine by itself, and what is not."""
+    grave: list[str] = []
+    minor: list[str] = []
+    report = health_report(runs)
+    if report is not None:
+        grave += [*report.xids, *report.standing]
+        for rise in report.rises:
+            (grave if _is_grave(rise.counter) else minor).append(str(rise))
+    old, new = readings(before), readings(runs)
+    for rise in rises(old[-1], new[0]) if old and new else ():
+        (grave if _is_grave(rise.counter) else minor).append(f"{rise} since the baseline")
+    return grave, minor
+
+
+def _is_grave(counter: str) -> bool:
+    return any(part in counter for part in GRAVE)

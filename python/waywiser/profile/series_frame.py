@@ -35,8 +35,7 @@ from waywiser.profile.rows import (
 from waywiser.profile.sample_columns import Array, SampleColumns
 from waywiser.stats.dependence import Dependence, dependence, intervals
 from waywiser.stats.level_shift import returned_in_blocks
-from waywiser.stats.order import Interval, lower_rank
-from waywiser.stats.segments import Segments
+from waywiser.stats.order import Interval, Segments, lower_rank
 from waywiser.words import Workload
 from waywiser.words.records import BELOW_RESOLUTION, SUMMARY, VOID, GpuState, Samples, Series, Visit
 

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from waywiser.curves.answer import CRASHED, EXPLAINING, LOADED, UNDECIDED, Answer, Finding
-from waywiser.curves.point import outliers_text
+from waywiser.curves.curve import outliers_text
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Assessment, Remark
 from waywiser.report.remarks import of_health, question_anchor, remark
 from waywiser.words.number_format import count
-from waywiser.words.severity import ORDER, Severity
 from waywiser.words.sizes_in_text import with_sizes
+from waywiser.words.status import SEVERITY_ORDER, Severity
 
 MOST_ADVICE = 5
 """Findings at the top of a report."""
@@ -181,7 +181,7 @@ def first_advice(entries: Sequence[Entry]) -> tuple[Remark, ...]:
 
     def order(each: tuple[Entry, str, Finding]) -> tuple[bool, int, int, bool, int, int]:
         entry, link, finding = each
-        question, grave = _question(entry, link), ORDER.index(finding.severity)
+        question, grave = _question(entry, link), SEVERITY_ORDER.index(finding.severity)
         again, follows = min(counted[question], 1), finding.id not in EXPLAINING
         is_error = finding.severity == "error"
         return not is_error, again, -grave, follows, shown[entry.key], turns[question]
@@ -192,7 +192,7 @@ def first_advice(entries: Sequence[Entry]) -> tuple[Remark, ...]:
         chosen.append(first)
         counted[_question(first[0], first[1])] += 1
         shown[first[0].key] += 1
-    chosen.sort(key=lambda each: -ORDER.index(each[2].severity))
+    chosen.sort(key=lambda each: -SEVERITY_ORDER.index(each[2].severity))
     # each question's last remark shows how much more there is to look at
     more = Counter(link for _, link, finding in left if finding.severity != "info")
     last = {link: finding for _, link, finding in chosen}
@@ -207,7 +207,7 @@ def first_advice(entries: Sequence[Entry]) -> tuple[Remark, ...]:
 
 
 def worst_of(answer: Answer) -> Severity:
-    return max((f.severity for f in answer.findings), key=ORDER.index, default="info")
+    return max((f.severity for f in answer.findings), key=SEVERITY_ORDER.index, default="info")
 
 
 def _question(entry: Entry, link: str) -> str:

@@ -48,7 +48,7 @@ from waywiser.report.views.cluster import (
     tests_text,
     unexplained,
 )
-from waywiser.words.grouping import grouped
+from waywiser.words import grouped
 from waywiser.words.host_list import natural_key
 from waywiser.words.number_format import count
 from waywiser.words.status import severity_of

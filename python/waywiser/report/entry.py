@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.policy.build import decision_tables
 from waywiser.analysis.policy.candidates import MESSAGES
 from waywiser.analysis.policy.decision_table import DecisionTable
@@ -14,7 +13,7 @@ from waywiser.analysis.questions.all_answers import answers
 from waywiser.curves.answer import Answer, Finding
 from waywiser.curves.curve import Curve, by_family
 from waywiser.curves.normal import below_findings, normal_paths
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.curves.subject import without_copies as copies_among
 from waywiser.machine.native import NativeError
 from waywiser.model.machine_model import MachineModel, kept_model

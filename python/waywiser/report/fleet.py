@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.analysis.comparison.change_texts import loss
+from waywiser.analysis.comparison.comparison_text import loss
 from waywiser.analysis.comparison.fleet import (
     HOST_REASONS,
     Fleet,
@@ -37,8 +37,7 @@ from waywiser.report.views.fleet import (
 )
 from waywiser.words import format_bytes
 from waywiser.words.number_format import count, format_rate, format_time
-from waywiser.words.severity import Severity
-from waywiser.words.status import Reason, severity_of
+from waywiser.words.status import Reason, Severity, severity_of
 
 ILL: tuple[Reason, ...] = ("bad", "suspect")
 

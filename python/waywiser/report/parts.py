@@ -12,9 +12,8 @@ from waywiser.curves.sheet import SheetColumn as SheetColumn
 from waywiser.curves.sheet import SheetRow as SheetRow
 from waywiser.curves.sheet import Tone as Tone
 from waywiser.curves.sheet import numbers as numbers
-from waywiser.words import STATUSES, Reason, Status, Value
+from waywiser.words import STATUSES, Reason, Severity, Status, Value
 from waywiser.words.number_format import count
-from waywiser.words.severity import Severity
 from waywiser.words.titles import divide
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from waywiser.curves.curve import Curve
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.methods import counted_copies, executor_text, memory_text
-from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED, PathClass, Traits
 from waywiser.stats.order import median

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from waywiser.curves.answer import Unit
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.texts import MANY_TIMES
 from waywiser.profile.estimate import Estimate
 from waywiser.stats.order import Interval, relative

@@ -25,6 +25,8 @@ import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from waywiser.stats.distributions import student_quantile, student_tail
 from waywiser.stats.noise_model import Variance
 from waywiser.stats.order import CONFIDENCE, Interval, ratio_of
@@ -89,7 +91,7 @@ class Effect(NamedTuple):
 class Decision(Value, frozen=True):
     """What a measured change means."""
 
-    verdict: TestOutcome
+    outcome: TestOutcome = msgspec.field(name="verdict")
     ratio: float
     """The ratio of bandwidths (of inverse times), now over before: 0.95 is 5 % slower."""
     interval: Interval | None
@@ -113,7 +115,7 @@ class Decision(Value, frozen=True):
     def is_different_alone(self, threshold: float) -> bool:
         """Whether it exceeds the threshold and its own interval excludes no change, but it is not
         significant among all that was asked together."""
-        if self.verdict == "different" or self.suspected or self.interval is None:
+        if self.outcome == "different" or self.suspected or self.interval is None:
             return False
         beyond = abs(math.log(self.ratio)) > math.log1p(threshold)
         return beyond and not self.interval.low <= 1 <= self.interval.high
@@ -170,35 +172,35 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 def _decision(effect: Effect, p_corrected: float | None, significant: float) -> Decision:
     change, variance, limit = effect.log_ratio, effect.variance, effect.limit
     error, beyond = variance.deviation, abs(change) > limit
-    verdict: TestOutcome = "no change found"
+    outcome: TestOutcome = "no change found"
     interval = None
     if p_corrected is not None:
         half = student_quantile(variance.freedom, (1 + CONFIDENCE) / 2) * error
         interval = Interval(ratio_of(-change - half), ratio_of(-change + half))
         if p_corrected <= significant and beyond:
-            verdict = "different"
+            outcome = "different"
         elif abs(change) + student_quantile(variance.freedom, CONFIDENCE) * error <= limit:
-            verdict = "equivalent"
+            outcome = "equivalent"
     return Decision(
-        verdict=verdict,
+        outcome=outcome,
         ratio=ratio_of(-change),
         interval=interval,
         p=effect.p,
         p_corrected=p_corrected,
-        detectable=_detectable(effect, p_corrected, significant, verdict),
+        detectable=_detectable(effect, p_corrected, significant, outcome),
         deviation=error,
         freedom=variance.freedom,
-        suspected=verdict != "different" and change > limit and _is_suspicious(effect),
+        suspected=outcome != "different" and change > limit and _is_suspicious(effect),
     )
 
 
 def _detectable(
-    effect: Effect, p_corrected: float | None, significant: float, verdict: TestOutcome
+    effect: Effect, p_corrected: float | None, significant: float, outcome: TestOutcome
 ) -> float | None:
     """The smallest loss that would have been found. If a larger effect without a verdict stands
     beside it, that is so because all effects are tested together: then at that level."""
     alone = effect.detectable()
-    if alone is None or verdict == "different" or 1 - math.exp(-abs(effect.log_ratio)) <= alone:
+    if alone is None or outcome == "different" or 1 - math.exp(-abs(effect.log_ratio)) <= alone:
         return alone
     return effect.detectable(_level(effect.p, p_corrected, significant))
 

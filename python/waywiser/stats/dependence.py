@@ -28,8 +28,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from waywiser.stats.order import INTERVAL_SAMPLES
-from waywiser.stats.segments import Segments
+from waywiser.stats.order import INTERVAL_SAMPLES, Segments
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -42,7 +42,7 @@ from waywiser.stats.night_noise import (
 )
 from waywiser.stats.noise_model import are_outliers
 from waywiser.stats.order import NORMAL_SCALE
-from waywiser.words.grouping import grouped
+from waywiser.words import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

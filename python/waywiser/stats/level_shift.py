@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from waywiser.stats.segments import Segments
+from waywiser.stats.order import Segments
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

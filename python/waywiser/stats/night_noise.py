@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from waywiser.stats.noise_model import LEAST_VARIANCE
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
 
-LEAST_DEVIATION = 1e-4
-"""Least deviation of a logarithm: 0.01 %. Clocks and timers do not agree better."""
+LEAST_DEVIATION = math.sqrt(LEAST_VARIANCE)
+"""Least deviation of a logarithm."""
 
 DEVIATIONS: Array = np.geomspace(LEAST_DEVIATION, 1.0, 97)
 """The grid: each is a tenth larger than the one before it."""

@@ -17,7 +17,7 @@ A level that shifts among the processes of a pair and returns is noise of that p
 
 One survey does not show how equivalent paths differ in the next one. All of them together show how
 they differ in it, but for those that stand apart: that noise between surveys
-(`waywiser.stats.survey_noise`) is in the difference of each path from the others.
+(`waywiser.stats.noise_model`) is in the difference of each path from the others.
 
 The variance of a value between processes is pooled over the group. A regime that nothing replicates
 has its paths, which were measured each in a process of its own: the scatter of the other pairs of
@@ -53,10 +53,14 @@ from waywiser.stats.decision import SIGNIFICANT, THRESHOLD, Decision, Effect, de
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
     LEAST_VARIANCE,
+    BetweenSurveys,
+    Contrast,
     Variance,
     averaged,
+    beside_most,
     combined,
     median_share,
+    noise_between_surveys,
     pooled,
     process_variance,
     shared,
@@ -64,7 +68,6 @@ from waywiser.stats.noise_model import (
 )
 from waywiser.stats.order import NORMAL_SCALE, median
 from waywiser.stats.scatter import UNKNOWN_NOISE, variance_of_median
-from waywiser.stats.survey_noise import BetweenSurveys, Contrast, beside_most, noise_between_surveys
 
 HEADLINE = "bandwidth"
 """The regime whose decisions are headline effects."""

@@ -22,7 +22,7 @@ from waywiser.stats.decision import Effect
 from waywiser.stats.level_shift import returned_from_none
 from waywiser.stats.noise_model import Variance, combined, process_variance, with_shift
 from waywiser.stats.order import median
-from waywiser.words.grouping import grouped
+from waywiser.words import grouped
 
 
 class SidesOfProcess(NamedTuple):

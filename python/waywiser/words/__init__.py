@@ -33,7 +33,7 @@ from waywiser.words.memory import Memory, Place
 from waywiser.words.numbers import ranges_of
 from waywiser.words.settings import format_settings, parse_settings
 from waywiser.words.sizes import DecimalUnit, format_bytes, parse_bytes
-from waywiser.words.status import STATUSES, Reason, Status, rank
+from waywiser.words.status import STATUSES, Reason, Severity, Status, rank
 from waywiser.words.transfer import Layout, Path, Transfer
 from waywiser.words.value import Value, canonical_json, json_text
 from waywiser.words.workload import Cache, Operation, Quantity, Stop, TimingMode, Workload

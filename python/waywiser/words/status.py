@@ -1,11 +1,31 @@
-"""What is known of a machine, a node, a path, a link, a rail or a night."""
+"""What is known of a machine, a node, a path, a link, a rail or a night; and how grave something is
+that was found, before measuring or of what was measured."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 from typing import Literal, get_args
 
-from waywiser.words.severity import Severity
+from waywiser.words.errors import WordError
+
+Severity = Literal["info", "warning", "error"]
+"""``info`` explains a number; ``warning`` makes a machine or a number worse or less certain;
+``error`` says that something is broken, or prevents a measurement."""
+
+SEVERITY_ORDER: tuple[Severity, ...] = ("info", "warning", "error")
+
+
+def parse_severity(text: str) -> Severity:
+    """The severity of that name. Raises `WordError` for anything else."""
+    for severity in SEVERITY_ORDER:
+        if text == severity:
+            return severity
+    raise WordError(f"{text!r} is no severity", remedy=f"write {' or '.join(SEVERITY_ORDER)}")
+
+
+def is_at_least(severity: Severity, least: Severity) -> bool:
+    """Whether it is as grave as ``least``, or graver."""
+    return SEVERITY_ORDER.index(severity) >= SEVERITY_ORDER.index(least)
 
 
 class Status(IntEnum):

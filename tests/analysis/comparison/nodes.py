@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from waywiser.analysis.comparison.path_change import ProfileComparison
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.machine.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.profile import WritableProfile
@@ -213,5 +213,5 @@ def losses(found: ProfileComparison) -> set[str]:
     return {
         path.curve
         for path in found.paths
-        if any(each.verdict == "different" and each.slower for each in path.changes)
+        if any(each.outcome == "different" and each.slower for each in path.changes)
     }

@@ -22,8 +22,8 @@ from waywiser.analysis.comparison.comparison_text import (
 )
 from waywiser.analysis.comparison.path_change import ProfileComparison
 from waywiser.analysis.comparison.path_parts import parts_of
+from waywiser.curves.curve import Point
 from waywiser.curves.gpu_numbers import GpuMatch, match_gpus
-from waywiser.curves.point import Point
 from waywiser.curves.select import NothingMatches
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Gpu

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from profiles import ENVIRONMENT, machine, samples, visit, workload
-from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.curves.subject import read_subject
 from waywiser.machine.machine import PlacedRank
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.estimate import estimate

@@ -8,9 +8,8 @@ import nodes
 import pytest
 
 import profiles
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.curves.gpu_numbers import gpus_of, renumbered
-from waywiser.curves.subject import LoadedLink, Subject
+from waywiser.curves.subject import LoadedLink, Subject, read_subject
 from waywiser.profile.writable import write_profile
 from waywiser.words import Operation, Workload
 from waywiser.words.records import GpuState, Samples

@@ -15,10 +15,9 @@ from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.fleet import assess_fleet
 from waywiser.analysis.comparison.other_sizes import PLATEAU
 from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
-from waywiser.analysis.comparison.read_subject import CROWDED
 from waywiser.cli.compare import INCONCLUSIVE, exit_code, failing_status
-from waywiser.curves.point import Point
-from waywiser.curves.subject import Subject
+from waywiser.curves.curve import Point
+from waywiser.curves.subject import CROWDED, Subject
 from waywiser.profile.block import BlockSummary
 from waywiser.report.views.comparison import comparison_parts
 from waywiser.words.records import Failure

@@ -8,9 +8,8 @@ import pytest
 from analysis.comparison.nodes import losses, slower
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.read_subject import read_subject
-from waywiser.curves.point import Point
-from waywiser.curves.subject import Subject
+from waywiser.curves.curve import Point
+from waywiser.curves.subject import Subject, read_subject
 
 ONE_GPU = RESULTS / "2026-11-20-h200" / "one-gpu"
 

@@ -12,9 +12,8 @@ from analysis.comparison.nodes import losses, slower
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.checkup import check_up
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.read_subject import read_subject
-from waywiser.curves.point import Point
-from waywiser.curves.subject import Subject
+from waywiser.curves.curve import Point
+from waywiser.curves.subject import Subject, read_subject
 
 BUSY = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus-busy"
 ODD = "gpu:2"

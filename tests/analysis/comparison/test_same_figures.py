@@ -12,9 +12,9 @@ from rich.console import Console
 
 from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.read_subject import read_subject
+from waywiser.curves.curve import outliers_text
 from waywiser.curves.overview import overview
-from waywiser.curves.point import outliers_text
+from waywiser.curves.subject import read_subject
 from waywiser.notebook.comparison_view import compare_profiles
 from waywiser.notebook.profile_view import ProfileView, read_profile
 from waywiser.profile import Profile

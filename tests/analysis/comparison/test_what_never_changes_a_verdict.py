@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.fleet import assess_fleet
 from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.subject import Subject
 
 SIZES = (4096, 2**20, nodes.SIZE)
@@ -67,7 +67,7 @@ def ratios(found: ProfileComparison) -> dict[str, tuple[float, float, float]]:
 
 def is_gain(path: PathChange) -> bool:
     """Whether a part or a size is significantly faster."""
-    return any(each.verdict == "different" and not each.slower for each in path.changes)
+    return any(each.outcome == "different" and not each.slower for each in path.changes)
 
 
 @few

@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 
 from kept import RESULTS, unpacked
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.history.night import Night, NightGpu, PathNight
 from waywiser.curves.headlines import headline_groups
+from waywiser.curves.subject import read_subject
 from waywiser.stats.noise_model import Surveys
 
 FIRST = datetime(2026, 9, 1, 3, 15, tzinfo=UTC)

@@ -82,7 +82,7 @@ def test_a_node_that_does_not_matter_is_reported_with_the_largest_difference() -
     assert {gpu.basis for gpu in found.gpus} == {"no difference"}
     assert {each.gpus for each in found.nodes} == {(0, 1, 2, 3)}
     costs = [rank.cost for rank in large(found, "buffer")]
-    assert {cost.verdict for cost in costs} == {"equivalent"}
+    assert {cost.outcome for cost in costs} == {"equivalent"}
     assert all(cost.limit is not None and 0 < cost.limit < 0.03 for cost in costs)
     assert "makes no difference of more than" in str(found)
     assert "takes longer" not in str(found) and "less bandwidth" not in str(found)
@@ -115,7 +115,7 @@ def test_gpus_that_share_a_link_to_the_host_are_ranked_last() -> None:
     assert rank.subject == "2 GPUs"
     assert {each.name for each in rank.choices[-2:]} == {"gpu:0, gpu:1", "gpu:2, gpu:3"}
     assert rank.cost.loss == pytest.approx(0.5, abs=0.02)
-    slowed = [use.gpus for use in found.concurrent if use.verdict == "different"]
+    slowed = [use.gpus for use in found.concurrent if use.outcome == "different"]
     assert sorted(slowed) == [(0, 1), (2, 3)]
     share = next(use.share for use in found.concurrent if use.gpus == (0, 1))
     assert share == pytest.approx(0.5, abs=0.02)
@@ -241,10 +241,10 @@ def test_four_gpus_that_were_measured(tmp_path: Path) -> None:
     found = placement(kept)
     assert found.source == "not known" and found.virtual
     (pairs,) = [rank for rank in large(found, "pair") if rank.is_headline]
-    assert pairs.cost.verdict == "equivalent" and pairs.cost.limit is not None
+    assert pairs.cost.outcome == "equivalent" and pairs.cost.limit is not None
     assert pairs.cost.limit < 0.03 and len(pairs.choices) == 6
     by_name = {use.name.partition(" ")[0]: use for use in found.concurrent}
-    assert by_name["all-to-host"].verdict == "different"
+    assert by_name["all-to-host"].outcome == "different"
     assert by_name["all-to-host"].share == pytest.approx(0.72, abs=0.02)
     known = {curve.text for curve in kept.curves}
     assert {choice.series for rank in found.ranks for choice in rank.choices} <= known
@@ -268,11 +268,11 @@ def test_a_dgx_1_shows_what_the_thesis_about_it_shows(tmp_path: Path) -> None:
     for rank in large(found, "buffer"):
         ranks.setdefault(rank.transfer, []).append(rank.cost)
     pinned = ranks["pinned -> GPU by copy-engine"]
-    assert {cost.verdict for cost in pinned} == {"equivalent"}
+    assert {cost.outcome for cost in pinned} == {"equivalent"}
     assert max(cost.limit or 1 for cost in pinned) < 0.01
     assert all(cost.loss > 0.25 for cost in ranks["GPU -> pageable by copy-engine"])
     threads = large(found, "thread")
-    assert threads and all(rank.cost.verdict != "different" for rank in threads)
+    assert threads and all(rank.cost.outcome != "different" for rank in threads)
     (pair,) = [rank for rank in large(found, "pair") if rank.is_headline]
     linked = {f"gpu:0, gpu:{gpu}" for gpu in (1, 2, 3, 4)}
     assert {each.name for each in pair.good} == linked

@@ -9,7 +9,7 @@ import pytest
 
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.benchmark_console import ROUNDED, read
-from waywiser.exchange.imports.errors import Malformed
+from waywiser.exchange.imports.foreign_file import Malformed
 from waywiser.exchange.imports.google_benchmark import read_json
 
 FILE = Path(__file__).parent / "data" / "commscope.txt"

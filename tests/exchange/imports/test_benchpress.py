@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from exchange.imports.shared_files import shared
-from waywiser.curves.point import points_of
+from waywiser.curves.curve import points_of
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.benchpress import ALL_GPUS, ONE_WAY, read
 from waywiser.exchange.imports.benchpress_places import ASSUMED
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, Malformed
 from waywiser.exchange.imports.machine import RANKS
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile

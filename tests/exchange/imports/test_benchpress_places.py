@@ -10,7 +10,7 @@ import pytest
 from waywiser.exchange.imports import detect
 from waywiser.exchange.imports.benchpress import read
 from waywiser.exchange.imports.benchpress_places import ASSUMED, NODE_STATED, STATED
-from waywiser.exchange.imports.errors import Malformed
+from waywiser.exchange.imports.foreign_file import Malformed
 from waywiser.model.messages import locality_of
 
 FILE = Path(__file__).parent / "data" / "benchpress_placed.out"

@@ -9,8 +9,7 @@ import pytest
 from msgspec import json
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.captured_text import decoded
-from waywiser.exchange.imports.errors import ImportFailed
+from waywiser.exchange.imports.foreign_file import ImportFailed, decoded
 from waywiser.exchange.imports.line_prefixes import without_prefixes
 
 DATA = Path(__file__).parent / "data"

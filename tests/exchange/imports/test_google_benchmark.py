@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries, Malformed
 from waywiser.exchange.imports.google_benchmark import read_csv, read_json, started
 from waywiser.words.records import SUMMARY
 

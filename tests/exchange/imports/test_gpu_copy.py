@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, Malformed
 from waywiser.exchange.imports.gpu_copy import BYTES, TITLE, read
 from waywiser.words.records import SUMMARY
 

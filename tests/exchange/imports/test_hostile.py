@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from waywiser.curves.overview import overview
 from waywiser.exchange.imports import benchpress, detect
-from waywiser.exchange.imports.errors import ImportFailed
+from waywiser.exchange.imports.foreign_file import ImportFailed
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
 from waywiser.words import WaywiserError

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.errors import ImportFailed, Malformed
+from waywiser.exchange.imports.foreign_file import ImportFailed, Malformed
 from waywiser.exchange.imports.json_objects import json_objects
 from waywiser.exchange.imports.profiles import import_files
 

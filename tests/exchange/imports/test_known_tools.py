@@ -10,7 +10,7 @@ import pytest
 from kept import RESULTS
 from waywiser.curves.select import matches_any, texts_of
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.errors import UnknownFormat
+from waywiser.exchange.imports.foreign_file import UnknownFormat
 from waywiser.exchange.imports.known_tools import KNOWN, SEARCHED, known_tool
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame

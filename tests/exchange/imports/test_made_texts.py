@@ -13,8 +13,7 @@ import pytest
 
 from exchange.imports.made_texts import MadeText, Truth, made
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.errors import ImportFailed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries, ImportFailed
 from waywiser.exchange.imports.half_series import joined
 from waywiser.exchange.imports.run_labels import ASSUMED, with_labels
 

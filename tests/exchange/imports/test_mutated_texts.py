@@ -14,8 +14,7 @@ import pytest
 
 from exchange.imports.made_texts import NOISE, made
 from exchange.imports.test_made_texts import read
-from waywiser.exchange.imports.errors import ImportFailed
-from waywiser.exchange.imports.foreign_file import ForeignSeries
+from waywiser.exchange.imports.foreign_file import ForeignSeries, ImportFailed
 
 COUNT = int(os.environ.get("MUTATED_TEXTS", "240"))
 PARTS = 8

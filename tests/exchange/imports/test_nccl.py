@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.errors import Malformed
+from waywiser.exchange.imports.foreign_file import Malformed
 from waywiser.exchange.imports.nccl import COLLECTIVES, ROOTED, read, why_not
 from waywiser.words.records import SUMMARY
 

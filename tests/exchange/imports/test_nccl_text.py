@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.errors import Malformed
+from waywiser.exchange.imports.foreign_file import Malformed
 from waywiser.exchange.imports.nccl import COLLECTIVES, RING, ROOTED, UNSEEN
 from waywiser.exchange.imports.nccl import read as read_json
 from waywiser.exchange.imports.nccl_text import read

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, Malformed
 from waywiser.exchange.imports.nvbandwidth import read
 from waywiser.exchange.imports.nvbandwidth_cases import BYTES
 from waywiser.words.records import SUMMARY

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.errors import Malformed
+from waywiser.exchange.imports.foreign_file import Malformed
 from waywiser.exchange.imports.nvbandwidth import read as read_json
 from waywiser.exchange.imports.nvbandwidth_text import read
 from waywiser.words.number_format import count

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, Malformed
 from waywiser.exchange.imports.osu import read
 from waywiser.words.records import SUMMARY
 

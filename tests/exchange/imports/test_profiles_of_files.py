@@ -11,7 +11,7 @@ import pytest
 from machine.captured import CAPTURES
 from waywiser.curves.overview import overview
 from waywiser.exchange.imports.benchpress_places import STATED
-from waywiser.exchange.imports.errors import ImportFailed
+from waywiser.exchange.imports.foreign_file import ImportFailed
 from waywiser.exchange.imports.profiles import files_of, import_files
 from waywiser.exchange.imports.topology_check import UNCHECKED
 from waywiser.profile import ExistingFile, Profile

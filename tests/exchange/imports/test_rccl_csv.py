@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.errors import ImportFailed, Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, ImportFailed, Malformed
 from waywiser.words.collective import bus_factor
 
 OLD = "name,size,type,redop,inPlace,time,algBw,busBw,#wrong,gpus"

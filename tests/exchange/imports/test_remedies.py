@@ -12,9 +12,8 @@ from waywiser import cli
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import headline_lines
 from waywiser.analysis.comparison.fleet import assess_fleet
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.questions.all_answers import answers
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
 

@@ -9,7 +9,7 @@ import pytest
 from exchange.imports.test_made_texts import read
 from exchange.imports.test_nccl_text import as_text
 from exchange.imports.test_run_labels import TABLE, series
-from waywiser.exchange.imports.errors import ImportFailed
+from waywiser.exchange.imports.foreign_file import ImportFailed
 
 GATHER = "# OSU MPI Allgather Latency Test v7.4\n# Size  Avg Latency(us)\n64  {:.2f}\n"
 

@@ -7,7 +7,7 @@ import pytest
 from exchange.imports.shared_files import shared
 from waywiser.curves.overview import Overview, overview
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.errors import EmptyFile, Malformed
+from waywiser.exchange.imports.foreign_file import EmptyFile, Malformed
 from waywiser.exchange.imports.profiles import Imported, import_files
 from waywiser.profile import Profile
 from waywiser.stats.order import median

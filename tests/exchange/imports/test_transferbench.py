@@ -8,8 +8,7 @@ import re
 import pytest
 
 from exchange.imports.transferbench_texts import STYLES, Moved, invented, workload, written
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries, Malformed
 from waywiser.exchange.imports.transferbench import TITLE, read
 from waywiser.words.records import SUMMARY
 

@@ -8,8 +8,7 @@ import re
 import pytest
 
 from exchange.imports.transferbench_texts import peer_matrix
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, Malformed
 from waywiser.exchange.imports.transferbench import TITLE, read
 
 HEAD = "TransferBench v1.62.00\nNUM_CPU_SE           =            4 : x\n"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exchange.imports.test_nccl_text import as_text
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, Malformed
 from waywiser.exchange.imports.nccl_text import read as read_nccl
 from waywiser.exchange.imports.osu import read as read_osu
 

@@ -11,9 +11,8 @@ from waywiser.analysis.cluster.verdict_values import (
     ClusterVerdict,
     NodeVerdict,
 )
-from waywiser.words.grouping import grouped
+from waywiser.words import Reason, grouped
 from waywiser.words.host_list import compress_hosts, is_host_name, natural_key
-from waywiser.words.status import Reason
 from waywiser.words.visible_text import single_line
 
 _DRAINED: tuple[Reason, ...] = ("failed", "stuck", "slow")

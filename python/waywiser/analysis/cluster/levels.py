@@ -18,8 +18,9 @@ from waywiser.analysis.cluster.pair_tests import (
     PairTests,
     node_rows,
 )
+from waywiser.stats import decision
 
-THRESHOLD = float(np.log(1.03))
+THRESHOLD = float(np.log(1 + decision.THRESHOLD))
 """A smaller difference is never a suspicion."""
 
 SCALES = 3.0

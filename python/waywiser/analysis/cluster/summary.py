@@ -8,9 +8,8 @@ from waywiser.analysis.cluster.texts import answer, severity_of
 from waywiser.analysis.cluster.verdict_values import ClusterVerdict
 from waywiser.analysis.cluster.version_differences import VersionDifference, version_differences
 from waywiser.profile.cluster_folder import ClusterResult
+from waywiser.words import Severity, Value
 from waywiser.words.cluster import MessageMemory
-from waywiser.words.severity import Severity
-from waywiser.words.value import Value
 
 
 class ClusterSummary(Value, frozen=True):

@@ -11,11 +11,10 @@ from waywiser.analysis.cluster.verdict_values import (
 )
 from waywiser.curves.answer import Finding
 from waywiser.stats.order import Interval
+from waywiser.words import Reason, Severity
 from waywiser.words.cluster import ClusterPlace, RailDirection
 from waywiser.words.host_list import compress_hosts
 from waywiser.words.number_format import count
-from waywiser.words.severity import Severity
-from waywiser.words.status import Reason
 
 MOST_ANSWERS = 3
 """Findings that the answer names."""

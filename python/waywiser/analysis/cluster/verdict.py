@@ -31,8 +31,8 @@ from waywiser.analysis.cluster.verdict_values import (
     PairTime,
 )
 from waywiser.curves.answer import Finding
+from waywiser.words import Reason, rank
 from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest
-from waywiser.words.status import Reason, rank
 
 MATRIX_NODES = 64
 """Above so many nodes, only pairs that stand out are listed."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from waywiser.curves.answer import Finding
+from waywiser.words import STATUSES, Reason, Status, Value
 from waywiser.words.cluster import RailDirection
-from waywiser.words.status import STATUSES, Reason, Status
-from waywiser.words.value import Value
 
 NODE_REASONS: tuple[Reason, ...] = (
     *("failed", "stuck", "slow", "not reached", "excluded", "pair", "not decided", "ok"),

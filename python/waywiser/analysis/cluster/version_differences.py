@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from waywiser.words import Value, grouped
 from waywiser.words.cluster import ClusterNode
-from waywiser.words.grouping import grouped
 from waywiser.words.host_list import compress_hosts
-from waywiser.words.value import Value
 
 MISSING = "none"
 """Stands for the version of what a node does not have."""

@@ -26,16 +26,16 @@ from waywiser.analysis.comparison.comparison_text import (
     slower,
     suspicion,
     verdict_text,
+    whole_loss,
 )
 from waywiser.analysis.comparison.differences import gpu_models, loaded
-from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.one_sided import FAILS
 from waywiser.analysis.comparison.path_change import ProfileComparison, SizeChange
-from waywiser.analysis.comparison.whole_machine import whole_loss
 from waywiser.curves.answer import Finding
 from waywiser.curves.gpu_numbers import device_of, match_gpus
 from waywiser.curves.subject import LoadedLink, Subject, is_copy
 from waywiser.machine.unusable_gpus import lost_text, unusable_notes
+from waywiser.profile.health import errors_of
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Reason, Value, grouped
 from waywiser.words.number_format import count
@@ -125,7 +125,7 @@ def check_up(
     baseline = sorted(baseline, key=lambda each: each.created)
     comparison = compare(baseline, [node], threshold, repeats=repeats)
     comparison = msgspec.structs.replace(comparison, max_hidden=max_hidden)
-    grave, minor = errors_of(node, baseline[-1])
+    grave, minor = errors_of(node.health, baseline[-1].health)
     loads = tuple(filter(None, map(loaded, (*baseline, node, *repeats))))
     findings = tuple(_findings(node, baseline, comparison, grave, is_loaded=bool(loads)))
     undecided = (

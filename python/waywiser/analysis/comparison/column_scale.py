@@ -21,14 +21,16 @@ from numpy.typing import NDArray
 from waywiser.stats.distributions import f_tail
 from waywiser.stats.noise_model import (
     UNLIKE,
+    Contrast,
     Variance,
     combined,
     median_share,
+    noise_between_surveys,
     shared,
+    survey_noise_of,
 )
 from waywiser.stats.order import NORMAL_SCALE
-from waywiser.stats.survey_noise import Contrast, noise_between_surveys, survey_noise_of
-from waywiser.words.grouping import grouped
+from waywiser.words import grouped
 
 Array = NDArray[np.float64]
 

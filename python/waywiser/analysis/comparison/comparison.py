@@ -8,39 +8,45 @@ GPUs are matched by UUID, so that a GPU that has gone does not make those after 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from waywiser.analysis.comparison.change_texts import change_text
-from waywiser.analysis.comparison.common_traits import common_traits
 from waywiser.analysis.comparison.comparison_text import (
     ONE_EACH,
+    change_text,
     copy_text,
     label,
     slow_processes_text,
     slower,
     survey_noise_notes,
 )
-from waywiser.analysis.comparison.differences import differences, message_settings, of_gpus
+from waywiser.analysis.comparison.differences import (
+    ComparisonSides,
+    differences,
+    message_settings,
+    of_gpus,
+)
 from waywiser.analysis.comparison.one_sided import one_sided, with_failures, without_common_size
 from waywiser.analysis.comparison.other_sizes import at_common_sizes
 from waywiser.analysis.comparison.path_change import (
+    BOUNDED,
     PATH_REASONS,
+    REGIMES,
     PathChange,
     ProfileComparison,
     worst_first,
 )
-from waywiser.analysis.comparison.path_decisions import path_changes
-from waywiser.analysis.comparison.path_parts import Part, Process, Summaries, parts_of
-from waywiser.analysis.comparison.sides import ComparisonSides
+from waywiser.analysis.comparison.path_parts import Part, Process, Summaries, parts_of, path_changes
 from waywiser.curves.gpu_numbers import device_of, gpus_of
-from waywiser.curves.headline import Group, headline
+from waywiser.curves.headline import Group, headline, in_order
 from waywiser.curves.select import matches_any, require_match, sized_texts_of
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 from waywiser.machine.ranks import launch_options
+from waywiser.machine.traits import Traits
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE
 from waywiser.words import Workload, grouped
+from waywiser.words.number_format import count
 
 SCHEMA = 2
 """The schema of the JSON form."""
@@ -256,3 +262,77 @@ def _chosen(
         for side in (before, after)
     )
     return first, second
+
+
+SLOWER = ("regression", "suspected")
+
+
+def common_traits(
+    paths: Iterable[PathChange], workloads: Mapping[str, Workload], traits: Traits
+) -> str:
+    """``no change was found on 16 paths over GPU links (H2D, D2H; a loss of 4.1% or more would have
+    been found); CPUs have a part in all 5 slower paths``; empty if nothing can be said, or if no
+    path is slower. ``workloads`` are by curve."""
+    measured = [path for path in paths if path.parts]
+    slower = [path for path in measured if path.verdict in SLOWER]
+    others = [path for path in measured if path.verdict not in SLOWER]
+    if not slower:
+        return ""
+    found = []
+    links = [path for path in measured if path.headline in BOUNDED]
+    if links and all(path.verdict == "no change" for path in links):
+        groups = in_order(path.headline for path in links if path.headline)
+        known = [path.detectable for path in links if path.detectable is not None]
+        missed = "the noise of some is not known"
+        if len(known) == len(links):
+            missed = f"a loss of {max(known):.1%} or more would have been found"
+        found.append(
+            f"no change was found on {count(len(links), 'path')} over GPU links "
+            f"({', '.join(groups)}; {missed})"
+        )
+    if found or len(slower) > 1:
+        found += _shared(slower, others, workloads, traits)[:1]
+    return "; ".join(found)
+
+
+def _shared(
+    slower: Sequence[PathChange],
+    others: Sequence[PathChange],
+    workloads: Mapping[str, Workload],
+    traits: Traits,
+) -> list[str]:
+    """What all slower paths have and not all others, the most specific first."""
+    of_slower = [dict(_traits(path, workloads[path.curve], traits)) for path in slower]
+    of_others = [dict(_traits(path, workloads[path.curve], traits)) for path in others]
+    all_ = "both" if len(slower) == 2 else f"all {len(slower)}"
+    who = "the slower path" if len(slower) == 1 else f"{all_} slower paths"
+    number = 0 if len(slower) == 1 else 1
+    return [
+        texts[number].format(who)
+        for trait, texts in of_slower[0].items()
+        if all(trait in each for each in of_slower)
+        and not (of_others and all(trait in each for each in of_others))
+    ]
+
+
+def _traits(
+    path: PathChange, workload: Workload, traits: Traits
+) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Each trait of a path, with what is said of one path that has it, and of several."""
+    for device in path.devices:
+        yield device.place, (f"{{}} uses {device.place}", f"{{}} use {device.place}")
+    if workload.kind == "operation":
+        text = "an operation that moves no bytes"
+        yield "operation", (f"{{}} is {text}", "{} are operations that move no bytes")
+    memories = [m for t in workload.transfers for m in t.path.ends]
+    if any(memory.place.kind == "file" for memory in memories):
+        yield "file", ("{} reads or writes a file", "{} read or write files")
+    if any(traits.memory(memory.kind).migrates for memory in memories):
+        yield "unified", ("{} moves unified memory", "{} move unified memory")
+    executors = {transfer.path.executor for transfer in workload.transfers}
+    if any(traits.executor(each).uses_cpus for each in executors) or any(
+        traits.memory(memory.kind).is_moved_by_cpus for memory in memories
+    ):
+        yield "CPUs", ("CPUs have a part in {}", "CPUs have a part in {}")
+    if path.why == REGIMES["latency"]:
+        yield "latency", ("{} is slower in latency alone", "{} are slower in latency alone")

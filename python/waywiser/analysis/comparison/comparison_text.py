@@ -1,18 +1,17 @@
-"""The wording of comparisons, checks and fleets: each sentence is made here, once."""
+"""The wording of comparisons, checks and fleets: each sentence is made here, once.
+
+A size whose figures are times has a change of time: ``takes 5.3% longer``, and a share of
+bandwidth that is lost is that much more time.
+"""
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from waywiser.analysis.comparison.change_texts import (
-    change_text,
-    detectable_text,
-    loss,
-    loss_text,
-    slower_by,
-)
 from waywiser.analysis.comparison.path_change import (
     PATH_REASONS,
     REGIMES,
@@ -24,15 +23,97 @@ from waywiser.analysis.comparison.path_change import (
     certain_level,
 )
 from waywiser.analysis.comparison.path_parts import FEWEST_SIZES, MachineNoise, Part
-from waywiser.analysis.comparison.whole_machine import ONE_SIDED, SEVERAL, whole_machine
 from waywiser.curves.headline import headline_label, in_order
+from waywiser.curves.texts import percent
+from waywiser.profile.block import STANDARD_ERRORS
 from waywiser.stats.decision import Effect
 from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Variance
-from waywiser.words.grouping import grouped
-from waywiser.words.number_format import count
+from waywiser.stats.order import Interval, median
+from waywiser.words import Reason, grouped
+from waywiser.words.number_format import count, format_rate, format_time
 from waywiser.words.same_wording import by_wording
-from waywiser.words.sizes_in_text import with_units
-from waywiser.words.status import Reason
+from waywiser.words.sizes_in_text import size_of, with_units
+
+NOT_DECIDABLE = (
+    "the noise is not known, and a change not decidable: nothing repeats it, and no "
+    f"{FEWEST_SIZES} sizes of one kind show how it scatters"
+)
+"""What is said of a path whose noise is not known."""
+
+
+def change(ratio: float, *, of_time: bool) -> float:
+    """The relative change, by the ratio of bandwidths, now over before."""
+    return 1 / ratio - 1 if of_time else ratio - 1
+
+
+def change_text(size: SizeChange) -> str:
+    """``-5.1%`` of a bandwidth, ``latency +5.4%`` of a latency, ``time +5.4%`` of another time."""
+    return _named(size, f"{change(size.decision.ratio, of_time=size.is_time):+.1%}")
+
+
+def _named(size: SizeChange, text: str) -> str:
+    if not size.is_time:
+        return text
+    return f"{'latency' if size.regime == 'latency' else 'time'} {text}"
+
+
+def interval_of_change(interval: Interval, *, of_time: bool) -> Interval:
+    """The same of an interval of the ratio."""
+    ends = sorted(change(end, of_time=of_time) for end in (interval.low, interval.high))
+    return Interval(*ends)
+
+
+def slower_by(size: SizeChange | None) -> str:
+    """``is 5.1% slower`` of a bandwidth, ``takes 5.4% longer`` of a time."""
+    if size is None or not size.is_time:
+        return f"is {1 - (size.decision.ratio if size else 1.0):.1%} slower"
+    return f"takes {change(size.decision.ratio, of_time=True):.1%} longer"
+
+
+def loss(share: float, *, of_time: bool) -> float:
+    """A share of bandwidth that is lost; in time what it adds."""
+    return share / (1 - share) if of_time and share < 1 else share
+
+
+def loss_text(share: float, *, of_time: bool, digits: int = 1) -> str:
+    """``a loss of 3.1%``, ``a time that is 3.2% longer``."""
+    text = f"{loss(share, of_time=of_time):.{digits}%}"
+    return f"a time that is {text} longer" if of_time else f"a loss of {text}"
+
+
+def detectable_text(
+    share: float | None, *, hides: bool = False, has_changed: bool = False, of_time: bool = False
+) -> str:
+    """``a loss of 3.1% or more would have been found``; of a path that is not decided, that the
+    noise ``hides`` smaller ones; without a loss, that the noise is not known."""
+    if share is None:
+        return NOT_DECIDABLE
+    least = f"{loss(share, of_time=of_time):.1%}"
+    if hides:
+        below = f"extra time below {least}" if of_time else f"losses below {least}"
+        return f"the noise hides {below}"
+    if has_changed:
+        return f"smallest detectable {'extra time' if of_time else 'loss'} {least}"
+    return f"{loss_text(share, of_time=of_time)} or more would have been found"
+
+
+def sizes_text(size: SizeChange) -> str:
+    """``64 MiB``; ``64 MiB to 512 MiB`` of sizes that differ before and now."""
+    return str(size.other_size) if size.other_size else size_of(size.series)
+
+
+def figures_before_and_now(size: SizeChange) -> tuple[str, str]:
+    """``55.3 GB/s`` or ``2.2 µs`` of each side, with as many digits as the interval allows."""
+    # Half the width of a 95 % interval. Of a change, both sides have the same share.
+    relative = STANDARD_ERRORS * size.decision.deviation / math.sqrt(2)
+    before, now = (
+        format_time(seconds, relative)
+        if size.is_time
+        else f"{format_rate(size.rated_bytes / seconds, relative)} GB/s"
+        for seconds in (size.seconds_before, size.seconds_now)
+    )
+    return before, now
+
 
 GONE = "is gone"
 ONLY_IN_BASE = "is only in the machine of the base"
@@ -378,3 +459,86 @@ def survey_noise_notes(parts: Sequence[Part], paths: Sequence[PathChange]) -> It
             f"{loss_text(least, of_time=part.typical.is_time)} or more, and "
             f"{SURVEYS_FOR_VARIANCE} baselines a smaller one"
         )
+
+
+SEVERAL = 10
+"""Paths below which a common change is not distinguished from one of few paths."""
+
+ONE_SIDED = 0.9
+"""The share of paths that have to change to one side."""
+
+DEVIATIONS = 3.0
+"""Standard errors of one path that the median change has to exceed."""
+
+
+class _CommonChange(NamedTuple):
+    shift: float
+    """The median over all paths, as a logarithm; below 0 it is a loss."""
+    paths: int
+    same: list[SizeChange]
+    """Those of the paths that changed to the same side."""
+    is_between_ranks: bool
+
+
+def whole_machine(found: ProfileComparison) -> str:
+    """``the whole machine is 3.0 % slower: …``, if nearly all paths changed to one side; empty
+    otherwise."""
+    change = _common_change(found)
+    return _text(change, found.message_settings) if change is not None else ""
+
+
+def whole_loss(found: ProfileComparison) -> str:
+    """`whole_machine`, if it is slower; empty otherwise."""
+    change = _common_change(found)
+    if change is None or change.shift >= 0:
+        return ""
+    return _text(change, found.message_settings)
+
+
+def _common_change(found: ProfileComparison) -> _CommonChange | None:
+    """The amount is the median over the paths. The noise of a process is common to its paths, so
+    that it counts as that of one path, and not less for their number. Changes below half of the
+    threshold are none."""
+    compared = [path for path in found.measured if path.verdict != "not decided"]
+    sizes = [path.size for path in compared if path.size is not None]
+    if len(sizes) < SEVERAL:
+        return None
+    logs = [math.log(each.decision.ratio) for each in sizes]
+    shift = median(logs)
+    least = DEVIATIONS * median([each.decision.deviation for each in sizes])
+    same = [size for size, each in zip(sizes, logs, strict=True) if each * shift > 0]
+    if abs(shift) < max(math.log1p(found.threshold) / 2, least):
+        return None
+    if len(same) < ONE_SIDED * len(logs):
+        return None
+    is_between_ranks = are_between_ranks(size.series for size in sizes)
+    return _CommonChange(shift, len(sizes), same, is_between_ranks)
+
+
+def _text(change: _CommonChange, message_settings: str) -> str:
+    shift, paths, same, is_between_ranks = change
+    what = "messages between ranks" if is_between_ranks else "the whole machine"
+    be = "are" if is_between_ranks else "is"
+    of = f"{len(same)} of {count(paths, 'path')}"
+    if all(size.is_time for size in same):
+        side = "longer" if shift < 0 else "shorter"
+        text = f"the latencies of {what} are {percent(math.expm1(-shift))} {side}: so"
+    else:
+        side = "slower" if shift < 0 else "faster"
+        text = f"{what} {be} {percent(math.expm1(shift))} {side}:"
+    cause = look_for(is_between_ranks)
+    if is_between_ranks and message_settings:
+        cause = f"settings of the MPI library differ ({message_settings}): make them equal"
+    return f"{text} {of} are, and this is their median; {cause} and measure again"
+
+
+def are_between_ranks(texts: Iterable[str]) -> bool:
+    """Whether all series or paths are of ranks."""
+    return all("@rank:" in text for text in texts)
+
+
+def look_for(is_between_ranks: bool) -> str:
+    """What can slow all paths: of messages it is their library first, and not the hardware."""
+    if is_between_ranks:
+        return "look at the MPI library's transport and settings (UCX_*, OMPI_MCA_*)"
+    return "look for a common cause (clocks, power, other work, settings)"

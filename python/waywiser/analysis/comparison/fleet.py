@@ -13,7 +13,6 @@ import msgspec
 
 from waywiser.analysis.comparison.comparison_text import unfinished
 from waywiser.analysis.comparison.differences import loaded, untimed
-from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.fleet_faults import (
     bad_health,
     common_links,
@@ -28,6 +27,7 @@ from waywiser.analysis.comparison.slow_paths import OtherHostSizes, PathTimes, S
 from waywiser.curves.answer import Finding
 from waywiser.curves.regimes import regime_of
 from waywiser.curves.subject import Subject, without_copies
+from waywiser.profile.health import errors_of
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import Reason, Value, format_bytes, rank
 from waywiser.words.number_format import count
@@ -155,7 +155,7 @@ def _notes(surveys: Sequence[Subject]) -> Iterator[str]:
             yield text
         if node.unfinished:
             yield unfinished(node.called)
-    if minor := errors_of(surveys[-1])[1]:
+    if minor := errors_of(surveys[-1].health)[1]:
         yield f"counted while it ran: {', '.join(minor)}"
 
 

@@ -13,29 +13,28 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from waywiser.analysis.comparison.comparison_text import ran_below
-from waywiser.analysis.comparison.differences import loaded
-from waywiser.analysis.comparison.errors_counted import errors_of
-from waywiser.analysis.comparison.fleet_texts import all_by_peers, by_peers, chance_text
-from waywiser.analysis.comparison.hardware import EqualHosts
-from waywiser.analysis.comparison.one_sided import NOT_MEASURED
-from waywiser.analysis.comparison.slow_paths import SlowPath
-from waywiser.analysis.comparison.whole_machine import (
+from waywiser.analysis.comparison.comparison_text import (
     ONE_SIDED,
     SEVERAL,
     are_between_ranks,
     look_for,
+    ran_below,
 )
+from waywiser.analysis.comparison.differences import loaded
+from waywiser.analysis.comparison.fleet_texts import all_by_peers, by_peers, chance_text
+from waywiser.analysis.comparison.hardware import EqualHosts
+from waywiser.analysis.comparison.one_sided import NOT_MEASURED
+from waywiser.analysis.comparison.slow_paths import SlowPath
 from waywiser.curves.answer import Device, Exhibit, Finding, device_at
+from waywiser.curves.curve import Point
 from waywiser.curves.gpu_numbers import device_of, gpus_of
 from waywiser.curves.kinds import kind_of
 from waywiser.curves.name import name_of
-from waywiser.curves.point import Point
 from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.machine.machine import Gpu
 from waywiser.machine.ranks import launch_options
 from waywiser.machine.unusable_gpus import lost_text
-from waywiser.profile.health import health_report
+from waywiser.profile.health import errors_of, health_report
 from waywiser.words import Operation, Place, Workload, format_bytes, grouped
 from waywiser.words.records import Failure
 
@@ -231,11 +230,11 @@ def _failure_of(series: Point) -> Failure | None:
 def bad_health(surveys: Sequence[Subject]) -> Iterator[Finding]:
     """Errors that any survey counted, and what stands in the last one."""
     last = surveys[-1]
-    grave, _ = errors_of(last)
+    grave, _ = errors_of(last.health)
     for survey in surveys[:-1]:
         report = health_report(survey.health)
         standing = report.standing if report else ()
-        earlier = (text for text in errors_of(survey)[0] if text not in standing)
+        earlier = (text for text in errors_of(survey.health)[0] if text not in standing)
         grave += [f"{text} in {survey.called}" for text in earlier]
     if grave:
         named = {text.split()[0] for text in grave}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,8 +41,8 @@ def equal_hosts(nodes: Sequence[Subject], expected: int = 0) -> list[EqualHosts]
     of it. A host that had more GPUs in an earlier profile should have these.
     """
     found: list[EqualHosts] = []
-    for members in _by_kind(nodes):
-        hosts = _hosts(sorted(members, key=lambda node: node.created))
+    for members in _by_kind([node.machine for node in nodes]):
+        hosts = _hosts(sorted((nodes[n] for n in members), key=lambda node: node.created))
         numbers = [
             max(number, expected, *(len(node.machine.gpus) for node in surveys))
             for number, surveys in zip(
@@ -75,39 +75,42 @@ def _named_apart(classes: Sequence[EqualHosts]) -> Iterator[EqualHosts]:
         yield equal
 
 
-def gpus_of_class(nodes: Sequence[Subject]) -> dict[int, int]:
-    """How many GPUs the hardware class of each node has, by the node's ``id``."""
+def gpus_of_class(machines: Sequence[Machine]) -> list[int]:
+    """How many GPUs the hardware class of each machine has."""
     found: dict[int, int] = {}
-    for members in _by_kind(nodes):
-        numbers = _numbers_of_class([len(node.machine.gpus) for node in members])
-        found |= {id(node): number for node, number in zip(members, numbers, strict=True)}
-    return found
+    for members in _by_kind(machines):
+        numbers = _numbers_of_class([len(machines[n].gpus) for n in members])
+        found.update(zip(members, numbers, strict=True))
+    return [found[n] for n in range(len(machines))]
 
 
-def _by_kind(nodes: Sequence[Subject]) -> list[list[Subject]]:
-    """Groups nodes by what hosts of a class share: the models of GPUs, and the rest of the machine.
-    Widths and lanes are left out: they are what may be wrong."""
-    classes = grouped((_kind(node.machine), node) for node in nodes)
+def _by_kind(machines: Sequence[Machine]) -> list[list[int]]:
+    """Groups machines, by their numbers, by what hosts of a class share: the models of GPUs, and
+    the rest. Widths and lanes are left out: they are what may be wrong."""
+    classes = grouped((_kind(machine), n) for n, machine in enumerate(machines))
     for without in [kind for kind in classes if not kind[0]]:
         others = [kind for kind in classes if kind[0] and kind[1] == without[1]]
         if len(others) == 1:
             classes[others[0]] += classes.pop(without)
-    return [same for members in classes.values() for same in _by_memory(members)]
+    return [
+        same
+        for members in classes.values()
+        for same in _by_memory({n: _memory_bytes(machines[n]) for n in members})
+    ]
 
 
-def _by_memory(nodes: Sequence[Subject]) -> Iterator[list[Subject]]:
-    """Divides nodes where their memory differs by `OTHER_MEMORY` from that of the next smaller one.
-    Those whose memory is not known are of the class with the most nodes."""
-    known = sorted((node for node in nodes if _memory_bytes(node.machine)),
-                   key=lambda node: _memory_bytes(node.machine))  # fmt: skip
-    unknown = [node for node in nodes if not _memory_bytes(node.machine)]
-    classes: list[list[Subject]] = []
+def _by_memory(memories: Mapping[int, int]) -> Iterator[list[int]]:
+    """Divides machines, by their numbers, where their memory differs by `OTHER_MEMORY` from that of
+    the next smaller one. Those whose memory is not known are of the class with the most of them."""
+    unknown = [n for n, memory in memories.items() if not memory]
+    classes: list[list[int]] = []
     before = 0
-    for node in known:
-        memory = _memory_bytes(node.machine)
+    for n, memory in sorted(memories.items(), key=lambda each: each[1]):
+        if not memory:
+            continue
         if memory >= OTHER_MEMORY * before:
             classes.append([])
-        classes[-1].append(node)
+        classes[-1].append(n)
         before = memory
     if unknown:
         classes = classes or [[]]

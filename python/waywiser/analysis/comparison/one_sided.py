@@ -9,16 +9,15 @@ from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 import msgspec
 
 from waywiser.analysis.comparison.comparison_text import UNNAMED
+from waywiser.analysis.comparison.differences import ComparisonSides
 from waywiser.analysis.comparison.other_sizes import largest_bytes
 from waywiser.analysis.comparison.path_change import PathChange
 from waywiser.analysis.comparison.path_parts import Summaries
-from waywiser.analysis.comparison.read_subject import CROWDED
-from waywiser.analysis.comparison.sides import ComparisonSides
+from waywiser.curves.curve import Point
 from waywiser.curves.gpu_numbers import devices_on, gpus_of
 from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
-from waywiser.curves.point import Point
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import CROWDED, Subject
 from waywiser.words import Reason, Workload, format_bytes, format_settings, grouped
 from waywiser.words.number_format import count
 from waywiser.words.records import Failure

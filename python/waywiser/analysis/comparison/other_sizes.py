@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from waywiser.analysis.comparison.path_change import OtherSize
 from waywiser.analysis.comparison.path_parts import Summaries, equivalence_class
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.regimes import regime_of
 from waywiser.profile.block import BlockSummary
 from waywiser.stats.order import Interval, median

@@ -92,7 +92,7 @@ def outliers(
     outliers = [
         Outlier(row, at, effect.log_ratio, columns[at].scale, decision.p_corrected or 0.0)
         for (row, at), effect, decision in zip(found, effects, decisions, strict=True)
-        if decision.verdict == "different"
+        if decision.outcome == "different"
     ]
     return sorted(outliers, key=lambda outlier: -outlier.difference)
 

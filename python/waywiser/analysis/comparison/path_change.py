@@ -357,7 +357,7 @@ OF_OTHERS = 0.05
 
 def is_change(decision: Decision) -> bool:
     """Whether it is about a difference that is significant, or should be looked at again."""
-    return decision.suspected or decision.verdict == "different"
+    return decision.suspected or decision.outcome == "different"
 
 
 def verdict_of(effect: Effect, decision: Decision, before: Surveys, now: Surveys) -> Reason:
@@ -384,7 +384,7 @@ def is_certain(effect: Effect, decision: Decision) -> bool:
     """Whether noise makes such a loss, among all that was tested together, with a chance of less
     than `FALSE_LOSSES`."""
     p = decision.p_corrected
-    return decision.verdict == "different" and p is not None and p <= certain_level(effect)
+    return decision.outcome == "different" and p is not None and p <= certain_level(effect)
 
 
 def certain_level(effect: Effect) -> float:

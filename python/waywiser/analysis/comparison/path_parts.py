@@ -1,4 +1,5 @@
-"""What a comparison compares: one curve's sizes of one regime, before and after.
+"""What a comparison compares, one curve's sizes of one regime, before and after; and what it
+decides about them.
 
 All sizes of a curve that one process measures share its memory, and change together. So a part has
 changed as its typical size has: the one whose change is the median over sizes, so that a drop at
@@ -7,43 +8,58 @@ one size is that size's own.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
 from statistics import fmean
 from typing import NamedTuple
 
-from waywiser.analysis.comparison.path_change import OtherSize
-from waywiser.curves.point import Point
+import msgspec
+
+from waywiser.analysis.comparison.path_change import (
+    REGIMES,
+    OtherSize,
+    PartChange,
+    PathChange,
+    SideNoise,
+    SizeChange,
+    one_value_text,
+    verdict_of,
+)
+from waywiser.curves.curve import Point
+from waywiser.curves.gpu_numbers import Devices, devices_on
+from waywiser.curves.headline import Group
+from waywiser.curves.name import name_of
 from waywiser.curves.regimes import Regime, regime_of
 from waywiser.profile.block import BlockSummary
-from waywiser.stats.decision import THRESHOLD
+from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
 from waywiser.stats.level_shift import may_return, returned
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
+    BetweenSurveys,
+    Contrast,
     Noise,
     Surveys,
     Variance,
     averaged,
+    between_sides,
+    noise_between_surveys,
+    of_difference,
     pooled,
     process_variance,
     share_beside_surveys,
     shared,
+    survey_noise_of,
     survey_variance,
     variance_of,
-)
-from waywiser.stats.survey_noise import (
-    BetweenSurveys,
-    Contrast,
-    between_sides,
-    noise_between_surveys,
-    survey_noise_of,
     within_side,
 )
-from waywiser.words import Workload, grouped
+from waywiser.words import Reason, Workload, grouped
+from waywiser.words.sizes_in_text import size_of
 
 Key = tuple[str, Regime]
 
@@ -197,7 +213,7 @@ class Part:
 
     def on_side(self, side: int) -> Part:
         """The part before (0) or now (1) alone."""
-        return replace(self, sizes=[size.on_side(side) for size in self.sizes])
+        return dataclasses.replace(self, sizes=[size.on_side(side) for size in self.sizes])
 
     @cached_property
     def noise(self) -> Noise:
@@ -396,3 +412,132 @@ def _medians(side: Sequence[tuple[int, Point]]) -> Medians:
 
 def _by_survey(medians: Medians) -> dict[int, list[float]]:
     return grouped((file, value) for (file, _), value in medians.items())
+
+
+SIDES = 2
+"""Sides of a comparison: both show the noise, so that one alone has half of the freedom."""
+
+
+def path_changes(
+    parts: Sequence[Part], groups: Mapping[str, Group], devices: Devices
+) -> Iterator[PathChange]:
+    """Decides about all parts of all paths together. ``groups`` are the headline paths by curve."""
+    machine = MachineNoise(parts)
+    noises = noise_of(parts, machine)
+    effects = [
+        _effects(part, noise, is_headline=part.curve in groups)
+        for part, noise in zip(parts, noises, strict=True)
+    ]
+    decisions = iter(decide(list(chain.from_iterable(effects))))
+    alone = [
+        noise_of([p.on_side(n) for p in parts], machine, ENOUGH_FREEDOM / SIDES)
+        for n in range(SIDES)
+    ]
+    curves: dict[str, list[PartChange]] = {}
+    workloads: dict[str, Workload] = {}
+    for part, noise, own, *of_sides in zip(parts, noises, effects, *alone, strict=True):
+        sizes = [
+            _size_change(size, effect, decision, part.regime)
+            for size, effect, decision in zip(part.sizes, own, decisions, strict=False)
+        ]
+        curves.setdefault(part.curve, []).append(_part_change(part, sizes, of_sides, noise))
+        workloads[part.curve] = part.sizes[-1].workload
+    for curve, workload in workloads.items():
+        changes = sorted(curves[curve], key=lambda part: part.sizes[-1].bytes)
+        verdict, why = _verdict(changes)
+        yield PathChange(
+            curve=curve,
+            name=name_of(workload),
+            verdict=verdict,
+            why=why,
+            headline=groups.get(curve),
+            devices=devices_on(workload, devices),
+            parts=tuple(changes),
+        )
+
+
+def _effects(part: Part, noise: Noise, *, is_headline: bool) -> list[Effect]:
+    """One for each size; that of the typical one is the headline effect of a headline path."""
+    return [
+        Effect(
+            log_ratio=size.log_ratio,
+            variance=_variance(size, noise),
+            headline=is_headline and size is part.typical,
+            threshold=part.threshold,
+        )
+        for size in part.sizes
+    ]
+
+
+def _variance(size: SizePair, noise: Noise) -> Variance:
+    """That of the change of a size; one value beside a plateau of another size is not tested."""
+    found = of_difference(size.sides[0], size.sides[1], noise, size.shift)
+    return Variance(found.value, 0.0) if size.is_one_value else found
+
+
+def _part_change(
+    part: Part, sizes: Sequence[SizeChange], alone: Sequence[Noise], together: Noise
+) -> PartChange:
+    """``alone`` is the noise of before and of now, as each alone shows it."""
+    sides = []
+    for number, (side, noise) in enumerate(zip(part.typical.sides, alone, strict=True)):
+        deviation = noise.process.deviation if noise.process.freedom > 0 else None
+        once = of_difference(side, side, noise, part.typical.on_side(number).shift)
+        both = Effect(0.0, Variance(once.value, SIDES * once.freedom), threshold=part.threshold)
+        sides.append(SideNoise(deviation, both.detectable()))
+    before, now = sides
+    typical = sizes[part.sizes.index(part.typical)]
+    return PartChange(
+        regime=part.regime,
+        processes=typical.processes,
+        surveys=typical.surveys,
+        noise=(before, now),
+        decision=typical.decision,
+        ratio_with_outliers=part.typical.ratio_with_outliers(),
+        verdict=typical.verdict,
+        sizes=tuple(sizes),
+        between_surveys=(together.survey or together.machine).deviation,
+    )
+
+
+def _size_change(
+    size: SizePair,
+    effect: Effect,
+    decision: Decision,
+    regime: Regime,
+) -> SizeChange:
+    (before, now), (processes, processes_now) = size.sides, map(len, size.medians)
+    verdict: Reason = "not decided"
+    if size.is_one_value:
+        decision = msgspec.structs.replace(decision, suspected=False)
+    else:
+        verdict = verdict_of(effect, decision, before, now)
+    return SizeChange(
+        series=size.text,
+        bytes=size.workload.bytes,
+        rated_bytes=size.workload.rated_bytes,
+        seconds_before=before.middle,
+        seconds_now=now.middle,
+        processes=(processes, processes_now),
+        surveys=(len(before.medians), len(now.medians)),
+        decision=decision,
+        verdict=verdict,
+        regime=regime,
+        other_size=size.other_size,
+    )
+
+
+def _verdict(parts: Sequence[PartChange]) -> tuple[Reason, str]:
+    """The verdict of a path by the gravest of its parts and sizes, and what it is about."""
+    kinds: tuple[Reason, ...] = ("regression", "suspected", "improvement")
+    for verdict in kinds:
+        regimes = [REGIMES[part.regime] for part in parts if part.verdict == verdict]
+        if regimes:
+            return verdict, ", ".join(regimes)
+        single = [s for p in parts for s in p.sizes if s.verdict == verdict]
+        if single:
+            return verdict, f"only at {', '.join(size_of(s.series) for s in single)}"
+    for part in parts:
+        if part.verdict == "not decided":
+            return "not decided", one_value_text(part.typical)
+    return "no change", ""

@@ -22,10 +22,10 @@ from waywiser.analysis.comparison.column_scale import ColumnScale, columns_of, p
 from waywiser.analysis.comparison.hardware import EqualHosts
 from waywiser.analysis.comparison.outliers import MANY, SPARE, Outlier, detectable_losses, outliers
 from waywiser.analysis.comparison.path_parts import equivalence_class
+from waywiser.curves.curve import Point
 from waywiser.curves.gpu_numbers import gpus_of
 from waywiser.curves.headline import Group, group_of
 from waywiser.curves.name import name_of
-from waywiser.curves.point import Point
 from waywiser.curves.regimes import START_BYTES, Regime, regime_of
 from waywiser.machine.traits import DECLARED
 from waywiser.stats.level_shift import returned_from_none

@@ -11,7 +11,6 @@ import msgspec
 
 from waywiser.analysis.comparison.checkup import Checkup, check_up
 from waywiser.analysis.comparison.differences import loaded
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.health.health_check import HealthCheck, health_of, host_health
 from waywiser.analysis.health.kept_profiles import (
     NotKept,
@@ -29,7 +28,7 @@ from waywiser.curves.normal import (
     verdicts_text,
 )
 from waywiser.curves.normal_table import NormalValue, read_table, shipped_values
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.machine.machine import Machine, require_real
 from waywiser.profile import Profile
 from waywiser.stats.decision import THRESHOLD

@@ -26,13 +26,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from waywiser.analysis.comparison.read_subject import subject_of
 from waywiser.analysis.health.check import References, read_references
 from waywiser.analysis.questions.peer_groups import peer_groups
+from waywiser.curves.curve import Point
 from waywiser.curves.normal import MARGIN, normal_paths_of
 from waywiser.curves.normal_table import NormalValue, shipped_values
-from waywiser.curves.point import Point
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, subject_of
 from waywiser.machine.machine import Machine
 from waywiser.profile import Profile
 from waywiser.stats import error_spending
@@ -277,4 +276,4 @@ def other_references(profile: Profile, values: Sequence[NormalValue]) -> OtherRe
 def unequal_parts(read: Subject) -> frozenset[str]:
     """The curves that are not shown to be equivalent to their equal parts; ``read`` has curves."""
     peers = (peer for group in peer_groups(read) for peer in group)
-    return frozenset(peer.curve.text for peer in peers if peer.verdict != "equivalent")
+    return frozenset(peer.curve.text for peer in peers if peer.outcome != "equivalent")

@@ -11,7 +11,6 @@ import msgspec
 
 from waywiser.analysis.comparison.fleet import Fleet, HostVerdict, assess_fleet
 from waywiser.analysis.comparison.own_findings import own_findings
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.analysis.health.health_check import (
     HealthCheck,
     ReferenceResult,
@@ -31,7 +30,7 @@ from waywiser.analysis.history.last_change import with_last_changes
 from waywiser.analysis.history.night import Night, moment_of
 from waywiser.curves.normal import normal_paths_of
 from waywiser.curves.normal_table import NormalValue
-from waywiser.curves.subject import Subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.machine.machine import may_be_same
 from waywiser.profile import Profile, ProfileError
 from waywiser.profile.file_name import profiles_in, why_no_profile

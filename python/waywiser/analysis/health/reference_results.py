@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from waywiser.analysis.comparison.checkup import Checkup
 from waywiser.analysis.comparison.comparison_text import ran_below
-from waywiser.analysis.comparison.errors_counted import errors_of
 from waywiser.analysis.comparison.fleet import Fleet, HostVerdict
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
 from waywiser.analysis.comparison.own_findings import processes_over_links
@@ -20,6 +19,7 @@ from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.curves.texts import percent
 from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
 from waywiser.profile import Profile
+from waywiser.profile.health import errors_of
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import STATUSES, Reason, Status
 from waywiser.words.number_format import count
@@ -108,7 +108,7 @@ def devices_result(node: Subject, *, has_baseline: bool) -> ReferenceResult:
     """Lost GPUs, links below their best under load, and errors that were counted meanwhile. With a
     baseline the checkup has looked at links and errors, beside those of former times."""
     machine = node.machine
-    grave, _ = errors_of(node)
+    grave, _ = errors_of(node.health)
     below = [
         ran_below(f"gpu:{gpu.index}", text)
         for gpu in machine.gpus
@@ -143,7 +143,7 @@ def equal_parts(read: Subject, threshold: float = THRESHOLD) -> ReferenceResult:
     if not links:
         gpus = count(len(read.machine.gpus), "GPU")
         return ReferenceResult("equal parts", "not compared", f"no equal links: {gpus}")
-    decided = all(peer.verdict != "no change found" for peer in peers)
+    decided = all(peer.outcome != "no change found" for peer in peers)
     status: Reason = "ok" if decided else "not decided"
     return ReferenceResult("equal parts", status, links_text(links))
 

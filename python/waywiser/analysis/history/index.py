@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from waywiser.analysis.history.night import Night, NightGpu, PathNight, read_night
-from waywiser.profile.errors import ProfileError
+from waywiser.profile import ProfileError
 from waywiser.profile.file_name import profiles_in, why_no_profile
 from waywiser.version import __version__
 from waywiser.words import Value

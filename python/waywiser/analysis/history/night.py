@@ -13,12 +13,11 @@ import msgspec
 
 from waywiser.analysis.comparison.differences import ENVIRONMENT, ISOLATION, entry_of
 from waywiser.analysis.comparison.hardware import counted_models
-from waywiser.analysis.comparison.read_subject import subject_of
+from waywiser.curves.curve import Point
 from waywiser.curves.headlines import headline_groups
 from waywiser.curves.imported import imported_from
 from waywiser.curves.name import SETS, name_of
-from waywiser.curves.point import Point
-from waywiser.curves.subject import LoadedLink, Subject
+from waywiser.curves.subject import LoadedLink, Subject, subject_of
 from waywiser.machine.machine import Machine
 from waywiser.profile import Profile
 from waywiser.profile.block import BlockSummary

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from waywiser.analysis.history.night import Night, moment_of
 from waywiser.analysis.history.reader_clock import FIRST_YEAR, latest_moment
-from waywiser.words.grouping import grouped
+from waywiser.words import grouped
 
 NIGHT = timedelta(hours=12)
 """Surveys that began within so long after another one are of the same night."""

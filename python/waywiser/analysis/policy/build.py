@@ -50,8 +50,7 @@ from waywiser.machine.traits import DECLARED
 from waywiser.stats.method_choice import UNKNOWN, Timed, choices, good
 from waywiser.stats.order import Interval
 from waywiser.version import __version__
-from waywiser.words import Transfer
-from waywiser.words.grouping import grouped
+from waywiser.words import Transfer, grouped
 from waywiser.words.numbers import MOST_INDEX, whole_number
 
 NEAR = 4

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from waywiser.analysis.policy.decision_table import CopyKind, Method
 from waywiser.analysis.policy.table import Relation
-from waywiser.curves.curve import Curve
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.methods import is_copy
-from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import percent
 from waywiser.machine.machine import Machine
@@ -38,8 +37,7 @@ from waywiser.stats.noise_model import (
     survey_variance,
 )
 from waywiser.stats.order import CONFIDENCE, Interval, median
-from waywiser.words import Layout, Memory, Transfer, format_bytes, format_settings
-from waywiser.words.grouping import grouped
+from waywiser.words import Layout, Memory, Transfer, format_bytes, format_settings, grouped
 from waywiser.words.number_format import RATE_BYTES
 from waywiser.words.numbers import whole_number
 

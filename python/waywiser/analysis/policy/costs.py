@@ -23,7 +23,7 @@ from waywiser.analysis.policy.candidates import (
 from waywiser.analysis.policy.decision_table import CopyKind, Method
 from waywiser.analysis.policy.table import MethodCosts
 from waywiser.curves.bystanders import bystander_of
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.subject import Subject
 from waywiser.machine.catalogue import Catalogue, Requirements
 from waywiser.machine.machine import Machine

@@ -106,7 +106,7 @@ def _anisotropy(subject: Subject) -> Cells:
 def _cell(group: CurveGroup, effect: Wording) -> SheetCell:
     """The cell of bandwidth; if no difference was found, with the sizes below that differ."""
     found = cell(group.bandwidth, effect)
-    if group.bandwidth is not None and group.bandwidth.verdict != "different":
+    if group.bandwidth is not None and group.bandwidth.outcome != "different":
         for regime in REGIMES[1:]:
             if (below := group.regimes.get(regime)) and below.is_of_kind:
                 text = ", ".join(filter(None, (found.text, f"{regime} differs")))

@@ -110,10 +110,10 @@ def _of_moving(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Findi
         if kind.group == "host-host" and kind.source != kind.destination:
             continue
         found, latency = group.bandwidth, group.regimes.get("latency")
-        if found is None or found.verdict != "different":
-            below = latency is not None and latency.verdict == "different"
+        if found is None or found.outcome != "different":
+            below = latency is not None and latency.outcome == "different"
             found = None if below else group.regimes.get("medium")
-        if found is None or found.verdict != "different":
+        if found is None or found.outcome != "different":
             continue
         if found.is_of_kind:
             kinds.setdefault(f"{kind.bare} {found.evidence[0].slower}", []).append(found)
@@ -155,7 +155,7 @@ def _of_kind(subject: Subject, members: Sequence[RegimeResult]) -> Finding:
 
 def _of_few(subject: Subject, result: RegimeResult) -> Finding:
     """Returns the finding of pairs that differ although their equivalents do not."""
-    even = sum(pair.verdict == "equivalent" for pair in result.pairs)
+    even = sum(pair.outcome == "equivalent" for pair in result.pairs)
     return finding(
         subject,
         result,

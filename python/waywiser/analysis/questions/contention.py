@@ -41,9 +41,8 @@ from waywiser.curves.subject import Subject
 from waywiser.curves.texts import NAMED, named, of_pairs, size_span, span, undecided
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.order import Interval, relative
-from waywiser.words import Transfer, grouped
+from waywiser.words import Severity, Transfer, grouped
 from waywiser.words.number_format import count, format_rate
-from waywiser.words.severity import Severity
 
 OF_SUM = 0.01
 """The uncertainty that a sum of bandwidths alone is written with: three digits."""
@@ -63,7 +62,7 @@ def answer(subject: Subject) -> Answer:
     unclear = [
         (each.curve.name, each.decision)
         for each in together
-        if each.decision.verdict == "no change found"
+        if each.decision.outcome == "no change found"
     ]
     return Answer(
         question="contention",
@@ -154,7 +153,7 @@ def _table(title: str, found: Sequence[Together]) -> tuple[Sheet, ...]:
 
 
 def _row(each: Together) -> tuple[SheetCell, ...]:
-    different = each.decision.verdict == "different"
+    different = each.decision.outcome == "different"
     return (
         SheetCell(each.curve.name),
         SheetCell(
@@ -298,7 +297,7 @@ def _rank(each: Together, subject: Subject) -> tuple[bool, bool, float]:
     executor, for kernels may be slowed if links are not; then the most precise."""
     span = each.decision.interval
     executor = subject.machine.traits.executor(each.transfers[0].path.executor)
-    unclear = each.decision.verdict == "no change found"
+    unclear = each.decision.outcome == "no change found"
     return unclear, executor.reference != "gpu", span.width if span else math.inf
 
 

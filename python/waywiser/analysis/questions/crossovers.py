@@ -31,9 +31,8 @@ from waywiser.curves.answer import (
     SheetCell,
     table,
 )
-from waywiser.curves.curve import Curve
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.methods import executor_text, method_text, place_groups
-from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import FROM_CALL
 from waywiser.machine.traits import Traits

@@ -13,8 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from waywiser.curves.curve import Curve
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.regimes import Regime, regime_of
 from waywiser.curves.texts import size_ranges
 from waywiser.stats.decision import Decision, TestOutcome
@@ -56,18 +55,18 @@ class PairResult(Value, frozen=True):
 
     @property
     def different(self) -> tuple[PointPair, ...]:
-        return tuple(each for each in self.sizes if each.decision.verdict == "different")
+        return tuple(each for each in self.sizes if each.decision.outcome == "different")
 
     @property
-    def verdict(self) -> TestOutcome:
+    def outcome(self) -> TestOutcome:
         """Different as a whole or at some size."""
-        return "different" if self.different else self.decision.verdict
+        return "different" if self.different else self.decision.outcome
 
     @property
     def is_whole(self) -> bool:
         """Whether the regime differs, and not some sizes of it."""
         most = not self.different or 2 * len(self.different) > len(self.sizes)
-        return self.decision.verdict == "different" and most
+        return self.decision.outcome == "different" and most
 
     @property
     def evidence(self) -> tuple[Decision, PointPair]:
@@ -99,12 +98,12 @@ class RegimeResult(Value, frozen=True):
 
     @property
     def differing(self) -> tuple[PairResult, ...]:
-        return tuple(pair for pair in self.pairs if pair.verdict == "different")
+        return tuple(pair for pair in self.pairs if pair.outcome == "different")
 
     @property
     def different_sizes(self) -> list[int]:
         """Sizes at which the pairs differ on average."""
-        return [size for size, each in self.at_size.items() if each.verdict == "different"]
+        return [size for size, each in self.at_size.items() if each.outcome == "different"]
 
     @property
     def is_of_kind(self) -> bool:
@@ -113,14 +112,14 @@ class RegimeResult(Value, frozen=True):
         the kind."""
         if len({pair.evidence[0].slower for pair in self.differing}) > 1:
             return False
-        regime = sum(pair.decision.verdict == "different" for pair in self.pairs)
+        regime = sum(pair.decision.outcome == "different" for pair in self.pairs)
         have = Counter(each.bytes for pair in self.pairs for each in pair.sizes)
         differ = Counter(each.bytes for pair in self.pairs for each in pair.different)
         few = 0 < 2 * regime <= len(self.pairs) or any(
             have[size] > 1 and 2 * differ[size] <= have[size] for size in differ
         )
         most = 2 * regime > len(self.pairs) or any(2 * differ[size] > have[size] for size in differ)
-        on_average = self.decision.verdict == "different" or bool(self.different_sizes)
+        on_average = self.decision.outcome == "different" or bool(self.different_sizes)
         return (most or on_average) and not (few and 2 * len(self.differing) <= len(self.pairs))
 
     @property
@@ -133,13 +132,13 @@ class RegimeResult(Value, frozen=True):
         """Whether the regime differs on average, and not some sizes of it."""
         sizes = self.different_sizes
         most = not sizes or 2 * len(sizes) > len(self.at_size)
-        return self.decision.verdict == "different" and most
+        return self.decision.outcome == "different" and most
 
     @property
-    def verdict(self) -> TestOutcome:
+    def outcome(self) -> TestOutcome:
         if self.is_of_kind or self.differing:
             return "different"
-        return self.decision.verdict
+        return self.decision.outcome
 
     @property
     def evidence(self) -> tuple[Decision, PointPair]:
@@ -153,7 +152,7 @@ class RegimeResult(Value, frozen=True):
             sizes = chain.from_iterable(pair.sizes for pair in self.pairs)
             points = [(each.decision, each) for each in sizes if each.bytes == size]
             return self.at_size[size], self._middle(points)[1]
-        if self.decision.verdict != "different" and self.differing:
+        if self.decision.outcome != "different" and self.differing:
             return self._middle([pair.evidence for pair in self.differing])
         points = [(pair.decision, nearest(self.decision, pair.sizes)) for pair in self.pairs]
         return self.decision, self._middle(points)[1]

@@ -24,7 +24,7 @@ from waywiser.analysis.questions.fitted import (
     sustained,
 )
 from waywiser.curves.answer import MOST_FINDINGS, Answer, Finding, Sheet, SheetCell, ranked, table
-from waywiser.curves.curve import Curve
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.figure_range import range_of
 from waywiser.curves.methods import (
     PlaceGroup,
@@ -34,7 +34,6 @@ from waywiser.curves.methods import (
     place_groups,
     principal,
 )
-from waywiser.curves.point import Point
 from waywiser.curves.regimes import BANDWIDTH_BYTES, START_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import named, span

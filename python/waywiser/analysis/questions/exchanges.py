@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.curves.answer import MATTERS, Exhibit, Finding, Mark, Sheet, SheetCell, table
-from waywiser.curves.curve import Curve
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.exchanges import BETWEEN, is_exchange, strategy_of, what_is_exchanged
-from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import size_ranges
 from waywiser.stats.method_choice import TOLERANCE

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.curves.curve import Curve
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Curve, Point
 from waywiser.machine.traits import DECLARED
 from waywiser.model.curve import CurveModel, CurveTimes, fit_curves
 from waywiser.model.neighbours import between

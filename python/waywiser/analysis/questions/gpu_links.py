@@ -140,7 +140,7 @@ def _slower(own: Link) -> SheetCell:
     slow = [direction for direction in DIRECTIONS if direction in own and own[direction].is_slow]
     if slow:
         return SheetCell(_by(own, slow), MARKS["different"], own[slow[0]].curve.text)
-    open_ = [each for each in own.values() if each.verdict == "no change found"]
+    open_ = [each for each in own.values() if each.outcome == "no change found"]
     if open_:
         worst = loosest(open_)
         return SheetCell(hidden_loss(worst.decision), MARKS["no change found"], worst.curve.text)
@@ -160,4 +160,4 @@ def of_link(peer: PeerResult) -> PairResult | None:
 
 def _gravity(peer: PeerResult) -> tuple[bool, bool, float]:
     """The order of the paths of a GPU from several nodes: the last is the worst, and is shown."""
-    return peer.is_slow, peer.verdict == "no change found", -peer.decision.ratio
+    return peer.is_slow, peer.outcome == "no change found", -peer.decision.ratio

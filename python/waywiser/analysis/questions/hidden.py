@@ -127,12 +127,12 @@ def _processes(subject: Subject, curves: Iterable[Curve], regime: Regime) -> lis
 
 def _row(cost: RemotePenalty) -> tuple[SheetCell, ...]:
     decision = cost.decision
-    unsure = decision.verdict == "no change found"
+    unsure = decision.outcome == "no change found"
     text = f"{signed(decision, cost.regime)}{f', {hidden_loss(decision)}' if unsure else ''}"
     return (
         SheetCell(cost.kind.bare),
         SheetCell(cost.regime),
-        SheetCell(text, MARKS[decision.verdict], cost.curve.text),
+        SheetCell(text, MARKS[decision.outcome], cost.curve.text),
         SheetCell(f"{cost.local} and {cost.remote}"),
     )
 
@@ -148,7 +148,7 @@ def _exhibits(subject: Subject, sides: Sides) -> Iterator[Exhibit]:
     yield Exhibit(probe, "8 bytes to a GPU on the block's side", sides.local_seconds, "s")
     yield Exhibit(probe, "8 bytes to a GPU on the other side", sides.remote_seconds, "s")
     for cost in costs(subject):
-        if cost.decision.verdict == "different":
+        if cost.decision.outcome == "different":
             what = f"remote over local, {cost.regime} of {cost.kind.bare}"
             yield time_ratio(cost.curve.text, what, cost.decision)
 

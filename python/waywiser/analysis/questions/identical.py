@@ -50,9 +50,8 @@ from waywiser.curves.texts import (
     undecided,
 )
 from waywiser.stats.decision import THRESHOLD, TestOutcome
-from waywiser.words import Place, format_bytes, grouped
+from waywiser.words import Place, Severity, format_bytes, grouped
 from waywiser.words.number_format import count
-from waywiser.words.severity import Severity
 
 EXPLAINING = ("slow link", "throttled")
 """Quality flags that are a reason for a link to be slow."""
@@ -86,7 +85,7 @@ def answer(subject: Subject) -> Answer:
                 (
                     (str(peers[0].kind), loosest(peers).decision)
                     for peers in groups
-                    if verdict_of(peers) == "no change found"
+                    if outcome_of(peers) == "no change found"
                 ),
                 ", with fewer than three paths",
             ),
@@ -104,12 +103,12 @@ def is_uneven(peers: Sequence[PeerResult]) -> bool:
     return _common_gpu(slow) is None
 
 
-def verdict_of(peers: Sequence[PeerResult]) -> TestOutcome:
+def outcome_of(peers: Sequence[PeerResult]) -> TestOutcome:
     """The verdict of a group: different if any path is; equivalent if all are."""
-    verdicts = {each.verdict for each in peers}
-    if "different" in verdicts:
+    outcomes = {each.outcome for each in peers}
+    if "different" in outcomes:
         return "different"
-    return "equivalent" if verdicts == {"equivalent"} else "no change found"
+    return "equivalent" if outcomes == {"equivalent"} else "no change found"
 
 
 def _summary(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> str:
@@ -123,7 +122,7 @@ def _summary(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> str:
             f"measured from {format_bytes(BANDWIDTH_BYTES)} on."
         )
     paths = [each for peers in groups for each in peers]
-    equal = sum(each.verdict == "equivalent" for each in paths)
+    equal = sum(each.outcome == "equivalent" for each in paths)
     slow = sum(each.is_slow for each in paths)
     fast = sum(each.is_fast and each.others > 1 for each in paths)
     links = links_text(gpu_links(subject.machine, paths))
@@ -137,7 +136,7 @@ def _summary(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> str:
     )
     if slow or fast:
         said += f"; slower: {slow or 'none'}, faster: {fast or 'none'}"
-    open_ = [each.decision for each in paths if each.verdict == "no change found"]
+    open_ = [each.decision for each in paths if each.outcome == "no change found"]
     single = [each for each in open_ if each.detectable is None]
     if rest := len(open_) - len(single):
         said += f"; no difference found, but not shown to be equivalent: {rest}"
@@ -188,16 +187,16 @@ def _row(peers: Sequence[PeerResult]) -> tuple[SheetCell, ...]:
 
 def group_cell(peers: Sequence[PeerResult]) -> SheetCell:
     """The mark of a group, with how many differ and at which sizes, or what could be missed."""
-    verdict = verdict_of(peers)
-    if verdict == "different":
-        differ = [each for each in peers if each.verdict == "different"]
+    outcome = outcome_of(peers)
+    if outcome == "different":
+        differ = [each for each in peers if each.outcome == "different"]
         worst = max(differ, key=lambda each: abs(math.log(each.decision.ratio)))
         text = f"{worst.effect_text} ({len(differ)} of {len(peers)})"
-        return SheetCell(text, MARKS[verdict], worst.curve.text)
-    if verdict == "equivalent":
-        return SheetCell("", MARKS[verdict], peers[0].curve.text)
+        return SheetCell(text, MARKS[outcome], worst.curve.text)
+    if outcome == "equivalent":
+        return SheetCell("", MARKS[outcome], peers[0].curve.text)
     open_ = loosest(peers)
-    return SheetCell(hidden_loss(open_.decision), MARKS[verdict], open_.curve.text)
+    return SheetCell(hidden_loss(open_.decision), MARKS[outcome], open_.curve.text)
 
 
 def _extreme(peer: PeerResult) -> SheetCell:
@@ -311,7 +310,7 @@ def _shows_link(peer: PeerResult, peers: Sequence[PeerResult]) -> bool:
     moves over it are: page faults and prefetches are slow for reasons of their own. If any such
     path over the same link in the same direction equals its peers, the link is not the reason."""
     over = [each for each in peers if each.kind.is_quiet and _link_of(each) == _link_of(peer)]
-    equal = any(each.verdict == "equivalent" for each in over)
+    equal = any(each.outcome == "equivalent" for each in over)
     return not equal and any(each.is_slow for each in over)
 
 

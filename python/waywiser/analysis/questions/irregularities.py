@@ -25,8 +25,7 @@ from waywiser.curves.answer import (
     ranked,
     table,
 )
-from waywiser.curves.curve import Curve
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import ONE_BLOCK, amount, named, size_span
 from waywiser.stats.decision import THRESHOLD

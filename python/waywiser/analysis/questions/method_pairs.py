@@ -12,7 +12,7 @@ from itertools import combinations, groupby
 import msgspec
 
 from waywiser.curves.answer import MATTERS, Mark, Sheet, SheetCell, table
-from waywiser.curves.curve import Curve
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.methods import (
     PlaceGroup,
     PlacePair,
@@ -20,7 +20,6 @@ from waywiser.curves.methods import (
     memory_text,
     method_text,
 )
-from waywiser.curves.point import Point
 from waywiser.curves.texts import amount, size_span, span
 from waywiser.machine.ranks import task_settings
 from waywiser.machine.traits import Traits

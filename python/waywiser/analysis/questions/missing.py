@@ -13,8 +13,7 @@ from waywiser.curves.subject import Subject
 from waywiser.curves.texts import named
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
-from waywiser.words import Place, Transfer, WordError, Workload, grouped
-from waywiser.words.severity import Severity
+from waywiser.words import Place, Severity, Transfer, WordError, Workload, grouped
 
 MOST = 2 / 3
 """The share of equivalent GPUs that must have something before one is said to lack it."""

@@ -25,9 +25,8 @@ from waywiser.curves.texts import (
 )
 from waywiser.stats.decision import Decision, TestOutcome
 from waywiser.stats.order import Interval
-from waywiser.words import Place, format_bytes
+from waywiser.words import Place, Severity, format_bytes
 from waywiser.words.number_format import count
-from waywiser.words.severity import Severity
 
 MARKS: dict[TestOutcome, Mark] = {
     "different": "yes", "equivalent": "no", "no change found": "unclear",
@@ -86,11 +85,11 @@ def answer_by_kind(
     ``equal`` and ``different`` are the answers, {kinds} stands for the number of kinds; ``effect``
     is what was not found if neither is shown."""
     kinds = f"{count(len(rates), 'kind')} of transfer"
-    differ = [each.label for each in rates if each.verdict == "different"]
+    differ = [each.label for each in rates if each.outcome == "different"]
     if differ:
         some = different.format(kinds=f"{len(differ)} of {kinds}")
         return f"Yes: {some}: {', '.join(differ)}."
-    unknown = sum(each.verdict != "equivalent" for each in rates)
+    unknown = sum(each.outcome != "equivalent" for each in rates)
     if not unknown:
         return f"No: {equal.format(kinds=kinds)}, at the measured sizes."
     return (
@@ -197,8 +196,8 @@ def cell(result: RegimeResult | None, effect: Wording) -> SheetCell:
     if result is None:
         return SheetCell("—")
     series = result.pairs[0].a.text
-    mark = MARKS[result.verdict]
-    if result.verdict == "different":
+    mark = MARKS[result.outcome]
+    if result.outcome == "different":
         few = "" if result.is_of_kind else f" ({len(result.differing)} of {len(result.pairs)})"
         decision, at = result.evidence
         text = f"{effect(decision, result.regime)}{where(result)}{few}"
@@ -229,5 +228,5 @@ def pair_table(
 def not_determined(groups: Iterable[CurveGroup]) -> tuple[str, ...]:
     """Kinds whose bandwidth could differ unseen, by how much."""
     found = in_regime(groups, "bandwidth")
-    decisions = [(r.label, r.decision) for r in found if r.verdict == "no change found"]
+    decisions = [(r.label, r.decision) for r in found if r.outcome == "no change found"]
     return tuple(undecided(decisions, ", without equivalent paths"))

@@ -52,13 +52,13 @@ class PeerResult(Value, frozen=True):
     def different(self) -> PairResult | None:
         """The regime that shows a difference of the link, bandwidth first; None without any."""
         found = (each for regime in LINK_REGIMES if (each := self.regimes.get(regime)))
-        return next((each for each in found if each.verdict == "different"), None)
+        return next((each for each in found if each.outcome == "different"), None)
 
     @property
-    def verdict(self) -> TestOutcome:
+    def outcome(self) -> TestOutcome:
         """The verdict of the link."""
         found = self.different or self.regimes.get("bandwidth")
-        return found.verdict if found else "no change found"
+        return found.outcome if found else "no change found"
 
     @property
     def decision(self) -> Decision:

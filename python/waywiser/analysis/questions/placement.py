@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from waywiser.curves.regimes import Regime
 from waywiser.stats.decision import TestOutcome
 from waywiser.stats.order import Interval
@@ -26,7 +28,7 @@ names it; else it is unknown."""
 class PlacementCost(Value, frozen=True):
     """How much slower a choice is than the best one."""
 
-    verdict: TestOutcome
+    outcome: TestOutcome = msgspec.field(name="verdict")
     loss: float
     """The share of the best choice's bandwidth that it lacks: 0.5 is half of it. Of latencies the
     share of the best choice's time that it takes longer. Below 0 if it is faster."""
@@ -42,9 +44,9 @@ class PlacementCost(Value, frozen=True):
         """The difference that is excluded: the farther end of the interval if both choices are
         equivalent, else what would have been found; None if neither is known, and for a choice that
         differs."""
-        if self.verdict == "different":
+        if self.outcome == "different":
             return None
-        if self.verdict == "equivalent" and self.interval is not None:
+        if self.outcome == "equivalent" and self.interval is not None:
             return max(abs(self.interval.low), abs(self.interval.high))
         return self.detectable
 
@@ -90,7 +92,7 @@ class PlacementRank(Value, frozen=True):
         return tuple(
             each
             for each in self.choices
-            if each.cost is None or each.cost.verdict != "different" or each.cost.loss <= 0
+            if each.cost is None or each.cost.outcome != "different" or each.cost.loss <= 0
         )
 
     @property
@@ -140,7 +142,7 @@ class ConcurrentUse(Value, frozen=True):
     """The share of that sum that is reached together."""
     interval: Interval | None
     """95 % of the share."""
-    verdict: TestOutcome
+    outcome: TestOutcome = msgspec.field(name="verdict")
     detectable: float | None
 
 

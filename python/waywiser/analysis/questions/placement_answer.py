@@ -84,11 +84,11 @@ def _basis(
     the largest difference that is not excluded."""
     own = [each for each in ranks if (each.question, each.subject) == (question, whose)]
     own = [each for each in own if each.is_headline] or own
-    if differ := [each for each in own if each.cost.verdict == "different"]:
+    if differ := [each for each in own if each.cost.outcome == "different"]:
         return "measured", max(differ, key=lambda each: each.cost.loss)
     rank = max(own, key=lambda each: math.inf if each.cost.limit is None else each.cost.limit,
                default=None)  # fmt: skip
-    if own and all(each.cost.verdict == "equivalent" for each in own):
+    if own and all(each.cost.outcome == "equivalent" for each in own):
         return "no difference", rank
     return "system", rank
 
@@ -145,7 +145,7 @@ def _concurrent(subject: Subject) -> Iterator[ConcurrentUse]:
                 alone_rate=each.alone_rate,
                 share=each.share,
                 interval=each.share_interval,
-                verdict=each.decision.verdict,
+                outcome=each.decision.outcome,
                 detectable=each.decision.detectable,
             )
 

@@ -114,7 +114,7 @@ def _cost(
         if pair := found.get(names):
             decision, at = pair.evidence
             effect = loss(decision, regime, of_second=names[1] == name)
-            return PlacementCost(pair.verdict, *effect, decision.detectable, at.bytes)
+            return PlacementCost(pair.outcome, *effect, decision.detectable, at.bytes)
     return None
 
 
@@ -123,7 +123,7 @@ def side_ranks(subject: Subject, source: PlacementSource) -> Iterator[PlacementR
     for each in hidden.costs(subject) if source == "latency" else ():
         size = max(p.bytes for p in each.curve.measured if regime_of(p.workload) == each.regime)
         found = each.decision
-        cost = PlacementCost(found.verdict, *loss(found, each.regime), found.detectable, size)
+        cost = PlacementCost(found.outcome, *loss(found, each.regime), found.detectable, size)
         own, other = (PlacementChoice(name, 0.0, each.curve.text, c)
                       for name, c in (("own side", None), ("other side", cost)))  # fmt: skip
         headline = is_headline_kind(each.kind, subject.machine)

@@ -113,7 +113,7 @@ def _undecided(found: Placement) -> Iterator[str]:
     open_ = grouped(
         ((rank.question, rank.transfer), rank.cost.detectable)
         for rank in large
-        if rank.cost.verdict == "no change found"
+        if rank.cost.outcome == "no change found"
     )
     texts = grouped((question, f"{kind} {_unseen(own)}") for (question, kind), own in open_.items())
     for question, parts in texts.items():
@@ -227,10 +227,10 @@ def _choice(found: Placement, question: PlacementQuestion) -> Iterator[str]:
         kinds = grouped((rank.transfer, rank) for rank in known if rank.regime == regime)
         worst = []
         for kind, own in kinds.items():
-            differ = [rank for rank in own if rank.cost.verdict == "different"]
+            differ = [rank for rank in own if rank.cost.outcome == "different"]
             if differ:
                 worst.append(max(differ, key=lambda each: each.cost.loss))
-            elif regime == "bandwidth" and all(r.cost.verdict == "equivalent" for r in own):
+            elif regime == "bandwidth" and all(r.cost.outcome == "equivalent" for r in own):
                 equal[kind] = max(r.cost.limit or 0.0 for r in own)
         if worst:
             parts = [_worst(rank) for rank in sorted(worst, key=lambda each: -each.cost.loss)]
@@ -274,9 +274,9 @@ def _together(use: ConcurrentUse) -> str:
     alone = format_rate(use.alone_rate, 0.01)
     share = f"{use.share:.0%}{_span(use.interval)}"
     head = f"{use.name}: {_rate(use)} GB/s, {share} of {alone} GB/s alone"
-    if use.verdict == "different" and use.share < 1:
+    if use.outcome == "different" and use.share < 1:
         return f"{head}. Plan with this bandwidth for {_gpus(use.gpus)} together."
-    if use.verdict == "equivalent":
+    if use.outcome == "equivalent":
         return f"{head}: {_gpus(use.gpus)} do not slow each other."
     if use.detectable is None:
         return f"{head}, measured in one process."
@@ -370,21 +370,21 @@ def _gravity(rank: PlacementRank) -> tuple[bool, bool, float]:
     """The largest decided cost; else what could hide most."""
     cost = rank.cost
     limit = math.inf if cost.limit is None else cost.limit
-    differs = cost.verdict == "different"
-    return differs, cost.verdict == "no change found", cost.loss if differs else limit
+    differs = cost.outcome == "different"
+    return differs, cost.outcome == "no change found", cost.loss if differs else limit
 
 
 def _cost_cell(rank: PlacementRank, of: str = "") -> SheetCell:
     cost = rank.cost
     text = "not replicated" if cost.limit is None else f"< {percent(rounded_up(cost.limit))}"
-    if cost.verdict == "different":
+    if cost.outcome == "different":
         text = f"{'+' if rank.regime == 'latency' else '−'}{cost_text(cost)}"
-    return SheetCell(f"{text}{of}", MARKS[cost.verdict], rank.worst.series)
+    return SheetCell(f"{text}{of}", MARKS[cost.outcome], rank.worst.series)
 
 
 def _use_row(use: ConcurrentUse) -> tuple[SheetCell, ...]:
     loss = "" if use.detectable is None else f"< {percent(use.detectable)}"
-    mark = MARKS[use.verdict]
+    mark = MARKS[use.outcome]
     return (
         SheetCell(use.name),
         SheetCell(loss if mark == "unclear" else "", mark, use.series),

@@ -82,7 +82,7 @@ def local_ranks_text(groups: Sequence[CurveGroup]) -> str:
     slower = [each.label for each in rates if each.is_slower_kind]
     if slower:
         return f"ranks at another node were measured to be slower: {', '.join(slower)}"
-    if not rates or any(each.verdict != "equivalent" for each in rates):
+    if not rates or any(each.outcome != "equivalent" for each in rates):
         return ""
     return f"ranks at another node were measured to be no slower{_within(rates)}"
 
@@ -107,10 +107,10 @@ def summary(groups: Sequence[CurveGroup]) -> str:
     rates = in_regime(groups, "bandwidth")
     if not rates:
         return ""
-    differ = [each.label for each in rates if each.verdict == "different"]
+    differ = [each.label for each in rates if each.outcome == "different"]
     if differ:
         return f"Between ranks: yes, for {', '.join(differ)}."
-    equal = all(each.verdict == "equivalent" for each in rates)
+    equal = all(each.outcome == "equivalent" for each in rates)
     if equal:
         return f"Between ranks: no{_within(rates)}."
     losses = [each.decision.detectable for each in rates]

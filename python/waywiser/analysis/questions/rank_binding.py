@@ -7,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from waywiser.analysis.questions.placement import GpuPlacement, Placement
-from waywiser.errors import WaywiserError
 from waywiser.machine.cores import Core, cores_of
 from waywiser.machine.machine import Machine
-from waywiser.words import Value
+from waywiser.words import Value, WaywiserError
 from waywiser.words.number_format import count
 
 

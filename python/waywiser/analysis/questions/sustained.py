@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.curves.answer import Exhibit, Finding, Mark, Sheet, SheetCell, practical, table
-from waywiser.curves.curve import Curve
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.subject import Subject
 from waywiser.profile.block import Slowdown
 from waywiser.stats.decision import THRESHOLD

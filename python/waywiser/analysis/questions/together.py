@@ -14,8 +14,7 @@ from typing import Literal
 
 from waywiser.analysis.questions.curve_pairs import size_ratios
 from waywiser.curves.bystanders import bystander_of
-from waywiser.curves.curve import Curve
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.stats.decision import THRESHOLD, Decision
@@ -119,13 +118,13 @@ class Together(MeasuredSet, frozen=True):
     @property
     def is_slowed(self) -> bool:
         """Decided, or suspected if nothing replicates it."""
-        different = self.decision.verdict == "different" and self.decision.slower
+        different = self.decision.outcome == "different" and self.decision.slower
         return different or (self.decision.detectable is None and self.decision.suspected)
 
     @property
     def is_unslowed(self) -> bool:
-        return self.decision.verdict == "equivalent" or (
-            self.decision.verdict == "different" and not self.decision.slower
+        return self.decision.outcome == "equivalent" or (
+            self.decision.outcome == "different" and not self.decision.slower
         )
 
     @property
@@ -215,7 +214,7 @@ def _decided(candidates: Sequence[MeasuredSet]) -> list[Together]:
         mean = found.mean[HEADLINE].decision
         for each, pair in zip(members, found.pairs, strict=True):
             own = pair[HEADLINE].decision
-            lent = own.verdict == "no change found" and mean.verdict == "different"
+            lent = own.outcome == "no change found" and mean.outcome == "different"
             same = own.slower == mean.slower
             decisions[each.curve.text] = mean if lent and same else own
     return [

@@ -14,9 +14,8 @@ from itertools import chain
 
 from waywiser.analysis.questions.crashed import crashed_paths
 from waywiser.curves.answer import LOADED, Answer, Finding, Sheet, SheetCell, ranked, table
-from waywiser.curves.curve import FAMILIES, Curve
+from waywiser.curves.curve import FAMILIES, Curve, Point
 from waywiser.curves.name import label_of
-from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import amount
 from waywiser.doctor.diagnosis import OTHER_WORK, disturbances, seen

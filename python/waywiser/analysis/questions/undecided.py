@@ -53,7 +53,7 @@ def undecided(subject: Subject, groups: Sequence[Sequence[PeerResult]]) -> Itera
 def _is_low(peer: PeerResult) -> bool:
     """Whether nothing replicates the figure: where the noise is known, it alone makes some of many
     paths as low as that."""
-    is_open = peer.verdict == "no change found" and of_link(peer) is not None
+    is_open = peer.outcome == "no change found" and of_link(peer) is not None
     is_open = is_open and peer.decision.detectable is None
     return is_open and peer.kind.is_quiet and 1 - peer.decision.ratio > THRESHOLD
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from waywiser.analysis.comparison.fleet import assess_fleet
-from waywiser.analysis.comparison.read_subject import read_subject
 from waywiser.cluster.connection.coordinator import Coordinator, NoAnswer, Reply
 from waywiser.cluster.connection.fetched_files import fetch_files
 from waywiser.cluster.connection.protocol import CheckEnded, NodeFile, RunCheck
+from waywiser.curves.subject import read_subject
 from waywiser.measure.supervise.deadline import Deadline
 from waywiser.profile import ProfileError
 from waywiser.profile.cluster_folder import ClusterFolder, profile_path

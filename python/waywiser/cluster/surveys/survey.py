@@ -37,9 +37,8 @@ from waywiser.machine.interfaces import new_errors
 from waywiser.measure.supervise.deadline import Deadline
 from waywiser.profile.cluster_folder import ClusterFolder
 from waywiser.profile.cluster_validation import possible_counters
-from waywiser.words import WaywiserError, parse_bytes
+from waywiser.words import WaywiserError, grouped, parse_bytes
 from waywiser.words.cluster import ClusterNode, ClusterPlan
-from waywiser.words.grouping import grouped
 from waywiser.words.host_list import compress_hosts
 from waywiser.words.number_format import count, format_seconds
 from waywiser.words.temporary_folder import TemporaryFolder

@@ -12,6 +12,7 @@ import msgspec
 
 from waywiser.analysis.cluster.procedure import Round, next_round
 from waywiser.stats.order import median
+from waywiser.words import Value, grouped
 from waywiser.words.cluster import (
     ClusterNode,
     ClusterPlan,
@@ -21,9 +22,7 @@ from waywiser.words.cluster import (
     PlannedTest,
     RailTime,
 )
-from waywiser.words.grouping import grouped
 from waywiser.words.records import Failure
-from waywiser.words.value import Value
 
 _ROUND_SECONDS: dict[str, tuple[float, float]] = {"mpi": (2.0, 0.006), "nccl": (2.5, 0.002)}
 """What a round of each transport costs before any is measured: so many seconds, and so many more

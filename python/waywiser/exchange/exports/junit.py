@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.analysis.comparison.change_texts import detectable_text
 from waywiser.analysis.comparison.comparison_text import (
+    detectable_text,
     verdict_text,
     why_suspected,
 )
@@ -18,7 +18,7 @@ from waywiser.analysis.comparison.path_change import (
 from waywiser.analysis.health.health_check import HealthCheck
 from waywiser.exchange.exports.junit_file import JunitCase, JunitResult, junit_file, junit_kind
 from waywiser.exchange.exports.junit_nodes import host_lines, nights_cases
-from waywiser.words.status import STATUSES, Reason, Status
+from waywiser.words import STATUSES, Reason, Status
 
 JUNIT_FILE = junit_kind("compare")
 CHECK_JUNIT = junit_kind("check")
@@ -121,7 +121,7 @@ def _figures(size: SizeChange) -> str:
     if decision.p is not None and decision.p_corrected is not None:
         p = f"p {decision.p:.2g} (corrected {decision.p_corrected:.2g}), "
     return (
-        f"{decision.verdict}, ratio of {ratio}, standard error {decision.deviation:.2g}, "
+        f"{decision.outcome}, ratio of {ratio}, standard error {decision.deviation:.2g}, "
         f"{decision.freedom:.3g} degrees of freedom, {p}"
         f"processes {processes[0]} before and {processes[1]} now"
     )

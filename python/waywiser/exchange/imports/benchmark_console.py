@@ -12,8 +12,7 @@ from collections.abc import Iterator
 
 from waywiser.exchange.imports.benchmark_ids import MOST_EXPONENT
 from waywiser.exchange.imports.benchmark_name import split_aggregate
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, Malformed, clipped
 from waywiser.exchange.imports.google_benchmark import (
     SECONDS,
     UNTIMED,
@@ -21,7 +20,6 @@ from waywiser.exchange.imports.google_benchmark import (
     gather,
     started,
 )
-from waywiser.exchange.imports.reading import clipped
 from waywiser.words.records import Unsupported
 
 TITLE = re.compile(r"^Benchmark {2,}Time {2,}CPU\b", re.MULTILINE)

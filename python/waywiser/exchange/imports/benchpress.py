@@ -29,9 +29,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from waywiser.exchange.imports.benchpress_places import NodePlaces, RankPlace, stated_places
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
-from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries, Malformed, clipped
 from waywiser.exchange.imports.summary import is_time, summary
 from waywiser.words import Memory, Path, Transfer, Value, Workload
 from waywiser.words.records import Unsupported

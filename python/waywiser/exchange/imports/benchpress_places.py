@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from itertools import pairwise
 
-from waywiser.exchange.imports.errors import Malformed
+from waywiser.exchange.imports.foreign_file import Malformed
 from waywiser.words import Memory, Place, Value
 
 SOCKETS = 2

@@ -6,8 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile
+from waywiser.exchange.imports.foreign_file import ForeignFile, Malformed
 from waywiser.exchange.imports.run_commands import Titled
 from waywiser.exchange.imports.said_settings import is_marked, marked_words
 from waywiser.exchange.imports.text_runs import of_format, runs_at, shown_of

@@ -26,17 +26,21 @@ from waywiser.exchange.imports import (
     transferbench,
 )
 from waywiser.exchange.imports.command_parts import Read, read_by_commands
-from waywiser.exchange.imports.errors import ImportFailed, Malformed, NoTable, UnknownFormat
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
     ForeignSeries,
+    ImportFailed,
+    Malformed,
+    NoTable,
+    UnknownFormat,
+    clipped,
     hosts_of,
+    read_text,
     without_mixed_operations,
 )
 from waywiser.exchange.imports.json_objects import json_objects
 from waywiser.exchange.imports.known_tools import known_tool
 from waywiser.exchange.imports.line_prefixes import CapturedText, without_prefixes
-from waywiser.exchange.imports.reading import clipped, read_text
 from waywiser.exchange.imports.result_titles import TRANSFERBENCH
 from waywiser.exchange.imports.run_commands import Titled
 from waywiser.exchange.imports.text_runs import TextRun, of_format, runs_at

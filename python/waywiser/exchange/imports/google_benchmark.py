@@ -23,9 +23,10 @@ from waywiser.exchange.imports.benchmark_ids import NoCounterpart
 from waywiser.exchange.imports.benchmark_name import parse_name, split_aggregate
 from waywiser.exchange.imports.commscope import counterpart
 from waywiser.exchange.imports.commscope_makers import Counterpart
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
-from waywiser.exchange.imports.reading import (
+from waywiser.exchange.imports.foreign_file import (
+    ForeignFile,
+    ForeignSeries,
+    Malformed,
     clipped,
     list_of,
     number_of,

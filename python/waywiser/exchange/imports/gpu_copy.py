@@ -14,9 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
-from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries, Malformed, clipped
 from waywiser.exchange.imports.summary import is_time, summary
 from waywiser.words import Memory, Path, Place, Transfer, Workload
 from waywiser.words.numbers import MOST_BYTES

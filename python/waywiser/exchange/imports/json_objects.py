@@ -6,8 +6,12 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.reading import DuplicateKey, parse_json, without_duplicates
+from waywiser.exchange.imports.foreign_file import (
+    DuplicateKey,
+    Malformed,
+    parse_json,
+    without_duplicates,
+)
 
 _BEGIN = re.compile(r"^[^\S\n]*\{", re.MULTILINE)
 _NEXT = re.compile(r"[ \t,]*\{")

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.foreign_file import clipped
 
 TITLE = re.compile(
     r"#[ \t]*OSU[ \t]+[A-Z]|#[ \t]*nThreads?:?[ \t]+[0-9]+[ \t]+nGpus"

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from waywiser.exchange.imports.errors import ImportFailed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, ImportFailed
 from waywiser.exchange.imports.topology_check import (
     CONTRADICTS,
     between_files,

@@ -22,24 +22,22 @@ from typing import Any
 from msgspec.structs import replace
 
 from waywiser.exchange.imports.commands.command_line import CommandLine, commands_in
-from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
     ForeignGpu,
     ForeignSeries,
-    hosts_of,
-    only_host,
-)
-from waywiser.exchange.imports.google_benchmark import started
-from waywiser.exchange.imports.reading import (
+    Malformed,
     clipped,
+    hosts_of,
     list_of,
     number_of,
     object_of,
+    only_host,
     parse_each,
     plain,
     text_of,
 )
+from waywiser.exchange.imports.google_benchmark import started
 from waywiser.exchange.imports.summary import is_time, summary
 from waywiser.words import Memory, Path, Place, Transfer, Workload
 from waywiser.words.collective import COLLECTIVE, ROOT

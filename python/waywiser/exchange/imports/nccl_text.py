@@ -16,14 +16,21 @@ from msgspec.structs import replace
 
 from waywiser.exchange.imports import nccl
 from waywiser.exchange.imports.commands.command_line import CommandLine
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, ForeignSeries, only_host
+from waywiser.exchange.imports.foreign_file import (
+    ForeignFile,
+    ForeignGpu,
+    ForeignSeries,
+    Malformed,
+    clipped,
+    only_host,
+    parse_each,
+    parse_good,
+)
 from waywiser.exchange.imports.nccl_collective import (
     AMBIGUOUS,
     StatedCollective,
     collective_of,
 )
-from waywiser.exchange.imports.reading import clipped, parse_each, parse_good
 from waywiser.exchange.imports.result_titles import NCCL
 from waywiser.exchange.imports.text_runs import TextRun, mixed, of_format, text_runs, truncated
 from waywiser.words import Value

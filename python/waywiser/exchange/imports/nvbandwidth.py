@@ -13,12 +13,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from waywiser.exchange.imports.errors import Malformed
 from waywiser.exchange.imports.foreign_file import (
     ForeignFile,
     ForeignGpu,
     ForeignSeries,
+    Malformed,
+    clipped,
     hosts_of,
+    list_of,
+    object_of,
+    parse_each,
+    text_of,
 )
 from waywiser.exchange.imports.nearby import MOST_GPUS
 from waywiser.exchange.imports.nvbandwidth_cases import (
@@ -30,7 +35,6 @@ from waywiser.exchange.imports.nvbandwidth_cases import (
     unit_of,
     why_no_matrix,
 )
-from waywiser.exchange.imports.reading import clipped, list_of, object_of, parse_each, text_of
 from waywiser.words.number_format import count
 from waywiser.words.records import Unsupported
 

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, Malformed, clipped
 from waywiser.exchange.imports.nearby import MOST_GPUS
 from waywiser.exchange.imports.nvbandwidth import (
     NO_MEANS,
@@ -25,7 +24,6 @@ from waywiser.exchange.imports.nvbandwidth import (
 )
 from waywiser.exchange.imports.nvbandwidth_cases import Matrix, why_no_matrix
 from waywiser.exchange.imports.nvbandwidth_command import with_command
-from waywiser.exchange.imports.reading import clipped
 from waywiser.exchange.imports.result_titles import NVBANDWIDTH
 from waywiser.exchange.imports.text_runs import TextRun, commands_of, mixed, of_format, text_runs
 

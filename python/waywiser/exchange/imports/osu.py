@@ -24,8 +24,14 @@ from itertools import chain, pairwise
 from msgspec.structs import replace
 
 from waywiser.exchange.imports.commands.command_line import CommandLine
-from waywiser.exchange.imports.errors import Malformed, NoTable
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.exchange.imports.foreign_file import (
+    ForeignFile,
+    ForeignSeries,
+    Malformed,
+    NoTable,
+    clipped,
+    parse_good,
+)
 from waywiser.exchange.imports.osu_collectives import (
     COLLECTIVES,
     MEAN,
@@ -43,7 +49,6 @@ from waywiser.exchange.imports.osu_command import (
     rank_gpus,
     require_possible,
 )
-from waywiser.exchange.imports.reading import clipped, parse_good
 from waywiser.exchange.imports.result_titles import OSU
 from waywiser.exchange.imports.summary import is_time, summary
 from waywiser.exchange.imports.text_runs import TextRun, mixed, text_runs, truncated

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.foreign_file import clipped
 from waywiser.exchange.imports.text_runs import TextRun
 from waywiser.words import Memory, Path, Place, Transfer, Workload
 from waywiser.words.collective import COLLECTIVE

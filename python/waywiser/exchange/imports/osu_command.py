@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.commands.transcript import shown_commands
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.foreign_file import Malformed, clipped
 from waywiser.exchange.imports.text_runs import TextRun
 from waywiser.exchange.imports.visible_gpus import visible_gpus
 from waywiser.words import Value

@@ -18,13 +18,18 @@ import msgspec
 from msgspec.structs import replace
 
 from waywiser.exchange.imports import detect
-from waywiser.exchange.imports.errors import EmptyFile, ImportFailed, UnknownFormat
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
+from waywiser.exchange.imports.foreign_file import (
+    EmptyFile,
+    ForeignFile,
+    ForeignSeries,
+    ImportFailed,
+    UnknownFormat,
+    clipped,
+)
 from waywiser.exchange.imports.half_series import joined
 from waywiser.exchange.imports.machine import machine_of, require_name
 from waywiser.exchange.imports.nearby import placed_local
 from waywiser.exchange.imports.plausible import with_warning
-from waywiser.exchange.imports.reading import clipped
 from waywiser.exchange.imports.run_labels import with_labels
 from waywiser.exchange.imports.topology_check import BY_RANK, CONTRADICTS, UNCHECKED
 from waywiser.machine.assemble import machine_from

@@ -19,13 +19,17 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from waywiser.exchange.imports import nccl
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
-from waywiser.exchange.imports.reading import clipped, parse_good
+from waywiser.exchange.imports.foreign_file import (
+    ForeignFile,
+    ForeignSeries,
+    Malformed,
+    clipped,
+    parse_good,
+)
 from waywiser.exchange.imports.run_commands import Titled
 from waywiser.exchange.imports.text_runs import TextRun, of_format, runs_at
+from waywiser.words import grouped
 from waywiser.words.collective import bus_factor
-from waywiser.words.grouping import grouped
 from waywiser.words.records import Samples, Unsupported
 
 TITLE = re.compile(

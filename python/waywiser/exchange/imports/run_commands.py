@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.commands.shell_lines import OtherCommand
 from waywiser.exchange.imports.commands.transcript import Shown, ShownCommand
-from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.foreign_file import clipped
 
 Matches = Callable[[CommandLine, str], bool]
 """Whether a command can have made the table with this title."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.commands.prompts import typed_text
 from waywiser.exchange.imports.commands.transcript import Shown, ShownCommand, shown_lines
-from waywiser.exchange.imports.errors import Malformed, NoTable
+from waywiser.exchange.imports.foreign_file import Malformed, NoTable
 from waywiser.exchange.imports.result_titles import tool_of
 from waywiser.exchange.imports.run_commands import Matches, Titled, decided, meaning
 from waywiser.exchange.imports.said_settings import (

@@ -10,9 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from waywiser.exchange.imports.errors import Malformed
-from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
-from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries, Malformed, clipped
 from waywiser.exchange.imports.result_titles import TRANSFERBENCH
 from waywiser.exchange.imports.text_runs import TextRun, of_format, text_runs
 from waywiser.exchange.imports.transferbench_csv import add_csv_row, columns_of, is_row, test_of

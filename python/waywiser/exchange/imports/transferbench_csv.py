@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.foreign_file import clipped
 from waywiser.exchange.imports.transferbench_figures import NUMBER
 from waywiser.exchange.imports.transferbench_tests import TestTable, TransferRow
 

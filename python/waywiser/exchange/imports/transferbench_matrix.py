@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from waywiser.exchange.imports.benchmark_ids import NoCounterpart
-from waywiser.exchange.imports.foreign_file import ForeignSeries
-from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.foreign_file import ForeignSeries, clipped
 from waywiser.exchange.imports.summary import summary
 from waywiser.exchange.imports.transferbench_figures import NUMBER, BadFigure, rate_of
 from waywiser.exchange.imports.transferbench_route import Route, ToolRun, parse_route

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from waywiser.exchange.imports.benchmark_ids import NoCounterpart
-from waywiser.exchange.imports.reading import clipped
+from waywiser.exchange.imports.foreign_file import clipped
 from waywiser.exchange.imports.transferbench_figures import BadFigure, rate_of
 from waywiser.exchange.imports.transferbench_matrix import (
     GPU_LETTERS,

@@ -17,9 +17,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from waywiser.exchange.imports.benchmark_ids import NoCounterpart
-from waywiser.exchange.imports.foreign_file import ForeignSeries
+from waywiser.exchange.imports.foreign_file import ForeignSeries, clipped
 from waywiser.exchange.imports.nearby import NEAR
-from waywiser.exchange.imports.reading import clipped
 from waywiser.exchange.imports.summary import is_time, summary
 from waywiser.exchange.imports.transferbench_figures import NUMBER, BadFigure, seconds_of
 from waywiser.exchange.imports.transferbench_route import Route, ToolRun, parse_route

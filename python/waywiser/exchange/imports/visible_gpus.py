@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from waywiser.exchange.imports.commands.command_line import CommandLine
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
 from waywiser.exchange.imports.run_labels import with_run
-from waywiser.words import Memory, Operation, Path, Place, Transfer, Value, Workload
-from waywiser.words.errors import WordError
+from waywiser.words import Memory, Operation, Path, Place, Transfer, Value, WordError, Workload
 
 VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from waywiser.analysis.questions.rank_binding import BoundRank, RankBinding
-from waywiser.errors import WaywiserError
 from waywiser.machine.system_files import format_list
+from waywiser.words import WaywiserError
 
 
 def slurm(found: RankBinding) -> str:

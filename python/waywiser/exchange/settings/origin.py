@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.subject import Subject
 from waywiser.profile.estimate import Estimate
 from waywiser.stats.order import Interval

@@ -15,9 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 
-from waywiser.curves.curve import Curve
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.headline import Group, headline
-from waywiser.curves.point import Point
 from waywiser.curves.subject import Subject
 from waywiser.exchange.settings.origin import (
     OmittedSetting,
@@ -28,8 +27,7 @@ from waywiser.exchange.settings.origin import (
     rate_origin,
     time_origin,
 )
-from waywiser.words import Workload
-from waywiser.words.grouping import grouped
+from waywiser.words import Workload, grouped
 
 BUILT_IN = {"default": "10000MBs", "h2d": "8300MBs", "d2h": "11660MBs", "d2d": "320GBs"}
 """The keys of ``UCX_CUDA_COPY_BW`` with the values that UCX has built in."""

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.curves.curve import COLLECTIVES, Curve
-from waywiser.curves.point import Point
+from waywiser.curves.curve import COLLECTIVES, Curve, Point
 from waywiser.machine.traits import Traits
 from waywiser.profile.quality_flags import REMEDIES
 from waywiser.report.decision_figures import decision_figures

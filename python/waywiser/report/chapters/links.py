@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from waywiser.analysis.questions.hidden import sentences
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.curves.texts import size_span
 from waywiser.machine.bounds import nvlink_rate
 from waywiser.machine.calls import call_text

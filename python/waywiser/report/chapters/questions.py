@@ -19,8 +19,8 @@ from waywiser.report.parts import (
 )
 from waywiser.report.remarks import question_anchor, remark
 from waywiser.report.views.answers import answer_sheet
+from waywiser.words import Severity
 from waywiser.words.number_format import count
-from waywiser.words.severity import Severity
 
 OPEN_FINDINGS = 5
 """Findings of a question that are not folded."""

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.report.figures.axes import (
     Axis,
     draw_axes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from waywiser.curves.point import Point
+from waywiser.curves.curve import Point
 from waywiser.stats.order import Interval
 from waywiser.words import Value, format_bytes
 from waywiser.words.sizes_in_text import bytes_of_each, size_of

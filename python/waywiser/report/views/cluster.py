@@ -25,10 +25,9 @@ from waywiser.curves.answer import Finding
 from waywiser.profile.cluster_folder import PROFILES
 from waywiser.report.parts import SEVERITIES as SIGNS
 from waywiser.report.parts import Block, Section, Sheet, Words, numbers
-from waywiser.words.grouping import grouped
+from waywiser.words import format_bytes, grouped
 from waywiser.words.host_list import compress_hosts
 from waywiser.words.number_format import count, format_rate, format_time
-from waywiser.words.sizes import format_bytes
 from waywiser.words.status import severity_of
 
 MOST_PAIRS = 5

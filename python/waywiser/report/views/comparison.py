@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.analysis.comparison.change_texts import (
+from waywiser.analysis.comparison.comparison_text import (
+    answer_lines,
     change,
     figures_before_and_now,
     interval_of_change,
     loss,
-    sizes_text,
-)
-from waywiser.analysis.comparison.comparison_text import (
-    answer_lines,
     note_lines,
     plural,
+    sizes_text,
     suspected_lines,
     verdict_text,
 )
 from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
 from waywiser.report.parts import Block, Sheet, SheetCell, SheetColumn, Tone, Words, numbers
 from waywiser.stats.order import Interval
-from waywiser.words.grouping import grouped
+from waywiser.words import Reason, grouped
 from waywiser.words.number_format import count
 from waywiser.words.sizes_in_text import with_units
-from waywiser.words.status import Reason
 
 COMPARED: tuple[Reason, ...] = (
     "regression", "suspected", "improvement", "not decided", "no change",

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.curves.curve import COLLECTIVES, SMALL_BYTES, Curve
+from waywiser.curves.curve import COLLECTIVES, SMALL_BYTES, Curve, Point
 from waywiser.curves.figure_range import range_of
 from waywiser.curves.name import name_of
-from waywiser.curves.point import Point
 from waywiser.machine.system_files import format_list
 from waywiser.report.parts import Section, Sheet, SheetColumn, Sheets
 from waywiser.report.views.curve_sizes import Marks, letters, operation_of

@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
-from waywiser.curves.curve import Curve, by_text
+from waywiser.curves.curve import Curve, Point, by_text
 from waywiser.curves.name import name_of
-from waywiser.curves.point import Point
 from waywiser.measure.plan.schedule import EQUAL
 from waywiser.profile.estimate import Estimate
 from waywiser.profile.layout_crossover import layout_crossovers

@@ -12,7 +12,7 @@ from waywiser.doctor.diagnosis import CHECKS, disturbances, seen
 from waywiser.doctor.situation import Situation
 from waywiser.report.parts import Block, Remark, Remarks, Words
 from waywiser.words.number_format import count
-from waywiser.words.severity import ORDER
+from waywiser.words.status import SEVERITY_ORDER
 
 
 def finding_parts(findings: Sequence[Finding], missing: Sequence[str] = ()) -> Iterator[Block]:
@@ -28,7 +28,7 @@ def finding_parts(findings: Sequence[Finding], missing: Sequence[str] = ()) -> I
     # "info" is short for information, which has no plural.
     summary = ", ".join(
         f"{counts[name]} {name}" if name == "info" else count(counts[name], name)
-        for name in reversed(ORDER)
+        for name in reversed(SEVERITY_ORDER)
         if counts[name]
     )
     checks = f"{count(len(CHECKS), 'check')}{' of what the profile stores' if missing else ''}"

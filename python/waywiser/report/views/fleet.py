@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from waywiser.analysis.comparison.change_texts import loss
+from waywiser.analysis.comparison.comparison_text import loss
 from waywiser.analysis.comparison.fleet import (
     HOST_REASONS,
     Fleet,
@@ -17,7 +17,7 @@ from waywiser.analysis.comparison.slow_paths import UsualPath
 from waywiser.curves.headline import GROUPS
 from waywiser.curves.texts import named, percent
 from waywiser.report.parts import Block, Words, tone_of
-from waywiser.words.grouping import grouped
+from waywiser.words import grouped
 from waywiser.words.number_format import count
 from waywiser.words.same_wording import by_wording
 from waywiser.words.visible_text import single_line

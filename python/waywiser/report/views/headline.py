@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from waywiser.curves.curve import Curve
+from waywiser.curves.curve import Curve, Point
 from waywiser.curves.figure_range import range_of
 from waywiser.curves.headlines import HeadlineRow, headline_rows
 from waywiser.curves.normal import NO_BASELINE, NormalPath, normal_paths
-from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
 from waywiser.report.parts import Sheet, SheetCell, SheetColumn
 from waywiser.report.writing import spread_or_processes

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from waywiser.measure.ranks.mpi_library import MpiLibrary
 from waywiser.measure.ranks.tries import Try
 from waywiser.report.parts import Block, Facts, Section, Sheet, SheetCell, Words
-from waywiser.words.grouping import grouped
+from waywiser.words import grouped
 
 NOT_TRIED = "waywiser mpi --try tries each kind of memory"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from waywiser.curves.curve import SMALL_BYTES, Curve
+from waywiser.curves.curve import SMALL_BYTES, Curve, Point
 from waywiser.curves.figure_range import range_text
-from waywiser.curves.point import Point
 from waywiser.machine.machine import Machine
 from waywiser.report.parts import Section, Sheet, SheetCell, SheetColumn
 from waywiser.report.rates import Between, between_places, places

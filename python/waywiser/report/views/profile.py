@@ -14,12 +14,11 @@ from waywiser.analysis.questions.hidden import sentences
 from waywiser.analysis.questions.slow_links import links_of_gpus
 from waywiser.analysis.questions.sustained import found_sustained, sustained_table
 from waywiser.curves.answer import Finding
-from waywiser.curves.curve import Curve, by_family, curves_of
+from waywiser.curves.curve import Curve, Point, by_family, curves_of, outliers_text
 from waywiser.curves.headlines import ORDER, headline_groups
 from waywiser.curves.imported import imported_from
 from waywiser.curves.normal import NO_BASELINE, below_findings, normal_paths
 from waywiser.curves.overview import Overview, Summary
-from waywiser.curves.point import Point, outliers_text
 from waywiser.curves.reasons import ReasonGroup
 from waywiser.curves.who_copies import who_copies_sentences
 from waywiser.doctor.situation import Situation

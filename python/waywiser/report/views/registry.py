@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from waywiser.curves.name import SETS
 from waywiser.machine.catalogue import ExecutorKind, MemoryKind, OperationKind, Parameter
 from waywiser.report.parts import Block, Section, Words
-from waywiser.words.grouping import grouped
+from waywiser.words import grouped
 from waywiser.words.sizes_in_text import with_units
 
 INDENT = 27

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.machine.machine import Machine
 from waywiser.report.parts import Words
-from waywiser.words.grouping import grouped
+from waywiser.words import grouped
 from waywiser.words.member_lines import MOST_REASONS, counted, merged
 from waywiser.words.number_format import count
 from waywiser.words.records import Unsupported

@@ -5,9 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from waywiser.exchange.imports import reading
-from waywiser.exchange.imports.errors import EmptyFile, ImportFailed, Malformed
-from waywiser.exchange.imports.reading import clipped, parse_json, plain, read_text
+from waywiser.exchange.imports import foreign_file
+from waywiser.exchange.imports.foreign_file import (
+    EmptyFile,
+    ImportFailed,
+    Malformed,
+    clipped,
+    parse_json,
+    plain,
+    read_text,
+)
 
 
 def test_a_file_above_the_limit_is_not_even_read(
@@ -33,7 +40,7 @@ def test_a_file_that_shows_no_size_is_read_up_to_the_limit(tmp_path: Path) -> No
 def test_too_many_parts_are_errors_before_they_are_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "LIMIT_PARTS", 100)
+    monkeypatch.setattr(foreign_file, "LIMIT_PARTS", 100)
     path = tmp_path / "a.json"
     path.write_text("[" + "[]," * 60 + "[]]")
     with pytest.raises(ImportFailed, match="has more than 100 parts"):
@@ -95,7 +102,7 @@ def test_what_is_no_json_is_reported_in_one_line(text: str, what: str) -> None:
 
 def test_text_from_a_file_is_one_short_printable_line() -> None:
     assert clipped("a\nb\x1b[31m\ud800 c") == "a b [31m c"
-    assert len(clipped("x" * 10**6)) == reading.LIMIT_TEXT
+    assert len(clipped("x" * 10**6)) == foreign_file.LIMIT_TEXT
 
 
 def test_provenance_is_kept_short_whatever_it_is() -> None:
@@ -105,4 +112,4 @@ def test_provenance_is_kept_short_whatever_it_is() -> None:
     known = {"a": "x" * 1000, "b": 10**400, "c": float("nan"), "d": deep, "e": None, "f": 3}
     kept = plain(known, known)
     assert kept["e"] is None and kept["f"] == 3 and kept["d"] == "…"
-    assert all(len(str(value)) <= reading.LIMIT_TEXT for value in kept.values())
+    assert all(len(str(value)) <= foreign_file.LIMIT_TEXT for value in kept.values())

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 
 import profiles
+from waywiser.curves.curve import Point, VisitStart
 from waywiser.curves.overview import overview
-from waywiser.curves.point import Point, VisitStart
 from waywiser.profile import Profile, WritableProfile
 from waywiser.words.records import Failure, Visit
 

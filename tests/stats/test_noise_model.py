@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waywiser.stats.distributions import student_quantile
-from waywiser.stats.noise_model import Surveys
-from waywiser.stats.survey_noise import (
+from waywiser.stats.noise_model import (
     ASSUMED,
     ASSUMED_PATHS,
     FEWEST_PATHS,
     Contrast,
+    Surveys,
     between_sides,
     noise_between_surveys,
     within_side,
