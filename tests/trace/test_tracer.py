@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from traced_program import (
     CUPTIS,
     FOLDER,
@@ -338,7 +337,9 @@ if len(sys.argv) == 1:
     assert len(by_argument) == len(traced.processes) == 3
     assert by_argument["1"]["process"]["rank"] == 3
     assert by_argument["2"]["process"]["rank"] is None
-    assert all(sum(group["copies"] for group in each["groups"]) == 1 for each in by_argument.values())
+    assert all(
+        sum(group["copies"] for group in each["groups"]) == 1 for each in by_argument.values()
+    )
 
 
 @pytest.mark.parametrize(
@@ -452,9 +453,7 @@ def test_functions_of_compiled_programs_are_named(tmp_path: Path) -> None:
 def test_a_compiled_program_that_forks(tmp_path: Path) -> None:
     traced = run([str(PROGRAM), "copy", "fork", "copy"], tmp_path)
     assert traced.done.returncode == 0, traced.done.stderr
-    sizes = [
-        sorted(group["bytes"] for group in process["groups"]) for process in traced.processes
-    ]
+    sizes = [sorted(group["bytes"] for group in process["groups"]) for process in traced.processes]
     assert sorted(sizes) == [[128, 65536], [65536]]
 
 

@@ -67,6 +67,8 @@ class CopyLine(Value, frozen=True):
     """Calls that need not wait."""
     waited: int
     """Calls that a wait of the same thread follows directly."""
+    wait_seconds: float = 0.0
+    """In these waits."""
     new_pages: float | None = None
     """The share of host pages that the copy touched first; None if none was looked at."""
     processes: int = 1
@@ -86,14 +88,17 @@ class CopyLine(Value, frozen=True):
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether most of its calls return when the copy is complete."""
-        return 2 * self.asynchronous < self.calls
+        """Whether the program waits for most of its copies: in the call, or directly after it, as
+        PyTorch does."""
+        return 2 * (self.asynchronous - self.waited) < self.calls
 
     @property
     def time_seconds(self) -> float:
         """What the copies took: on the device, or in calls that wait for them if that is longer,
         as it is for small ones."""
-        return max(self.seconds, self.call_seconds) if self.is_waited_for else self.seconds
+        if not self.is_waited_for:
+            return self.seconds
+        return max(self.seconds, self.call_seconds + self.wait_seconds)
 
     @property
     def exposed_seconds(self) -> float:
@@ -241,6 +246,7 @@ def _line(
         alone_seconds=_sum(group.alone_ns for group in own) / 1e9,
         asynchronous=_sum(group.asynchronous for group in own),
         waited=_sum(group.waited for group in own),
+        wait_seconds=_sum(group.wait_ns for group in own) / 1e9,
         new_pages=_sum(group.new_pages for group in own) / sampled if sampled else None,
         processes=len({number for _, number in groups}),
     )

@@ -2,8 +2,8 @@
 
 Each line is a copy that `waywiser.analysis.policy.advice` knows: its method, its time and the
 interval of that. A line saves the part of its exposed time by which the advised copy is shorter.
-Copies that overlap are exposed together: the sum over lines counts so much of it as the exposed time
-of the GPU is of that of all lines. What is less than the interval of the measured time, or
+Copies that overlap are exposed together: the sum over lines counts the share of it that the exposed
+time of the GPU is of that of all lines. What is less than the interval of the measured time, or
 than `LEAST_SHARE` of the program, is not advised.
 """
 
@@ -232,17 +232,17 @@ def _without_pageable(
     into = line.direction == "H2D"
     pinned = [end.replace("pageable@", "pinned@") for end in (source, destination)]
     fast = advise([subject], CopyRequest.of(pinned[0], pinned[1], max(line.size, 1)))
-    what = (
-        "pin the source: DataLoader(pin_memory=True), then .to(non_blocking=True)"
-        if into
-        else "copy into a buffer that is pinned once: transfer.pinned_empty"
-    )
-    yield _saving("pin", line, what, "pinned", fast)
+    if not into:
+        what = "copy into a buffer that is pinned once: transfer.pinned_empty"
+        yield _saving("pin", line, what, "pinned", fast)
+    elif not line.has_new_pages:  # pinning memory that is copied once takes longer than it saves
+        what = "pin the source: pin_memory(), DataLoader(pin_memory=True); .to(non_blocking=True)"
+        yield _saving("pin", line, what, "pinned", fast)
     if now.best.method.executor != "copy-engine":
-        call = "transfer.copy" if into else "transfer.torch.to_host(t), or transfer.copy"
+        call = "transfer.torch.patch() around it, or transfer.copy"
         yield _saving("library", line, f"{call} ({now.best.method.executor})",
                       str(now.best.method.executor), now)  # fmt: skip
-    elif line.has_new_pages:
+    elif line.has_new_pages and not into:
         yield _saving("reuse", line, "use the same destination again: its pages are new each time",
                       "pages in use", now)  # fmt: skip
 
@@ -260,7 +260,7 @@ def _of_fast_memory(line: CopyLine, now: Advice) -> Iterator[Saving]:
             what = "the link gives less than it was measured to: waywiser check"
             yield _saving("link", line, what, str(now.best.method), now)
     pinned = "pinned" in (line.source.kind, line.destination.kind)
-    if pinned and not line.asynchronous and line.exposed_seconds > 0:
+    if pinned and line.is_waited_for and line.exposed_seconds > 0:
         what = "call it without waiting: .to(non_blocking=True), or transfer.copy_async"
         yield Saving("asynchronous", what, "asynchronous", None, 0.0, line.exposed_seconds)
 

@@ -53,6 +53,7 @@ def _number(pid: int, gpu: int) -> int:
 def _name(process: TracedProcess, kind: int, index: int, base: str) -> str:
     if kind in OF_GROUPS and 0 <= index < len(process.groups):
         group = process.groups[index]
-        return f"{group.direction or group.operation} {place_of(process.sites[group.site], base)[0]}"
+        place, _ = place_of(process.sites[group.site], base)
+        return f"{group.direction or group.operation} {place}"
     names = process.timeline.names if process.timeline is not None else ()
     return names[index] if kind not in OF_GROUPS and 0 <= index < len(names) else KINDS[0]

@@ -54,7 +54,7 @@ def trace_parts(
 
 
 def headline_of(trace: Trace, found: TraceAdvice) -> str:
-    """``train.py: 41.2 s, 1.51 s in copies, ...; about 1.25 s (3 %) can be saved``."""
+    """``train.py: 41.2 s, 1.5 s in 80 copies, ...; about 1.25 s (3 %) can be saved``."""
     name = program_name(trace.command)
     if not trace.processes:
         return (
@@ -67,17 +67,18 @@ def headline_of(trace: Trace, found: TraceAdvice) -> str:
     copies = sum(advised.line.copies for advised in found.lines)
     if not copies:
         return f"{name}: {_seconds(trace.seconds)}{on}{many}, no copy was seen"
+    what = f"{copies:,} {'copy' if copies == 1 else 'copies'}"
     text = (
         f"{name}: {_seconds(trace.seconds)}{on}{many}, {least}{_seconds(found.copy_seconds)} in "
-        f"{copies:,} {'copy' if copies == 1 else 'copies'}, {least}{_seconds(found.exposed_seconds)} of them with nothing "
-        "else on the GPU"
+        f"{what}, {least}{_seconds(found.exposed_seconds)} of them with nothing else on the GPU"
     )
     if found.saved is None:
         return text
     if not worth_doing(trace, found):
         return f"{text}; nothing worth doing was found"
     share = found.saved / trace.seconds if trace.seconds > 0 else 0.0
-    return f"{text}; about {_seconds(found.saved)} ({share:.0%}) can be saved"
+    percent = f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
+    return f"{text}; about {_seconds(found.saved)} ({percent}) can be saved"
 
 
 def worth_doing(trace: Trace, found: TraceAdvice) -> bool:

@@ -1,0 +1,144 @@
+"""``trace``: what it prints, what it keeps, and what is wrong with a command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from analysis.trace import recorded_traces as recorded
+from kept import RESULTS, unpacked
+from waywiser.cli import run
+from waywiser.measure.trace import run as traced_run
+from waywiser.profile import Profile
+from waywiser.profile.trace_file import read_trace, write_trace
+
+Output = pytest.CaptureFixture[str]
+PACKED = RESULTS / "2026-11-24-policy" / "h200-standard.wwp.xz"
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked(PACKED, tmp_path_factory.mktemp("trace") / "node.wwp")
+
+
+@pytest.fixture(scope="module")
+def kept(profile: Path) -> Path:
+    """A trace of a training on the machine of the profile."""
+    with Profile.open(profile) as opened:
+        uuid = opened.machine.gpus[0].uuid
+    file = profile.with_name("train.wwt")
+    write_trace(recorded.training(uuid, profile=str(profile)), file)
+    return file
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A command that writes what a tracer would have, prints a word and ends with 4."""
+    library = tmp_path / "tracer.so"
+    library.touch()
+    monkeypatch.setattr(traced_run, "LIBRARY", library)
+    process = msgspec.json.encode(recorded.training().processes[0]).decode()
+    text = (
+        "import os; print('own output'); "
+        "open(os.environ['WAYWISER_TRACE_FOLDER'] + '/trace-1-1.json', 'w')"
+        f".write({process!r}); raise SystemExit(4)"
+    )
+    return [sys.executable, "-c", text]
+
+
+def test_the_program_keeps_its_output_and_its_exit_code(program: list[str], capfd: Output) -> None:
+    assert run(["trace", *program]) == 4
+    out, err = capfd.readouterr()
+    assert out == "own output\n"
+    assert "train.py:12" in err and "waywiser survey" in err
+
+
+def test_options_of_the_program_are_its_own(program: list[str], capfd: Output) -> None:
+    assert run(["trace", *program, "--json", "--all"]) == 4
+    assert capfd.readouterr().err.startswith("python")
+
+
+def test_what_is_kept_can_be_shown(program: list[str], tmp_path: Path, capfd: Output) -> None:
+    file = tmp_path / "a.wwt"
+    assert run(["trace", "-o", str(file), "--", *program]) == 4
+    assert read_trace(file).exit_code == 4
+    capfd.readouterr()
+    assert run(["show", str(file)]) == 0
+    assert "train.py:12" in capfd.readouterr().out
+    assert run(["show", str(file), "--json"]) == 0
+    shown = json.loads(capfd.readouterr().out)
+    assert shown["schema"] == 1 and shown["saved"] is None
+
+
+def test_json_goes_to_standard_error(program: list[str], capfd: Output) -> None:
+    assert run(["trace", "--json", *program]) == 4
+    out, err = capfd.readouterr()
+    assert out == "own output\n" and json.loads(err)["lines"]
+
+
+def test_lines_say_what_they_could_take(kept: Path, capfd: Output) -> None:
+    assert run(["show", str(kept)]) == 0
+    out = capfd.readouterr().out
+    first = out.splitlines()[0]
+    assert first.startswith("train.py: 41.2 s on 1 GPU") and "can be saved" in first
+    assert "pin_memory()" in out and "one list" in out and "pin-allocate" in out
+
+
+def test_a_change_is_compared(program: list[str], kept: Path, capfd: Output) -> None:
+    assert run(["trace", "--against", str(kept), *program]) == 4
+    err = capfd.readouterr().err
+    assert "before and" in err and "as predicted" in err
+
+
+def test_the_report_has_bars_and_a_time_line(kept: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert run(["report", str(kept), "-o", str(page)]) == 0
+    text = page.read_text()
+    assert "Copies of train.py" in text and "The worst second" in text
+    assert "Time of copies by line" in text
+    for name in ("copies-by-line", "timeline-100"):
+        figure = tmp_path / f"{name}.svg"
+        assert run(["report", str(kept), "--figure", name, "-o", str(figure)]) == 0
+        assert figure.read_text().startswith("<svg") or "<svg" in figure.read_text()
+    summary = tmp_path / "page.md"
+    assert run(["report", str(kept), "-o", str(summary)]) == 0
+    assert "train.py" in summary.read_text()
+
+
+def test_perfetto_has_the_events_of_the_worst_second(kept: Path, tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    assert run(["report", str(kept), "--format", "perfetto", "-o", str(file)]) == 0
+    events = [event for event in json.loads(file.read_text())["traceEvents"] if event["ph"] == "X"]
+    assert [(event["cat"], event["name"], event["dur"]) for event in events] == [
+        ("copy", "H2D train.py:12", 10_000.0), ("kernel", "gemm", 990_000.0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["trace"], "no program is named"),
+    (["trace", "--lines", "some", "true"], "no choice of lines"),
+    (["trace", "--pid", "1", "true"], "--pid excludes a command"),
+    (["trace", "--pid", "1", "-o", "a.wwt"], "--pid excludes -o"),
+    (["trace", "--pid", str(1 << 29)], "there is no process"),
+    (["trace", "--against", "none.wwt", "true"], "there is no such file"),
+    (["trace", "--profile", "none.wwp", "true"], "no such file"),
+    (["report", "a.wwp", "--format", "perfetto"], "perfetto is of one trace"),
+])  # fmt: skip
+def test_what_is_wrong_is_one_line(words: list[str], message: str, capfd: Output) -> None:
+    assert run(words) == 2
+    out, err = capfd.readouterr()
+    assert out == "" and message in err and err.count("\n") == 1
+
+
+def test_a_trace_has_a_report_of_its_own(kept: Path, profile: Path, capfd: Output) -> None:
+    assert run(["report", str(kept), str(profile)]) == 2
+    assert "name it alone" in capfd.readouterr().err
+
+
+def test_a_missing_command_has_the_code_of_a_shell(program: list[str], capfd: Output) -> None:
+    assert run(["trace", "no-such-command-anywhere"]) == 127
+    assert "command not found" in capfd.readouterr().err
