@@ -1,4 +1,4 @@
-"""What the tracer says is what the program did: lines, sizes, kinds, and nothing lost on the way."""
+"""What the tracer says is what the program did: lines, sizes, kinds, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from traced_program import (
     CUPTIS,
     FOLDER,
@@ -187,7 +186,7 @@ import threading
 begin, done = ctypes.c_int(0), ctypes.c_int(0)
 holder = ctypes.PyDLL("libcudart.so.12")  # its calls keep the GIL
 def copies():
-    runtime.fake_copies(there, host, size(64), 1000, ctypes.byref(begin), ctypes.byref(done))  # copies
+    runtime.fake_copies(there, host, size(64), 1000, *map(ctypes.byref, (begin, done)))  # copies
 thread = threading.Thread(target=copies)
 thread.start()
 holder.fake_hold(ctypes.byref(begin), ctypes.byref(done))
@@ -307,7 +306,9 @@ if len(sys.argv) == 1:
     assert len(by_argument) == len(traced.processes) == 3
     assert by_argument["1"]["process"]["rank"] == 3
     assert by_argument["2"]["process"]["rank"] is None
-    assert all(sum(group["copies"] for group in each["groups"]) == 1 for each in by_argument.values())
+    assert all(
+        sum(group["copies"] for group in each["groups"]) == 1 for each in by_argument.values()
+    )
 
 
 @pytest.mark.parametrize(
@@ -346,7 +347,7 @@ def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path: Path) -> None:
     "more, expected",
     [
         ({"FAKE_DRIVER": "9000", "WAYWISER_CUPTI": ""}, "no-cupti"),
-        ({"FAKE_CUPTI": "refused"}, "not-permitted"),
+        ({"FAKE_CUPTI": "forbidden"}, "not-permitted"),
         ({"FAKE_CUPTI": "taken"}, "subscriber-taken"),
         ({"WAYWISER_TRACE_LINES": "0"}, "no-lines"),
         ({"WAYWISER_TRACE_NEXT_INJECTION": "/nowhere.so"}, "other-injection"),
@@ -378,6 +379,31 @@ def test_another_profiler_stays_complete(tmp_path: Path) -> None:
     assert (tmp_path / "counts").read_text() == "100 50\n"  # each call has a beginning and an end
     assert codes(traced.only) == {"other-injection", "subscriber-taken", "activity-taken"}
     assert traced.only["groups"] == []
+
+
+LATE = """
+late = ctypes.CDLL("liblate_profiler.so")
+for _ in range(20):
+    runtime.cudaMemcpy(there, host, size(64), TO_DEVICE)  # before
+assert late.late_start() == 0
+for _ in range(30):
+    runtime.cudaMemcpy(there, host, size(64), TO_DEVICE)  # after
+print(late.late_calls(), late.late_records())
+"""
+
+
+@pytest.mark.parametrize("loaded_first", [True, False])
+def test_a_profiler_that_the_program_starts_is_complete(loaded_first: bool, tmp_path: Path) -> None:
+    body = LATE if loaded_first else LATE.replace("assert late", "time.sleep(1.5)\nassert late")
+    if loaded_first:
+        body = body.replace('late = ctypes.CDLL("liblate_profiler.so")\n', "")
+    traced = run_python(
+        body, tmp_path, LD_PRELOAD=str(CUPTIS["12.9"]), LATE_FIRST="1" if loaded_first else ""
+    )
+    assert traced.done.stdout == "60 30\n", traced.done.stderr
+    assert codes(traced.only) == {"subscriber-taken", "activity-taken"}
+    assert group_of_line(traced.only, traced.line("before"))["copies"] == 20
+    assert not groups_of_line(traced.only, traced.line("after"))
 
 
 LIBRARY = """
@@ -421,9 +447,7 @@ def test_functions_of_compiled_programs_are_named(tmp_path: Path) -> None:
 def test_a_compiled_program_that_forks(tmp_path: Path) -> None:
     traced = run([str(PROGRAM), "copy", "fork", "copy"], tmp_path)
     assert traced.done.returncode == 0, traced.done.stderr
-    sizes = [
-        sorted(group["bytes"] for group in process["groups"]) for process in traced.processes
-    ]
+    sizes = [sorted(group["bytes"] for group in process["groups"]) for process in traced.processes]
     assert sorted(sizes) == [[128, 65536], [65536]]
 
 

@@ -145,7 +145,9 @@ void CallLog::enter(std::uint32_t domain, const ApiCall& call, const cupti::Call
 
 void CallLog::leave(const ApiCall& call, const cupti::CallData& data) {
     ThreadLog& log = of_this_thread();
-    if (log.depth == 0 || --log.depth != 0) return;
+    if (log.depth == 0) return;
+    --log.depth;
+    if (log.depth != 0) return;
     Call& now = log.current;
     if (now.kind != call.kind || now.begin == 0) return;  // began before the callbacks were enabled
     now.end = monotonic_now();

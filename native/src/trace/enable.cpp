@@ -5,6 +5,7 @@
 
 #include "trace/buffers.hpp"
 #include "trace/clock.hpp"
+#include "trace/later_profilers.hpp"
 #include "trace/native_frames.hpp"
 #include "trace/tracer.hpp"
 
@@ -27,12 +28,12 @@ void call_back(void*, std::uint32_t domain, std::uint32_t id, const void* data) 
         tracer->on_call(domain, id, *static_cast<const cupti::CallData*>(data));
 }
 
-std::string refusal(int result) {
+std::string failure_text(int result) {
     if (result == cupti::kNotPermitted)
         return "the driver does not permit profiling to this user (result 35): ask the "
                "administrator for NVreg_RestrictProfilingToAdminUsers=0";
-    return "CUPTI refuses (result " + std::to_string(result) +
-           "), as beside debuggers, MPS, vGPU and confidential computing it may";
+    return "CUPTI reports result " + std::to_string(result) +
+           ", as it may beside debuggers, MPS, vGPU and confidential computing";
 }
 
 }  // namespace
@@ -49,11 +50,29 @@ void Tracer::enable(bool leave_buffers) {
     if (!own_clock_) measure_clock();
     const int result = cupti_.register_buffers(give_buffer, take_buffer);
     if (result != cupti::kSuccess) {
-        note("activity-taken", "no records of copies: " + refusal(result));
+        note("activity-taken", "no records of copies: " + failure_text(result));
         return;
     }
     buffers_ = true;
     enable_activities();
+    make_way_for_profilers(cupti_);
+}
+
+void Tracer::leave_callbacks() {
+    if (!lines_.exchange(false)) return;
+    cupti_.unsubscribe(subscriber_);
+    note("subscriber-taken",
+         "the program has started a profiler, which has the callbacks of CUPTI since then: later "
+         "copies have no lines");
+}
+
+void Tracer::leave_buffers() {
+    if (!buffers_.load()) return;
+    cupti_.flush(0);  // what was recorded until now is of the tracer
+    buffers_ = false;
+    note("activity-taken",
+         "the program has started a profiler, which has the records of CUPTI since then: later "
+         "copies are missing");
 }
 
 void Tracer::enable_activities() {
@@ -61,7 +80,7 @@ void Tracer::enable_activities() {
          {cupti::kCopyActivity, cupti::kPeerCopyActivity, cupti::kSetActivity}) {
         const int result = cupti_.enable(activity);
         if (result != cupti::kSuccess)
-            note("not-permitted", "some copies are not recorded: " + refusal(result));
+            note("not-permitted", "some copies are not recorded: " + failure_text(result));
     }
     // Never the kind that makes kernels run one after the other.
     if (!is_off("WAYWISER_TRACE_KERNELS")) {
@@ -71,7 +90,7 @@ void Tracer::enable_activities() {
             note("no-kernels",
                  "kernels are not recorded, so nothing is known about what they "
                  "hide: " +
-                     refusal(result));
+                     failure_text(result));
     }
     enable_managed();
 }
@@ -98,8 +117,7 @@ void Tracer::enable_callbacks() {
         note("no-lines", "lines are not recorded");
         return;
     }
-    cupti::Subscriber subscriber = nullptr;
-    const int result = cupti_.subscribe(&subscriber, call_back, nullptr);
+    const int result = cupti_.subscribe(&subscriber_, call_back, nullptr);
     if (result != cupti::kSuccess) {
         note("subscriber-taken", "another profiler has the callbacks of CUPTI (result " +
                                      std::to_string(result) +
@@ -107,11 +125,11 @@ void Tracer::enable_callbacks() {
         return;
     }
     lines_ = true;
-    // A version that does not know a call refuses it.
+    // A version that does not know a call returns an error.
     for (const ApiCall& call : driver_calls())
-        cupti_.enable_callback(1, subscriber, cupti::kDriverApi, call.id);
+        cupti_.enable_callback(1, subscriber_, cupti::kDriverApi, call.id);
     for (const ApiCall& call : runtime_calls())
-        cupti_.enable_callback(1, subscriber, cupti::kRuntimeApi, call.id);
+        cupti_.enable_callback(1, subscriber_, cupti::kRuntimeApi, call.id);
 }
 
 }  // namespace waywiser::trace

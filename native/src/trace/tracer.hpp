@@ -36,6 +36,10 @@ public:
     // Collects all, and writes the file for the last time.
     void finish();
 
+    // A profiler of the program registers for what the tracer has.
+    void leave_callbacks();
+    void leave_buffers();
+
     // Around a fork: the child must not begin where the tracer's thread holds a lock of the system.
     void before_fork();
     void after_fork();
@@ -61,6 +65,7 @@ private:
     void watch_records(std::size_t calls);
     void describe_gpus();
     void update_notes();
+    std::string text_now(bool last);
     void write(bool last);
     void enable_activities();
     void enable_callbacks();
@@ -72,15 +77,19 @@ private:
     Aggregator sums_;
     ProcessFacts facts_;
     RecordsOf records_of_;
-    std::vector<std::uint8_t*> kept_buffers_;
     bool facts_changed_ = false;
     std::uint64_t records_ = 0;  // since the last second
     int seconds_without_records_ = 0;
     std::size_t calls_without_records_ = 0;
     int write_error_ = 0;
 
+    std::mutex short_mutex_;  // never held for long: the program's threads take it
+    std::vector<std::uint8_t*> kept_buffers_;
+    std::vector<LibraryCopy> library_copies_;
+
     bool own_clock_ = false;  // CUPTI uses the clock of this library
-    bool lines_ = false, buffers_ = false;
+    std::atomic<bool> lines_ = false, buffers_ = false;
+    cupti::Subscriber subscriber_ = nullptr;
     std::atomic<bool> started_ = false, finished_ = false;
     std::timed_mutex collecting_;
     std::mutex thread_mutex_;

@@ -155,7 +155,7 @@ int cuInit(unsigned) {
 
 int cuDriverGetVersion(int* version) {
     const char* const set = std::getenv("FAKE_DRIVER");
-    *version = set == nullptr ? 13000 : std::atoi(set);
+    *version = set == nullptr ? 13000 : static_cast<int>(std::strtol(set, nullptr, 10));
     return 0;
 }
 

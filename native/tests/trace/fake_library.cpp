@@ -7,9 +7,8 @@
 #include <ctime>
 #include <thread>
 
+#include "fake_tools.hpp"
 #include "waywiser/transfer.h"
-
-extern "C" int cudaMemcpyAsync(void*, const void*, std::uint64_t, std::int32_t, void*);
 
 namespace {
 

@@ -6,7 +6,6 @@
 #include "fake_tools.hpp"
 
 extern "C" {
-int cuInit(unsigned);
 int cuMemcpyHtoD_v2(void*, const void*, std::uint64_t);
 int cuMemcpyHtoDAsync_v2(void*, const void*, std::uint64_t, void*);
 int cuMemcpyDtoH_v2(void*, const void*, std::uint64_t);
@@ -24,7 +23,7 @@ struct CopyParameters {
     void* to;
     const void* from;
     std::uint64_t bytes;
-    Kind kind;
+    std::int32_t kind;
     void* stream;
 };
 
@@ -46,13 +45,14 @@ int copy(void* own) {
 
 extern "C" {
 
-int cudaMemcpy(void* to, const void* from, std::uint64_t bytes, Kind kind) {
+int cudaMemcpy(void* to, const void* from, std::uint64_t bytes, std::int32_t kind) {
     cuInit(0);
     CopyParameters parameters{to, from, bytes, kind, nullptr};
     return fake_call(kRuntime, 31, &parameters, copy, &parameters);
 }
 
-int cudaMemcpyAsync(void* to, const void* from, std::uint64_t bytes, Kind kind, void* stream) {
+int cudaMemcpyAsync(void* to, const void* from, std::uint64_t bytes, std::int32_t kind,
+                    void* stream) {
     cuInit(0);
     CopyParameters parameters{to, from, bytes, kind, stream};
     return fake_call(kRuntime, 41, &parameters, copy_asynchronously, &parameters);

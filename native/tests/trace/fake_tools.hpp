@@ -30,6 +30,9 @@ using Body = int (*)(void* own);
 }  // namespace fake
 
 extern "C" {
+int cuInit(unsigned flags);
+int cudaMemcpyAsync(void* to, const void* from, std::uint64_t bytes, std::int32_t kind,
+                    void* stream);
 void fake_set_tools(const fake::Tools* tools);
 int fake_call(std::uint32_t domain, std::uint32_t id, const void* parameters, fake::Body body,
               void* own);

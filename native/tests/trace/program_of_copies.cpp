@@ -13,11 +13,10 @@
 #include <thread>
 #include <vector>
 
+#include "fake_tools.hpp"
+
 extern "C" {
-int cuInit(unsigned);
 int cudaMemcpy(void* to, const void* from, std::uint64_t bytes, std::int32_t kind);
-int cudaMemcpyAsync(void* to, const void* from, std::uint64_t bytes, std::int32_t kind,
-                    void* stream);
 int cudaStreamSynchronize(void* stream);
 void* fake_device_memory(std::uint64_t bytes, std::uint32_t gpu);
 void fake_kernel(const char* name, std::uint32_t gpu, std::uint64_t nanoseconds);
