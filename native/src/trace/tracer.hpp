@@ -73,28 +73,28 @@ private:
     void measure_clock();
 
     const Cupti cupti_;
+    cupti::Subscriber subscriber_ = nullptr;
+
     std::mutex mutex_;  // of what follows
     Aggregator sums_;
     ProcessFacts facts_;
     RecordsOf records_of_;
-    bool facts_changed_ = false;
     std::uint64_t records_ = 0;  // since the last second
-    int seconds_without_records_ = 0;
     std::size_t calls_without_records_ = 0;
+    int seconds_without_records_ = 0;
     int write_error_ = 0;
 
     std::mutex short_mutex_;  // never held for long: the program's threads take it
     std::vector<std::uint8_t*> kept_buffers_;
     std::vector<LibraryCopy> library_copies_;
 
-    bool own_clock_ = false;  // CUPTI uses the clock of this library
-    std::atomic<bool> lines_ = false, buffers_ = false;
-    cupti::Subscriber subscriber_ = nullptr;
-    std::atomic<bool> started_ = false, finished_ = false;
     std::timed_mutex collecting_;
     std::mutex thread_mutex_;
     std::condition_variable thread_wakes_;
     bool stop_ = false, stopped_ = false;  // guarded by thread_mutex_
+    bool facts_changed_ = false;           // guarded by mutex_
+    bool own_clock_ = false;               // CUPTI uses the clock of this library
+    std::atomic<bool> lines_ = false, buffers_ = false, started_ = false, finished_ = false;
 };
 
 }  // namespace waywiser::trace

@@ -5,15 +5,6 @@
 
 #include "fake_tools.hpp"
 
-extern "C" {
-int cuMemcpyHtoD_v2(void*, const void*, std::uint64_t);
-int cuMemcpyHtoDAsync_v2(void*, const void*, std::uint64_t, void*);
-int cuMemcpyDtoH_v2(void*, const void*, std::uint64_t);
-int cuMemcpyDtoHAsync_v2(void*, const void*, std::uint64_t, void*);
-int cuMemcpyAsync(void*, const void*, std::uint64_t, void*);
-int cuStreamSynchronize(void*);
-}
-
 namespace {
 
 constexpr std::uint32_t kRuntime = 2;

@@ -29,11 +29,21 @@ using Body = int (*)(void* own);
 
 }  // namespace fake
 
+// What programs and other libraries of the tests call of the driver and of the runtime.
 extern "C" {
-int cuInit(unsigned flags);
-int cudaMemcpyAsync(void* to, const void* from, std::uint64_t bytes, std::int32_t kind,
-                    void* stream);
 void fake_set_tools(const fake::Tools* tools);
 int fake_call(std::uint32_t domain, std::uint32_t id, const void* parameters, fake::Body body,
               void* own);
+void* fake_device_memory(std::uint64_t bytes, std::uint32_t gpu);
+int cuInit(unsigned flags);
+int cuMemcpyHtoD_v2(void* to, const void* from, std::uint64_t bytes);
+int cuMemcpyHtoDAsync_v2(void* to, const void* from, std::uint64_t bytes, void* stream);
+int cuMemcpyDtoH_v2(void* to, const void* from, std::uint64_t bytes);
+int cuMemcpyDtoHAsync_v2(void* to, const void* from, std::uint64_t bytes, void* stream);
+int cuMemcpyAsync(void* to, const void* from, std::uint64_t bytes, void* stream);
+int cuStreamSynchronize(void* stream);
+int cudaMemcpy(void* to, const void* from, std::uint64_t bytes, std::int32_t kind);
+int cudaMemcpyAsync(void* to, const void* from, std::uint64_t bytes, std::int32_t kind,
+                    void* stream);
+int cudaStreamSynchronize(void* stream);
 }

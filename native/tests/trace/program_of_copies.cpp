@@ -15,13 +15,6 @@
 
 #include "fake_tools.hpp"
 
-extern "C" {
-int cudaMemcpy(void* to, const void* from, std::uint64_t bytes, std::int32_t kind);
-int cudaStreamSynchronize(void* stream);
-void* fake_device_memory(std::uint64_t bytes, std::uint32_t gpu);
-void fake_kernel(const char* name, std::uint32_t gpu, std::uint64_t nanoseconds);
-}
-
 namespace {
 
 constexpr std::uint64_t kBytes = 1 << 16;
