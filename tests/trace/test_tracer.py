@@ -381,6 +381,26 @@ def test_another_profiler_stays_complete(tmp_path: Path) -> None:
     assert traced.only["groups"] == []
 
 
+@pytest.mark.parametrize("version", ["3.9.1", "3.10.1", "3.12.1", "3.13.1", "3.15.0", "4.0.0"])
+def test_lines_are_off_where_python_is_not_what_it_is_taken_for(
+    version: str, tmp_path: Path
+) -> None:
+    body = "for _ in range(100): runtime.cudaMemcpy(there, host, size(64), TO_DEVICE)\n"
+    traced = run_python(
+        body,
+        tmp_path,
+        LD_PRELOAD=str(FOLDER / "lib" / "libpython_version.so"),
+        FAKE_PYTHON_VERSION=version,
+    )
+    assert traced.done.returncode == 0, traced.done.stderr
+    if f"{sys.version_info.major}.{sys.version_info.minor}." in version:
+        pytest.skip(f"this Python is {version}")
+    assert codes(traced.only) == {"frames-unknown"}
+    assert sum(group["copies"] for group in traced.only["groups"]) == 100
+    for group in traced.only["groups"]:
+        assert innermost(traced.only, group["site"])["language"] == "native"
+
+
 LATE = """
 late = ctypes.CDLL("liblate_profiler.so")
 for _ in range(20):

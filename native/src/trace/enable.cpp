@@ -5,7 +5,6 @@
 
 #include "trace/buffers.hpp"
 #include "trace/clock.hpp"
-#include "trace/later_profilers.hpp"
 #include "trace/native_frames.hpp"
 #include "trace/tracer.hpp"
 
@@ -55,7 +54,6 @@ void Tracer::enable(bool leave_buffers) {
     }
     buffers_ = true;
     enable_activities();
-    make_way_for_profilers(cupti_);
 }
 
 void Tracer::leave_callbacks() {
@@ -95,7 +93,9 @@ void Tracer::enable_activities() {
     enable_managed();
 }
 
+// The driver has to be ready, which it may not be before its first call has returned.
 void Tracer::enable_managed() {
+    ++managed_tries_;
     if (cupti_.configure_unified == nullptr || is_off("WAYWISER_TRACE_MANAGED")) return;
     constexpr std::uint32_t kOfOneDevice = 1;
     std::array<cupti::UnifiedMemoryConfig, 5> configs{{
@@ -107,8 +107,8 @@ void Tracer::enable_managed() {
     }};
     // Faults make programs with managed memory much slower when they are recorded.
     const std::uint32_t count = is_on("WAYWISER_TRACE_FAULTS") ? configs.size() : 3;
-    if (cupti_.configure_unified(configs.data(), count) == cupti::kSuccess)
-        cupti_.enable(cupti::kUnifiedMemoryActivity);
+    managed_ = cupti_.configure_unified(configs.data(), count) == cupti::kSuccess &&
+               cupti_.enable(cupti::kUnifiedMemoryActivity) == cupti::kSuccess;
 }
 
 void Tracer::enable_callbacks() {

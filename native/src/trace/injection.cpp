@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <exception>
 
-#include "trace/python_frames.hpp"
 #include "trace/tracer.hpp"
 
 namespace waywiser::trace {
@@ -72,7 +71,7 @@ void start() {
     } else {
         tracer->enable(other);
     }
-    python::look();
+    tracer->look_at_process();
     tracer->start_thread();
     pthread_atfork(prepare_fork, go_on_in_parent, start_in_child);
     std::atexit(finish_process);

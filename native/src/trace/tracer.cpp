@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -22,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t kSettledAfter = 2'000'000'000;  // ns
 constexpr std::size_t kMostSettledForFile = 100'000;
-constexpr int kSecondsUntilTaken = 5;
+constexpr int kSecondsUntilTaken = 5, kMostManagedTries = 3;
 constexpr std::size_t kCallsUntilTaken = 10, kMostKeptBuffers = 8;
 
 std::atomic<Tracer*> the_tracer{nullptr};
@@ -94,11 +95,11 @@ void Tracer::start_thread() {
 void Tracer::run() {
     pthread_setname_np(pthread_self(), "waywiser-trace");
     std::unique_lock lock(thread_mutex_);
-    while (!stop_) {
+    // Not at once: the driver is still in its first call.
+    while (!thread_wakes_.wait_for(lock, std::chrono::seconds(1), [this] { return stop_; })) {
         lock.unlock();
         collect(false);
         lock.lock();
-        thread_wakes_.wait_for(lock, std::chrono::seconds(1), [this] { return stop_; });
     }
     stopped_ = true;
     thread_wakes_.notify_all();
@@ -116,6 +117,14 @@ void Tracer::finish() {
     if (stopped) collect(true);
 }
 
+void Tracer::look_at_process() {
+    python::look();
+    if (lines_ || buffers_) make_way_for_profilers(cupti_);
+    std::string why_not;
+    join_transfer_library(why_not);
+    if (!why_not.empty()) note("library-traced", why_not);
+}
+
 void Tracer::before_fork() {
     // The thread may be inside of CUPTI for long. The fork has to go on.
     holds_collecting = collecting_.try_lock_for(std::chrono::milliseconds(100));
@@ -127,11 +136,8 @@ void Tracer::after_fork() {
 
 void Tracer::collect(bool last) {
     const std::lock_guard collecting(collecting_);
-    python::look();
-    if (lines_ || buffers_) make_way_for_profilers(cupti_);
-    std::string why_not;
-    join_transfer_library(why_not);
-    if (!why_not.empty()) note("library-traced", why_not);
+    look_at_process();
+    if (!managed_ && buffers_ && managed_tries_ < kMostManagedTries) enable_managed();
     if (!own_clock_) measure_clock();
     if (buffers_) cupti_.flush(last ? 1 : 0);
     std::vector<LibraryCopy> copies;
@@ -148,7 +154,8 @@ void Tracer::collect(bool last) {
         last ? sums_.settle_all() : sums_.settle(now - kSettledAfter);
     }
     describe_gpus();
-    watch_records(calls.size());
+    watch_records(static_cast<std::size_t>(std::count_if(
+        calls.begin(), calls.end(), [](const Call& call) { return call.kind == CallKind::Copy; })));
     update_notes();
     write(last);
 }

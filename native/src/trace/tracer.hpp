@@ -30,6 +30,8 @@ public:
     // Registers callbacks, and enables what is recorded. `leave_buffers`: another profiler was
     // loaded before; if it has the callbacks, it keeps the records too.
     void enable(bool leave_buffers);
+    // Looks for Python, the transfer library and other profilers. Called again and again.
+    void look_at_process();
     // The tracer's thread collects each second. A forked child starts it with its first call of
     // CUDA.
     void start_thread();
@@ -83,6 +85,7 @@ private:
     std::size_t calls_without_records_ = 0;
     int seconds_without_records_ = 0;
     int write_error_ = 0;
+    int managed_tries_ = 0;
 
     std::mutex short_mutex_;  // never held for long: the program's threads take it
     std::vector<std::uint8_t*> kept_buffers_;
@@ -93,6 +96,7 @@ private:
     std::condition_variable thread_wakes_;
     bool stop_ = false, stopped_ = false;  // guarded by thread_mutex_
     bool facts_changed_ = false;           // guarded by mutex_
+    bool managed_ = false;                 // is recorded
     bool own_clock_ = false;               // CUPTI uses the clock of this library
     std::atomic<bool> lines_ = false, buffers_ = false, started_ = false, finished_ = false;
 };
