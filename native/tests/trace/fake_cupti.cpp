@@ -16,6 +16,8 @@
 
 #include "fake_tools.hpp"
 
+namespace fake::cupti {
+
 namespace {
 
 constexpr bool kNew = FAKE_CUPTI_VERSION >= 26;
@@ -37,10 +39,6 @@ struct CallData {
     std::uint64_t* own;
     std::uint32_t correlation;
 };
-
-using Callback = void (*)(void*, std::uint32_t, std::uint32_t, const void*);
-using Needed = void (*)(std::uint8_t**, std::size_t*, std::size_t*);
-using Filled = void (*)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t);
 
 std::mutex state;
 Callback callback = nullptr;
@@ -268,3 +266,5 @@ int cuptiEnableCallback(std::uint32_t enable, void*, std::uint32_t domain, std::
     return 0;
 }
 }
+
+}  // namespace fake::cupti

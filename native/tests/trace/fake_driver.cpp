@@ -15,6 +15,8 @@
 
 #include "fake_tools.hpp"
 
+namespace fake::driver {
+
 namespace {
 
 constexpr std::uint32_t kDriver = 1, kPageable = 1, kPinned = 2, kDevice = 3;
@@ -298,3 +300,5 @@ int cuMemHostUnregister(void* data) {
 }
 int cuStreamSynchronize(void*) { return fake_call(kDriver, 126, nullptr, nothing, nullptr); }
 }
+
+}  // namespace fake::driver

@@ -3,16 +3,9 @@
 #include <cstdint>
 #include <cstdlib>
 
-extern "C" {
-using Callback = void (*)(void*, std::uint32_t, std::uint32_t, const void*);
-using Needed = void (*)(std::uint8_t**, std::size_t*, std::size_t*);
-using Filled = void (*)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t);
-int cuptiSubscribe(void** subscriber, Callback callback, void* own);
-int cuptiEnableCallback(std::uint32_t, void* subscriber, std::uint32_t, std::uint32_t);
-int cuptiActivityRegisterCallbacks(Needed needed, Filled filled);
-int cuptiActivityFlushAll(std::uint32_t);
-int cuptiActivityGetNextRecord(std::uint8_t*, std::size_t, std::uint8_t**);
-}
+#include "fake_tools.hpp"
+
+namespace fake::late_profiler {
 
 namespace {
 
@@ -51,3 +44,5 @@ int late_records() {
     return records;
 }
 }
+
+}  // namespace fake::late_profiler

@@ -10,6 +10,8 @@
 #include "fake_tools.hpp"
 #include "waywiser/transfer.h"
 
+namespace fake::library {
+
 namespace {
 
 const waywiser_tracer* tracer = nullptr;
@@ -59,3 +61,5 @@ void fake_library_copy(char* to, const char* from, std::uint64_t bytes) {
     if (tracer != nullptr) tracer->end(tracer->data, &record);
 }
 }
+
+}  // namespace fake::library

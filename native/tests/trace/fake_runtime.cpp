@@ -5,6 +5,8 @@
 
 #include "fake_tools.hpp"
 
+namespace fake::runtime {
+
 namespace {
 
 constexpr std::uint32_t kRuntime = 2;
@@ -67,3 +69,5 @@ int cudaStreamSynchronize(void* stream) {
     return fake_call(kRuntime, 131, nullptr, cuStreamSynchronize, stream);
 }
 }
+
+}  // namespace fake::runtime

@@ -15,6 +15,8 @@
 
 #include "fake_tools.hpp"
 
+namespace fake::program {
+
 namespace {
 
 constexpr std::uint64_t kBytes = 1 << 16;
@@ -95,11 +97,13 @@ bool act(const std::string& word) {
 
 }  // namespace
 
+}  // namespace fake::program
+
 int main(int argc, char** argv) {
     if (cuInit(0) != 0) return 3;
-    device = fake_device_memory(kBytes, 0);
+    fake::program::device = fake_device_memory(fake::program::kBytes, 0);
     for (int i = 1; i < argc; ++i) {
-        if (!act(argv[i])) return 2;
+        if (!fake::program::act(argv[i])) return 2;
     }
     return 0;
 }
