@@ -401,6 +401,34 @@ def test_lines_are_off_where_python_is_not_what_it_is_taken_for(
         assert innermost(traced.only, group["site"])["language"] == "native"
 
 
+@pytest.mark.parametrize(
+    "driver, loaded",
+    [("13000", "cu13/lib/libcupti.so.13"), ("12040", "cuda_cupti/lib/libcupti.so.12")],
+)
+def test_the_cupti_of_a_wheel_is_one_that_the_driver_supports(
+    driver: str, loaded: str, tmp_path: Path
+) -> None:
+    for version, place in (
+        ("13.5", "cu13/lib/libcupti.so.13"),
+        ("12.9", "cuda_cupti/lib/libcupti.so.12"),
+    ):
+        wheel = tmp_path / "site-packages" / "nvidia" / place
+        wheel.parent.mkdir(parents=True)
+        wheel.symlink_to(CUPTIS[version])
+    traced = run_python(
+        COPY,
+        tmp_path,
+        WAYWISER_CUPTI="",
+        WAYWISER_TRACE_CUPTI_FOLDERS=f"/nowhere:{tmp_path / 'site-packages'}",
+        CUDA_HOME="",
+        CUDA_PATH="",
+        FAKE_DRIVER=driver,
+    )
+    assert traced.only["cupti"]["path"].endswith(loaded)
+    assert traced.only["driver"] == int(driver)
+    assert group_of_line(traced.only, traced.line("copy"))["copies"] == 1
+
+
 LATE = """
 late = ctypes.CDLL("liblate_profiler.so")
 for _ in range(20):

@@ -40,6 +40,10 @@ std::string failure_text(int result) {
 void Tracer::enable(bool leave_buffers) {
     native::prepare();
     enable_callbacks();
+    // Some versions know theirs only now.
+    if (facts_.cupti_version == 0 && cupti_.get_version != nullptr)
+        cupti_.get_version(&facts_.cupti_version);
+    records_of_.cupti_version = facts_.cupti_version;
     if (leave_buffers && !lines_) {
         note("activity-taken", "the other profiler keeps its records: no copy is recorded here");
         return;
@@ -118,10 +122,14 @@ void Tracer::enable_callbacks() {
         return;
     }
     const int result = cupti_.subscribe(&subscriber_, call_back, nullptr);
-    if (result != cupti::kSuccess) {
+    if (result == cupti::kSeveralSubscribers || result == cupti::kMostSubscribers) {
         note("subscriber-taken", "another profiler has the callbacks of CUPTI (result " +
                                      std::to_string(result) +
                                      "): copies have no lines; run without it to have them");
+        return;
+    }
+    if (result != cupti::kSuccess) {
+        note("no-lines", "lines are not recorded: " + failure_text(result));
         return;
     }
     lines_ = true;

@@ -48,11 +48,11 @@ Tracer* Tracer::child_of(const Tracer& parent) {
     child->facts_.folder = parent.facts_.folder;
     child->facts_.command = parent.facts_.command;
     child->facts_.cupti_path = parent.cupti_.path;
-    child->facts_.cupti_version = parent.cupti_.version;
+    child->facts_.cupti_version = parent.facts_.cupti_version;
     child->facts_.driver = parent.facts_.driver;
     child->facts_.kernels = parent.facts_.kernels;
     set_start(child->facts_);
-    child->records_of_.cupti_version = parent.cupti_.version;
+    child->records_of_.cupti_version = parent.facts_.cupti_version;
     child->records_of_.not_before = child->facts_.start_ns;
     child->own_clock_ = parent.own_clock_;
     child->subscriber_ = parent.subscriber_;
