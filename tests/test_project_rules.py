@@ -148,8 +148,12 @@ def test_nothing_decides_by_the_words_of_a_sentence() -> None:
     assert found == READERS_OF_PROSE, "give what a program must know a field of its own"
 
 
-CUDA_FOLDERS = (NATIVE / "src" / "gpu", NATIVE / "tests" / "driver")
-"""The seam, and its tests beside drivers without a device."""
+CUDA_FOLDERS = (
+    NATIVE / "src" / "gpu",
+    NATIVE / "tests" / "driver",
+    NATIVE / "tests" / "trace",
+)
+"""The seam, its tests beside drivers without a device, and the driver that loads the tracer."""
 
 
 def test_only_the_gpu_folder_names_the_cuda_runtime() -> None:

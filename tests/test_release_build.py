@@ -26,7 +26,13 @@ NEWEST_GLIBC = (2, 28)
 KERNELS = ("libwaywiser_transfer.so.2", "_native.*.so")
 """The binaries that have kernels."""
 
-BINARIES = ("libwaywiser_transfer.so.2", "_native.*.so", "_transfer.*.so", "waywiser-owner")
+BINARIES = (
+    "libwaywiser_transfer.so.2",
+    "libwaywiser_trace.so",
+    "_native.*.so",
+    "_transfer.*.so",
+    "waywiser-owner",
+)
 
 
 def found_binary(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""What the tracer says is what the program did: lines, sizes, kinds, and nothing lost on the way."""
+"""What the tracer says is what the program did: lines, sizes, kinds, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ import threading
 begin, done = ctypes.c_int(0), ctypes.c_int(0)
 holder = ctypes.PyDLL("libcudart.so.12")  # its calls keep the GIL
 def copies():
-    runtime.fake_copies(there, host, size(64), 1000, ctypes.byref(begin), ctypes.byref(done))  # copies
+    runtime.fake_copies(there, host, size(64), 1000, *map(ctypes.byref, (begin, done)))  # copies
 thread = threading.Thread(target=copies)
 thread.start()
 holder.fake_hold(ctypes.byref(begin), ctypes.byref(done))
@@ -378,7 +378,7 @@ def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path: Path) -> None:
     "more, expected",
     [
         ({"FAKE_DRIVER": "9000", "WAYWISER_CUPTI": ""}, "no-cupti"),
-        ({"FAKE_CUPTI": "refused"}, "not-permitted"),
+        ({"FAKE_CUPTI": "forbidden"}, "not-permitted"),
         ({"FAKE_CUPTI": "taken"}, "subscriber-taken"),
         ({"WAYWISER_TRACE_LINES": "0"}, "no-lines"),
         ({"WAYWISER_TRACE_NEXT_INJECTION": "/nowhere.so"}, "other-injection"),
@@ -410,6 +410,79 @@ def test_another_profiler_stays_complete(tmp_path: Path) -> None:
     assert (tmp_path / "counts").read_text() == "100 50\n"  # each call has a beginning and an end
     assert codes(traced.only) == {"other-injection", "subscriber-taken", "activity-taken"}
     assert traced.only["groups"] == []
+
+
+@pytest.mark.parametrize("version", ["3.9.1", "3.10.1", "3.12.1", "3.13.1", "3.15.0", "4.0.0"])
+def test_lines_are_off_where_python_is_not_what_it_is_taken_for(
+    version: str, tmp_path: Path
+) -> None:
+    body = "for _ in range(100): runtime.cudaMemcpy(there, host, size(64), TO_DEVICE)\n"
+    traced = run_python(
+        body,
+        tmp_path,
+        LD_PRELOAD=str(FOLDER / "lib" / "libpython_version.so"),
+        FAKE_PYTHON_VERSION=version,
+    )
+    assert traced.done.returncode == 0, traced.done.stderr
+    if f"{sys.version_info.major}.{sys.version_info.minor}." in version:
+        pytest.skip(f"this Python is {version}")
+    assert codes(traced.only) == {"frames-unknown"}
+    assert sum(group["copies"] for group in traced.only["groups"]) == 100
+    for group in traced.only["groups"]:
+        assert innermost(traced.only, group["site"])["language"] == "native"
+
+
+@pytest.mark.parametrize(
+    "driver, loaded",
+    [("13000", "cu13/lib/libcupti.so.13"), ("12040", "cuda_cupti/lib/libcupti.so.12")],
+)
+def test_the_cupti_of_a_wheel_is_one_that_the_driver_supports(
+    driver: str, loaded: str, tmp_path: Path
+) -> None:
+    for version, place in (
+        ("13.5", "cu13/lib/libcupti.so.13"),
+        ("12.9", "cuda_cupti/lib/libcupti.so.12"),
+    ):
+        wheel = tmp_path / "site-packages" / "nvidia" / place
+        wheel.parent.mkdir(parents=True)
+        wheel.symlink_to(CUPTIS[version])
+    traced = run_python(
+        COPY,
+        tmp_path,
+        WAYWISER_CUPTI="",
+        WAYWISER_TRACE_CUPTI_FOLDERS=f"/nowhere:{tmp_path / 'site-packages'}",
+        CUDA_HOME="",
+        CUDA_PATH="",
+        FAKE_DRIVER=driver,
+    )
+    assert traced.only["cupti"]["path"].endswith(loaded)
+    assert traced.only["driver"] == int(driver)
+    assert group_of_line(traced.only, traced.line("copy"))["copies"] == 1
+
+
+LATE = """
+late = ctypes.CDLL("liblate_profiler.so")
+for _ in range(20):
+    runtime.cudaMemcpy(there, host, size(64), TO_DEVICE)  # before
+assert late.late_start() == 0
+for _ in range(30):
+    runtime.cudaMemcpy(there, host, size(64), TO_DEVICE)  # after
+print(late.late_calls(), late.late_records())
+"""
+
+
+@pytest.mark.parametrize("loaded_first", [True, False])
+def test_a_profiler_that_the_program_starts_is_complete(loaded_first: bool, tmp_path: Path) -> None:
+    body = LATE if loaded_first else LATE.replace("assert late", "time.sleep(1.5)\nassert late")
+    if loaded_first:
+        body = body.replace('late = ctypes.CDLL("liblate_profiler.so")\n', "")
+    traced = run_python(
+        body, tmp_path, LD_PRELOAD=str(CUPTIS["12.9"]), LATE_FIRST="1" if loaded_first else ""
+    )
+    assert traced.done.stdout == "60 30\n", traced.done.stderr
+    assert codes(traced.only) == {"subscriber-taken", "activity-taken"}
+    assert group_of_line(traced.only, traced.line("before"))["copies"] == 20
+    assert not groups_of_line(traced.only, traced.line("after"))
 
 
 LIBRARY = """

@@ -26,6 +26,8 @@ IS_BUILT = TRACER.exists() and PROGRAM.exists()
 PRELUDE = """\
 import ctypes, json, mmap, os, signal, sys, time
 cuda, runtime = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libcudart.so.12")
+if os.environ.get("LATE_FIRST"):
+    late = ctypes.CDLL("liblate_profiler.so")
 cuda.fake_device_memory.restype = ctypes.c_void_p
 size = ctypes.c_uint64
 TO_DEVICE, TO_HOST, ON_DEVICE = 1, 2, 3

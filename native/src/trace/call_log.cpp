@@ -14,19 +14,21 @@ constexpr std::uint64_t kAtOnce =
     20'000;  // ns from a copy to a wait for it, whatever other threads call
 constexpr std::uint16_t kFirstSamples = 8, kSampleEvery = 32;
 
+std::atomic<std::uint64_t> last_log{0};
+
 // What a thread has of the log. A forked child has another log, and forgets the one of its parent.
 struct OwnLog {
-    const CallLog* of;
+    std::uint64_t of;  // its number
     ThreadLog* log;
 };
-thread_local constinit OwnLog own_log{nullptr, nullptr};
+thread_local constinit OwnLog own_log{0, nullptr};
 thread_local constinit bool own_end = false;
 
 // The last that a thread does of its own. Its calls may be later: then it has a log again.
 struct EndOfThread {
     std::shared_ptr<ThreadLog> log;
     ~EndOfThread() {
-        own_log = {nullptr, nullptr};
+        own_log = {0, nullptr};
         own_end = true;
         if (log) log->ended = true;
     }
@@ -82,11 +84,13 @@ std::uint64_t OpenTransfers::find(const CopyAddresses& addresses) const {
     return open_.empty() ? 0 : open_.front().copy.id;
 }
 
+CallLog::CallLog(Sites& sites) : sites_(sites), number_(++last_log) {}
+
 ThreadLog& CallLog::of_this_thread() {
-    if (own_log.of != this) {
+    if (own_log.of != number_) {
         const auto log = std::make_shared<ThreadLog>(sites_);
         end_with_thread(log);
-        own_log = {this, log.get()};
+        own_log = {number_, log.get()};
         const std::lock_guard lock(mutex_);
         threads_.push_back(log);
     }
@@ -141,7 +145,9 @@ void CallLog::enter(std::uint32_t domain, const ApiCall& call, const cupti::Call
 
 void CallLog::leave(const ApiCall& call, const cupti::CallData& data) {
     ThreadLog& log = of_this_thread();
-    if (log.depth == 0 || --log.depth != 0) return;
+    if (log.depth == 0) return;
+    --log.depth;
+    if (log.depth != 0) return;
     Call& now = log.current;
     if (now.kind != call.kind || now.begin == 0) return;  // began before the callbacks were enabled
     now.end = monotonic_now();

@@ -70,7 +70,7 @@ struct ThreadLog {
 // All threads of a process.
 class CallLog {
 public:
-    explicit CallLog(Sites& sites) : sites_(sites) {}
+    explicit CallLog(Sites& sites);
     // What the calling thread does. `data`: of CUPTI's callback.
     void enter(std::uint32_t domain, const ApiCall& call, const cupti::CallData& data);
     void leave(const ApiCall& call, const cupti::CallData& data);
@@ -89,6 +89,7 @@ private:
     void append(ThreadLog& log, const Call& call);
 
     Sites& sites_;
+    const std::uint64_t number_;  // no other log of this process has it, nor of its parent
     OpenTransfers open_;
     std::mutex mutex_;
     std::vector<std::shared_ptr<ThreadLog>> threads_;

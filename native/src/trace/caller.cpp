@@ -38,7 +38,7 @@ bool in_standard_library(std::string_view file) {
             ++end;
         const std::string_view after = file.substr(end);
         if (after.starts_with("zip/")) return true;
-        if (after.starts_with("/") && (before.ends_with("/lib") || before.ends_with("/lib64")))
+        if (after.starts_with('/') && (before.ends_with("/lib") || before.ends_with("/lib64")))
             return true;
     }
     return false;

@@ -25,6 +25,7 @@ Cupti functions_of(void* library, const std::string& path) {
     find_function(library, "cuptiActivityGetNumDroppedRecords", found.dropped);
     find_function(library, "cuptiActivityConfigureUnifiedMemoryCounter", found.configure_unified);
     find_function(library, "cuptiSubscribe", found.subscribe);
+    find_function(library, "cuptiUnsubscribe", found.unsubscribe);
     find_function(library, "cuptiEnableCallback", found.enable_callback);
     if (found.get_version != nullptr) found.get_version(&found.version);
     return found;

@@ -24,6 +24,7 @@ struct Cupti {
     int (*dropped)(void* context, std::uint32_t stream, std::size_t*) = nullptr;
     int (*configure_unified)(cupti::UnifiedMemoryConfig*, std::uint32_t) = nullptr;
     int (*subscribe)(cupti::Subscriber*, cupti::CallFunction, void*) = nullptr;
+    int (*unsubscribe)(cupti::Subscriber) = nullptr;
     int (*enable_callback)(std::uint32_t, cupti::Subscriber, std::uint32_t,
                            std::uint32_t) = nullptr;
 };

@@ -21,7 +21,12 @@ enum Activity : std::uint32_t {
 
 enum Domain : std::uint32_t { kDriverApi = 1, kRuntimeApi = 2 };
 enum Site : std::uint32_t { kEnter = 0, kExit = 1 };
-enum Result : int { kSuccess = 0, kNotPermitted = 35, kSeveralSubscribers = 39 };
+enum Result : int {
+    kSuccess = 0,
+    kMostSubscribers = 12,  // what older versions return instead of the last
+    kNotPermitted = 35,
+    kSeveralSubscribers = 39,
+};
 
 // A bit of `flags` of copies and sets.
 constexpr std::uint32_t kAsynchronous = 1;

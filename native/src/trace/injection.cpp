@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <exception>
 
-#include "trace/python_frames.hpp"
 #include "trace/tracer.hpp"
 
 namespace waywiser::trace {
@@ -21,6 +20,7 @@ const char* variable(const char* name) {
 bool start_other(std::string& note) {
     const char* const path = variable("WAYWISER_TRACE_NEXT_INJECTION");
     if (path == nullptr) return false;
+    // NOLINTNEXTLINE(clang-analyzer-optin.taint.GenericTaint): the user names it.
     void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const auto start = library == nullptr
                            ? nullptr
@@ -71,7 +71,7 @@ void start() {
     } else {
         tracer->enable(other);
     }
-    python::look();
+    tracer->look_at_process();
     tracer->start_thread();
     pthread_atfork(prepare_fork, go_on_in_parent, start_in_child);
     std::atexit(finish_process);

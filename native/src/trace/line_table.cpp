@@ -5,13 +5,15 @@ namespace {
 
 using Table = std::span<const std::uint8_t>;
 
+int signed_byte(std::uint8_t byte) { return byte < 128 ? byte : byte - 256; }
+
 // 3.9: pairs of a step in bytes and a step in lines.
 int line_of_steps(Table table, int line, int instruction) {
     int at = 0;
     for (std::size_t i = 0; i + 1 < table.size(); i += 2) {
         at += table[i];
         if (at > instruction) break;
-        line += static_cast<std::int8_t>(table[i + 1]);
+        line += signed_byte(table[i + 1]);
     }
     return line;
 }
@@ -21,7 +23,7 @@ int line_of_ranges(Table table, int line, int instruction) {
     constexpr int kNone = -128;
     int end = 0;
     for (std::size_t i = 0; i + 1 < table.size(); i += 2) {
-        const int step = static_cast<std::int8_t>(table[i + 1]);
+        const int step = signed_byte(table[i + 1]);
         end += table[i];
         if (step != kNone) line += step;
         if (instruction < end) return step == kNone ? 0 : line;

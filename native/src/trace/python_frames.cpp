@@ -130,7 +130,7 @@ std::string to_utf8(const std::string& bytes, unsigned width) {
 int minor_version(const char* version) {
     if (version == nullptr || std::strncmp(version, "3.", 2) != 0) return 0;
     if (std::strstr(version, "free-threading") != nullptr) return 0;
-    return std::atoi(version + 2);
+    return static_cast<int>(std::strtol(version + 2, nullptr, 10));
 }
 
 void find_interpreter() {

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include "trace/buffers.hpp"
 #include "trace/clock.hpp"
 #include "trace/gpu_facts.hpp"
+#include "trace/later_profilers.hpp"
 #include "trace/library.hpp"
 #include "trace/python_frames.hpp"
 
@@ -21,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t kSettledAfter = 2'000'000'000;  // ns
 constexpr std::size_t kMostSettledForFile = 100'000;
-constexpr int kSecondsUntilTaken = 5;
+constexpr int kSecondsUntilTaken = 5, kMostManagedTries = 3;
 constexpr std::size_t kCallsUntilTaken = 10, kMostKeptBuffers = 8;
 
 std::atomic<Tracer*> the_tracer{nullptr};
@@ -46,15 +48,16 @@ Tracer* Tracer::child_of(const Tracer& parent) {
     child->facts_.folder = parent.facts_.folder;
     child->facts_.command = parent.facts_.command;
     child->facts_.cupti_path = parent.cupti_.path;
-    child->facts_.cupti_version = parent.cupti_.version;
+    child->facts_.cupti_version = parent.facts_.cupti_version;
     child->facts_.driver = parent.facts_.driver;
     child->facts_.kernels = parent.facts_.kernels;
     set_start(child->facts_);
-    child->records_of_.cupti_version = parent.cupti_.version;
+    child->records_of_.cupti_version = parent.facts_.cupti_version;
     child->records_of_.not_before = child->facts_.start_ns;
     child->own_clock_ = parent.own_clock_;
-    child->lines_ = parent.lines_;
-    child->buffers_ = parent.buffers_;
+    child->subscriber_ = parent.subscriber_;
+    child->lines_ = parent.lines_.load();
+    child->buffers_ = parent.buffers_.load();
     return child;
 }
 
@@ -92,11 +95,11 @@ void Tracer::start_thread() {
 void Tracer::run() {
     pthread_setname_np(pthread_self(), "waywiser-trace");
     std::unique_lock lock(thread_mutex_);
-    while (!stop_) {
+    // Not at once: the driver is still in its first call.
+    while (!thread_wakes_.wait_for(lock, std::chrono::seconds(1), [this] { return stop_; })) {
         lock.unlock();
         collect(false);
         lock.lock();
-        thread_wakes_.wait_for(lock, std::chrono::seconds(1), [this] { return stop_; });
     }
     stopped_ = true;
     thread_wakes_.notify_all();
@@ -114,6 +117,14 @@ void Tracer::finish() {
     if (stopped) collect(true);
 }
 
+void Tracer::look_at_process() {
+    python::look();
+    if (lines_ || buffers_) make_way_for_profilers(cupti_);
+    std::string why_not;
+    join_transfer_library(why_not);
+    if (!why_not.empty()) note("library-traced", why_not);
+}
+
 void Tracer::before_fork() {
     // The thread may be inside of CUPTI for long. The fork has to go on.
     holds_collecting = collecting_.try_lock_for(std::chrono::milliseconds(100));
@@ -125,21 +136,26 @@ void Tracer::after_fork() {
 
 void Tracer::collect(bool last) {
     const std::lock_guard collecting(collecting_);
-    python::look();
-    std::string why_not;
-    join_transfer_library(why_not);
-    if (!why_not.empty()) note("library-traced", why_not);
+    look_at_process();
+    if (!managed_ && buffers_ && managed_tries_ < kMostManagedTries) enable_managed();
     if (!own_clock_) measure_clock();
     if (buffers_) cupti_.flush(last ? 1 : 0);
+    std::vector<LibraryCopy> copies;
+    {
+        const std::lock_guard lock(short_mutex_);
+        copies.swap(library_copies_);
+    }
     const std::vector<Call> calls = this->calls.take();
     {
         const std::lock_guard lock(mutex_);
+        for (const LibraryCopy& copy : copies) sums_.add(copy);
         for (const Call& call : calls) sums_.add(call);
         const std::uint64_t now = monotonic_now();
         last ? sums_.settle_all() : sums_.settle(now - kSettledAfter);
     }
     describe_gpus();
-    watch_records(calls.size());
+    watch_records(static_cast<std::size_t>(std::count_if(
+        calls.begin(), calls.end(), [](const Call& call) { return call.kind == CallKind::Copy; })));
     update_notes();
     write(last);
 }
@@ -191,23 +207,25 @@ void Tracer::describe_gpus() {
     }
 }
 
+// Empty: nothing has changed.
+std::string Tracer::text_now(bool last) {
+    std::unique_lock lock(mutex_);
+    const bool changed = sums_.take_changed(), facts_changed = std::exchange(facts_changed_, false);
+    if (!changed && !facts_changed && !last) return {};
+    facts_.last_ns = monotonic_now();
+    facts_.ended = last;
+    if (last || sums_.size() > kMostSettledForFile) return to_json(facts_, sums_, sites.all());
+    // What has not settled is in the file too, where that costs little: the process may be killed.
+    Aggregator now = sums_;
+    const ProcessFacts facts = facts_;
+    lock.unlock();
+    now.settle_all();
+    return to_json(facts, now, sites.all());
+}
+
 void Tracer::write(bool last) {
-    std::string text;
-    {
-        const std::lock_guard lock(mutex_);
-        if (!sums_.take_changed() && !std::exchange(facts_changed_, false) && !last) return;
-        facts_.last_ns = monotonic_now();
-        facts_.ended = last;
-        // What has not settled is in the file too, where that costs little: the process may be
-        // killed.
-        if (!last && sums_.size() <= kMostSettledForFile) {
-            Aggregator now = sums_;
-            now.settle_all();
-            text = to_json(facts_, now, sites.all());
-        } else {
-            text = to_json(facts_, sums_, sites.all());
-        }
-    }
+    const std::string text = text_now(last);
+    if (text.empty()) return;
     const int error = write_file(facts_, text);
     if (error == 0 || std::exchange(write_error_, error) == error) return;
     std::fprintf(stderr, "waywiser trace: cannot write to %s: %s; process %d is not traced\n",
@@ -239,13 +257,13 @@ void Tracer::on_buffer(void* context, std::uint32_t stream, std::uint8_t* buffer
 }
 
 void Tracer::add(const LibraryCopy& copy) {
-    const std::lock_guard lock(mutex_);
-    sums_.add(copy);
+    const std::lock_guard lock(short_mutex_);
+    library_copies_.push_back(copy);
 }
 
 std::uint8_t* Tracer::new_buffer() {
     {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(short_mutex_);
         if (!kept_buffers_.empty()) {
             std::uint8_t* const buffer = kept_buffers_.back();
             kept_buffers_.pop_back();
@@ -256,7 +274,7 @@ std::uint8_t* Tracer::new_buffer() {
 }
 
 void Tracer::keep_buffer(std::uint8_t* buffer) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(short_mutex_);
     if (kept_buffers_.size() < kMostKeptBuffers) {
         kept_buffers_.push_back(buffer);
     } else {

@@ -1,6 +1,6 @@
 // A CUPTI for tests. FAKE_CUPTI is a list of: "shuffle" (records come in any order), "late"
 // (records come a flush late), "drop" (each tenth record is lost), "taken" (another subscriber is
-// there), "own-clock" (it has no clock of others), "refused" (activities are not permitted). It
+// there), "own-clock" (it has no clock of others), "forbidden" (activities are not permitted). It
 // writes records by the offsets that the headers of CUPTI have, and knows nothing of the tracer.
 #include <dlfcn.h>
 
@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "fake_tools.hpp"
+
+namespace fake::cupti {
 
 namespace {
 
@@ -37,10 +39,6 @@ struct CallData {
     std::uint64_t* own;
     std::uint32_t correlation;
 };
-
-using Callback = void (*)(void*, std::uint32_t, std::uint32_t, const void*);
-using Needed = void (*)(std::uint8_t**, std::size_t*, std::size_t*);
-using Filled = void (*)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t);
 
 std::mutex state;
 Callback callback = nullptr;
@@ -74,7 +72,7 @@ std::uint64_t stamp(std::uint64_t monotonic) {
 
 template <typename Value>
 void put(Record& record, std::size_t offset, Value value) {
-    std::memcpy(record.data() + offset, &value, sizeof value);
+    std::memcpy(record.data() + offset, static_cast<const void*>(&value), sizeof value);
 }
 
 Record start_record(const fake::Event& event, std::size_t bytes) {
@@ -213,7 +211,7 @@ int cuptiActivityRegisterCallbacks(Needed is_needed, Filled is_filled) {
 }
 int cuptiActivityConfigureUnifiedMemoryCounter(void*, std::uint32_t) { return 0; }
 int cuptiActivityEnable(std::uint32_t activity) {
-    if (set_to("refused")) return 35;
+    if (set_to("forbidden")) return 35;
     void* const driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
     if (driver == nullptr) return 15;
     static const fake::Tools tools{take_call, take_event};
@@ -255,7 +253,12 @@ int cuptiSubscribe(void** subscriber, Callback function, void* own) {
     if (set_to("taken") || callback != nullptr) return 39;
     callback = function;
     callback_own = own;
-    *subscriber = &callback;
+    *subscriber = static_cast<void*>(&callback);
+    return 0;
+}
+int cuptiUnsubscribe(void*) {
+    callback = nullptr;
+    callbacks.clear();
     return 0;
 }
 int cuptiEnableCallback(std::uint32_t enable, void*, std::uint32_t domain, std::uint32_t id) {
@@ -263,3 +266,5 @@ int cuptiEnableCallback(std::uint32_t enable, void*, std::uint32_t domain, std::
     return 0;
 }
 }
+
+}  // namespace fake::cupti

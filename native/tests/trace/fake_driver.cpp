@@ -15,6 +15,8 @@
 
 #include "fake_tools.hpp"
 
+namespace fake::driver {
+
 namespace {
 
 constexpr std::uint32_t kDriver = 1, kPageable = 1, kPinned = 2, kDevice = 3;
@@ -155,7 +157,7 @@ int cuInit(unsigned) {
 
 int cuDriverGetVersion(int* version) {
     const char* const set = std::getenv("FAKE_DRIVER");
-    *version = set == nullptr ? 13000 : std::atoi(set);
+    *version = set == nullptr ? 13000 : static_cast<int>(std::strtol(set, nullptr, 10));
     return 0;
 }
 
@@ -298,3 +300,5 @@ int cuMemHostUnregister(void* data) {
 }
 int cuStreamSynchronize(void*) { return fake_call(kDriver, 126, nullptr, nothing, nullptr); }
 }
+
+}  // namespace fake::driver

@@ -7,9 +7,10 @@
 #include <ctime>
 #include <thread>
 
+#include "fake_tools.hpp"
 #include "waywiser/transfer.h"
 
-extern "C" int cudaMemcpyAsync(void*, const void*, std::uint64_t, std::int32_t, void*);
+namespace fake::library {
 
 namespace {
 
@@ -60,3 +61,5 @@ void fake_library_copy(char* to, const char* from, std::uint64_t bytes) {
     if (tracer != nullptr) tracer->end(tracer->data, &record);
 }
 }
+
+}  // namespace fake::library

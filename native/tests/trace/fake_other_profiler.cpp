@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+namespace fake::other_profiler {
+
 namespace {
 
 int calls = 0, records = 0;
@@ -54,3 +56,5 @@ extern "C" int InitializeInjection() {
     std::atexit(write_counts);
     return 1;
 }
+
+}  // namespace fake::other_profiler

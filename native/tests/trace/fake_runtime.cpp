@@ -5,15 +5,7 @@
 
 #include "fake_tools.hpp"
 
-extern "C" {
-int cuInit(unsigned);
-int cuMemcpyHtoD_v2(void*, const void*, std::uint64_t);
-int cuMemcpyHtoDAsync_v2(void*, const void*, std::uint64_t, void*);
-int cuMemcpyDtoH_v2(void*, const void*, std::uint64_t);
-int cuMemcpyDtoHAsync_v2(void*, const void*, std::uint64_t, void*);
-int cuMemcpyAsync(void*, const void*, std::uint64_t, void*);
-int cuStreamSynchronize(void*);
-}
+namespace fake::runtime {
 
 namespace {
 
@@ -24,7 +16,7 @@ struct CopyParameters {
     void* to;
     const void* from;
     std::uint64_t bytes;
-    Kind kind;
+    std::int32_t kind;
     void* stream;
 };
 
@@ -46,13 +38,14 @@ int copy(void* own) {
 
 extern "C" {
 
-int cudaMemcpy(void* to, const void* from, std::uint64_t bytes, Kind kind) {
+int cudaMemcpy(void* to, const void* from, std::uint64_t bytes, std::int32_t kind) {
     cuInit(0);
     CopyParameters parameters{to, from, bytes, kind, nullptr};
     return fake_call(kRuntime, 31, &parameters, copy, &parameters);
 }
 
-int cudaMemcpyAsync(void* to, const void* from, std::uint64_t bytes, Kind kind, void* stream) {
+int cudaMemcpyAsync(void* to, const void* from, std::uint64_t bytes, std::int32_t kind,
+                    void* stream) {
     cuInit(0);
     CopyParameters parameters{to, from, bytes, kind, stream};
     return fake_call(kRuntime, 41, &parameters, copy_asynchronously, &parameters);
@@ -76,3 +69,5 @@ int cudaStreamSynchronize(void* stream) {
     return fake_call(kRuntime, 131, nullptr, cuStreamSynchronize, stream);
 }
 }
+
+}  // namespace fake::runtime

@@ -1,6 +1,7 @@
 // What the driver of the tests and the CUPTI of the tests say to each other.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace fake {
@@ -27,10 +28,34 @@ struct Tools {
 // Of the driver: calls `body` between what the tools see.
 using Body = int (*)(void* own);
 
+// Of CUPTI.
+using Callback = void (*)(void*, std::uint32_t, std::uint32_t, const void*);
+using Needed = void (*)(std::uint8_t**, std::size_t*, std::size_t*);
+using Filled = void (*)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t);
+
 }  // namespace fake
 
+// What programs and other libraries of the tests call of the driver, the runtime and CUPTI.
 extern "C" {
 void fake_set_tools(const fake::Tools* tools);
 int fake_call(std::uint32_t domain, std::uint32_t id, const void* parameters, fake::Body body,
               void* own);
+void* fake_device_memory(std::uint64_t bytes, std::uint32_t gpu);
+int cuInit(unsigned flags);
+int cuMemcpyHtoD_v2(void* to, const void* from, std::uint64_t bytes);
+int cuMemcpyHtoDAsync_v2(void* to, const void* from, std::uint64_t bytes, void* stream);
+int cuMemcpyDtoH_v2(void* to, const void* from, std::uint64_t bytes);
+int cuMemcpyDtoHAsync_v2(void* to, const void* from, std::uint64_t bytes, void* stream);
+int cuMemcpyAsync(void* to, const void* from, std::uint64_t bytes, void* stream);
+int cuStreamSynchronize(void* stream);
+int cudaMemcpy(void* to, const void* from, std::uint64_t bytes, std::int32_t kind);
+int cudaMemcpyAsync(void* to, const void* from, std::uint64_t bytes, std::int32_t kind,
+                    void* stream);
+int cudaStreamSynchronize(void* stream);
+int cuptiSubscribe(void** subscriber, fake::Callback callback, void* own);
+int cuptiEnableCallback(std::uint32_t enable, void* subscriber, std::uint32_t domain,
+                        std::uint32_t id);
+int cuptiActivityRegisterCallbacks(fake::Needed needed, fake::Filled filled);
+int cuptiActivityFlushAll(std::uint32_t force);
+int cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t valid, std::uint8_t** record);
 }

@@ -13,15 +13,9 @@
 #include <thread>
 #include <vector>
 
-extern "C" {
-int cuInit(unsigned);
-int cudaMemcpy(void* to, const void* from, std::uint64_t bytes, std::int32_t kind);
-int cudaMemcpyAsync(void* to, const void* from, std::uint64_t bytes, std::int32_t kind,
-                    void* stream);
-int cudaStreamSynchronize(void* stream);
-void* fake_device_memory(std::uint64_t bytes, std::uint32_t gpu);
-void fake_kernel(const char* name, std::uint32_t gpu, std::uint64_t nanoseconds);
-}
+#include "fake_tools.hpp"
+
+namespace fake::program {
 
 namespace {
 
@@ -103,11 +97,13 @@ bool act(const std::string& word) {
 
 }  // namespace
 
+}  // namespace fake::program
+
 int main(int argc, char** argv) {
     if (cuInit(0) != 0) return 3;
-    device = fake_device_memory(kBytes, 0);
+    fake::program::device = fake_device_memory(fake::program::kBytes, 0);
     for (int i = 1; i < argc; ++i) {
-        if (!act(argv[i])) return 2;
+        if (!fake::program::act(argv[i])) return 2;
     }
     return 0;
 }

@@ -1,0 +1,163 @@
+#include "trace/call_log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace waywiser::trace {
+namespace {
+
+const ApiCall& runtime_call(std::uint32_t id) { return *find_call(cupti::kRuntimeApi, id); }
+const ApiCall& driver_call(std::uint32_t id) { return *find_call(cupti::kDriverApi, id); }
+
+constexpr std::uint32_t kCopyAsync = 41, kDriverCopyAsync = 277, kWait = 131, kHostAlloc = 27;
+
+cupti::CallData data_of(std::uint32_t correlation, const void* parameters = nullptr,
+                        const int* result = nullptr) {
+    cupti::CallData data{};
+    data.correlation = correlation;
+    data.parameters = parameters;
+    data.returned = result;
+    return data;
+}
+
+void call(CallLog& log, std::uint32_t id, std::uint32_t correlation) {
+    log.enter(cupti::kRuntimeApi, runtime_call(id), data_of(correlation));
+    log.leave(runtime_call(id), data_of(correlation));
+}
+
+TEST(TraceCalls, AreThoseOfTheRuntimeWithWhatTheyCallInside) {
+    Sites sites;
+    CallLog log(sites);
+    log.enter(cupti::kRuntimeApi, runtime_call(kCopyAsync), data_of(7));
+    log.enter(cupti::kDriverApi, driver_call(kDriverCopyAsync), data_of(8));
+    log.leave(driver_call(kDriverCopyAsync), data_of(8));
+    log.leave(runtime_call(kCopyAsync), data_of(7));
+    const std::vector<Call> calls = log.take();
+    ASSERT_EQ(calls.size(), 1u);
+    EXPECT_EQ(calls[0].correlations[0], 7u);
+    EXPECT_EQ(calls[0].correlations[1], 8u);
+    EXPECT_TRUE(calls[0].asynchronous);
+    EXPECT_NE(calls[0].site, kUnknownSite);
+    EXPECT_TRUE(log.take().empty());
+}
+
+TEST(TraceCalls, ThatFailAreNotKept) {
+    Sites sites;
+    CallLog log(sites);
+    const int failed = 2;
+    log.enter(cupti::kRuntimeApi, runtime_call(kCopyAsync), data_of(7));
+    log.leave(runtime_call(kCopyAsync), data_of(7, nullptr, &failed));
+    EXPECT_TRUE(log.take().empty());
+}
+
+TEST(TraceCalls, ThatBeganBeforeTheTracerAreNotKept) {
+    Sites sites;
+    CallLog log(sites);
+    log.leave(runtime_call(kCopyAsync), data_of(7));
+    EXPECT_TRUE(log.take().empty());
+    call(log, kCopyAsync, 9);
+    EXPECT_EQ(log.take().size(), 1u);
+}
+
+TEST(TraceCalls, AWaitThatFollowsACopyIsForIt) {
+    Sites sites;
+    CallLog log(sites);
+    call(log, kCopyAsync, 7);
+    call(log, kWait, 8);
+    call(log, kWait, 9);  // the copy has been waited for
+    const std::vector<Call> calls = log.take();
+    ASSERT_EQ(calls.size(), 3u);
+    EXPECT_EQ(calls[1].waited_for, 7u);
+    EXPECT_EQ(calls[2].waited_for, 0u);
+}
+
+TEST(TraceCalls, SizesOfPinnedMemoryAreInTheParameters) {
+    Sites sites;
+    CallLog log(sites);
+    const struct {
+        void* data;
+        std::uint64_t bytes;
+    } parameters{nullptr, 4096};
+    log.enter(cupti::kRuntimeApi, runtime_call(kHostAlloc), data_of(7, &parameters));
+    log.leave(runtime_call(kHostAlloc), data_of(7, &parameters));
+    EXPECT_EQ(log.take().at(0).bytes, 4096u);
+}
+
+TEST(TraceCalls, OfManyThreadsAreAllTaken) {
+    constexpr std::uint32_t kThreads = 8, kCalls = 2000;
+    Sites sites;
+    CallLog log(sites);
+    std::atomic<std::uint32_t> number{0};
+    std::vector<std::thread> threads;
+    for (std::uint32_t i = 0; i < kThreads; ++i) {
+        threads.emplace_back([&] {
+            for (std::uint32_t each = 0; each < kCalls; ++each) call(log, kCopyAsync, ++number);
+        });
+    }
+    std::vector<bool> seen(kThreads * kCalls + 1);
+    std::size_t taken = 0;
+    const auto take = [&] {
+        for (const Call& each : log.take()) {
+            EXPECT_FALSE(seen[each.correlations[0]]);
+            seen[each.correlations[0]] = true;
+            ++taken;
+        }
+    };
+    while (number.load() < kThreads * kCalls) take();
+    for (std::thread& thread : threads) thread.join();
+    take();
+    EXPECT_EQ(taken, kThreads * kCalls);
+}
+
+TEST(TraceCalls, SomePagesAreLookedAt) {
+    Sites sites;
+    ThreadLog log(sites);
+    int sampled = 0;
+    for (int i = 0; i < 8 + 64; ++i) sampled += CallLog::is_sampled(log, 5) ? 1 : 0;
+    EXPECT_EQ(sampled, 8 + 2);
+    EXPECT_TRUE(CallLog::is_sampled(log, 6));
+}
+
+TEST(TraceCalls, ACopyIsOfTheOpenTransferThatItsAddressesLieIn) {
+    OpenTransfers open;
+    EXPECT_EQ(open.find({}), 0u);
+    std::vector<char> one(100), two(100);
+    const auto address = [](const std::vector<char>& bytes) {
+        return reinterpret_cast<std::uintptr_t>(bytes.data());
+    };
+    open.begin({{.id = 1, .bytes = 100}, address(one), 0});
+    open.begin({{.id = 2, .bytes = 100}, 0, address(two)});
+    EXPECT_EQ(open.find({.to = one.data() + 99}), 1u);
+    EXPECT_EQ(open.find({.to = nullptr, .from = two.data() + 5}), 2u);
+    EXPECT_EQ(open.find({}), 1u);  // the one that began first
+    EXPECT_TRUE(open.end(1));
+    EXPECT_FALSE(open.end(1));
+    EXPECT_EQ(open.find({}), 2u);
+}
+
+TEST(TraceCalls, AreKnownByTheirNumbers) {
+    EXPECT_EQ(find_call(cupti::kRuntimeApi, 13), nullptr);
+    EXPECT_EQ(find_call(cupti::kRuntimeApi, 100'000), nullptr);
+    EXPECT_EQ(find_call(7, kCopyAsync), nullptr);
+    for (const ApiCall& each : driver_calls()) {
+        EXPECT_EQ(find_call(cupti::kDriverApi, each.id), &each);
+    }
+    for (const ApiCall& each : runtime_calls()) {
+        EXPECT_EQ(find_call(cupti::kRuntimeApi, each.id), &each);
+    }
+    const struct {
+        const void* to;
+        const void* from;
+        std::uint64_t bytes;
+        std::int32_t kind;
+    } up{&up, nullptr, 10, 1}, down{&up, nullptr, 10, 2}, within{&up, nullptr, 10, 3};
+    EXPECT_EQ(host_range(runtime_call(kCopyAsync), &up).data, nullptr);
+    EXPECT_EQ(host_range(runtime_call(kCopyAsync), &down).data, &up);
+    EXPECT_EQ(host_range(runtime_call(kCopyAsync), &within).bytes, 0u);
+}
+
+}  // namespace
+}  // namespace waywiser::trace
