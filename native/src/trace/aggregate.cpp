@@ -79,6 +79,7 @@ void Aggregator::add_wait(const Call& call) {
     } else {
         ++entry->waits;
         entry->waited_ns += call.end - call.begin;
+        entry->waited_until = std::max(entry->waited_until, call.end);
     }
 }
 
@@ -153,6 +154,14 @@ void Aggregator::use_call(Group& group, std::uint32_t number, CallTable::Entry& 
     entry.group = number;
 }
 
+void Aggregator::add_held(const Activity& activity, std::uint32_t number,
+                          const CallTable::Entry& entry) {
+    const bool waits = !entry.call.asynchronous || entry.waits > 0;
+    if (entry.used || !waits || activity.operation == Operation::Set) return;
+    gpus_[activity.gpu].sweep.add({entry.call.begin, std::max(entry.call.end, entry.waited_until),
+                                   Interval::What::Call, number});
+}
+
 void Aggregator::settle_transfer(const Activity& activity) {
     CallTable::Entry* const entry = calls_.find(activity.correlation);
     const std::uint32_t number = group_of(activity, entry);
@@ -167,6 +176,7 @@ void Aggregator::settle_transfer(const Activity& activity) {
         group.least_bytes = std::min(group.least_bytes, each);
         group.most_bytes = std::max(group.most_bytes, each);
         if (entry != nullptr) {
+            add_held(activity, number, *entry);
             use_call(group, number, *entry);
         } else {
             ++group.calls;
@@ -207,6 +217,7 @@ void Aggregator::settle(std::uint64_t until) {
         group.exposed_ns += share.exposed;
         group.alone_ns += share.alone;
         group.during_collective_ns += share.during_collective;
+        group.lost_ns += share.lost;
     };
     const Sweep::OnExposed on_exposed = [this](std::uint64_t start, std::uint64_t end) {
         timeline_.add_exposed(start, end);

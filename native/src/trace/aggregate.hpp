@@ -20,7 +20,7 @@ struct Group {
     GroupKey key;
     std::uint64_t copies = 0, calls = 0, bytes = 0, least_bytes = ~0ull, most_bytes = 0;
     std::uint64_t device_ns = 0, call_ns = 0, exposed_ns = 0, alone_ns = 0,
-                  during_collective_ns = 0;
+                  during_collective_ns = 0, lost_ns = 0;
     std::uint64_t asynchronous = 0, waited = 0, wait_ns = 0;
     std::map<int, std::uint64_t> nodes;  // pages sampled
     std::uint64_t new_pages = 0, sampled_pages = 0;
@@ -71,6 +71,8 @@ private:
     std::uint32_t group_number(GroupKey key);
     void use_call(Group& group, std::uint32_t number, CallTable::Entry& entry);
     void add_wait(const Call& call);
+    // The time in which the program waits for a copy: in its call, and in the wait that follows.
+    void add_held(const Activity& activity, std::uint32_t number, const CallTable::Entry& entry);
     void forget_library_copies(std::uint64_t before);
 
     std::vector<Activity> pending_;

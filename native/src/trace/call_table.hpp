@@ -18,6 +18,7 @@ public:
         std::uint32_t group = 0;      // of the last one
         std::uint64_t waited_ns = 0;  // before the first one was seen
         std::uint64_t waits = 0;
+        std::uint64_t waited_until = 0;
     };
 
     void add(const Call& call);

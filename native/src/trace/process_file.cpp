@@ -135,6 +135,7 @@ void write_group(JsonWriter& json, const Group& group) {
     json.key("call_ns").value(group.call_ns);
     json.key("exposed_ns").value(group.exposed_ns);
     json.key("alone_ns").value(group.alone_ns);
+    json.key("lost_ns").value(group.lost_ns);
     json.key("asynchronous").value(group.asynchronous);
     json.key("waited").value(group.waited);
     json.key("wait_ns").value(group.wait_ns);
@@ -196,6 +197,7 @@ void write_gpus(JsonWriter& json, const ProcessFacts& facts, const Aggregator& s
         json.key("kernel_ns").value(totals.kernel);
         json.key("copy_ns").value(totals.copy);
         json.key("exposed_ns").value(totals.exposed);
+        json.key("lost_ns").value(totals.lost);
         json.key("collective_ns").value(totals.collective);
         json.end_object();
     }

@@ -212,7 +212,8 @@ std::size_t read_frames_of(std::uintptr_t thread_state, std::span<RawFrame> fram
         if (!read_value(frame + layout.frame_code, raw.code)) break;
         raw.code &= ~std::uintptr_t{7};  // 3.14 has marks in the lowest bits
         // Frames between Python and C have no code object, or one of the interpreter's.
-        if (is_code(raw.code) && !is_between(frame) && read_instruction(frame, raw)) frames[count++] = raw;
+        if (is_code(raw.code) && !is_between(frame) && read_instruction(frame, raw))
+            frames[count++] = raw;
         if (++visited > 4 * frames.size() || !read_value(frame + layout.frame_previous, frame))
             break;
     }

@@ -37,8 +37,7 @@ PythonLayout layout_of_3_11() {
 }
 
 PythonLayout layout_of_3_12() {
-    PythonLayout layout{
-        .minor = 12, .thread_frame = 56, .frame_holder = 0, .frame_owner = 70};
+    PythonLayout layout{.minor = 12, .thread_frame = 56, .frame_holder = 0, .frame_owner = 70};
     layout.frame_code = 0;
     layout.frame_previous = 8;
     layout.frame_instruction = 56;

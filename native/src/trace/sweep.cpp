@@ -61,8 +61,12 @@ void Sweep::apply(const Edge& edge) {
     auto found = std::find_if(active_.begin(), active_.end(),
                               [&](const Active& each) { return each.group == edge.group; });
     if (found == active_.end()) found = active_.insert(active_.end(), {edge.group});
-    (edge.what == Interval::What::Set ? found->sets : found->copies) += edge.step;
-    if (found->sets == 0 && found->copies == 0) active_.erase(found);
+    switch (edge.what) {
+        case Interval::What::Set: found->sets += edge.step; break;
+        case Interval::What::Call: found->calls += edge.step; break;
+        default: found->copies += edge.step;
+    }
+    if (found->sets == 0 && found->copies == 0 && found->calls == 0) active_.erase(found);
 }
 
 void Sweep::account(std::uint64_t start, std::uint64_t end, const OnShare& on_share,
@@ -83,11 +87,21 @@ void Sweep::account(std::uint64_t start, std::uint64_t end, const OnShare& on_sh
             on_exposed(start, end);
         }
     }
+    bool lost = false;
     for (const Active& each : active_) {
-        const bool alone = exposed && copying == (each.copies > 0 ? 1 : 0);
-        on_share(
-            {each.group, exposed ? length : 0, alone ? length : 0, collectives_ > 0 ? length : 0});
+        const bool others = copying > (each.copies > 0 ? 1 : 0);
+        const bool moving = each.copies > 0 || each.sets > 0;
+        const bool lost_here = exposed && (each.copies > 0 || (each.calls > 0 && !others));
+        lost |= lost_here;
+        GroupShare share{.group = each.group, .lost = lost_here ? length : 0};
+        if (moving) {
+            share.exposed = exposed ? length : 0;
+            share.alone = exposed && !others ? length : 0;
+            share.during_collective = collectives_ > 0 ? length : 0;
+        }
+        on_share(share);
     }
+    if (lost) totals_.lost += length;
 }
 
 void Sweep::add_late(const Interval& interval, const OnShare& on_share,
@@ -101,12 +115,15 @@ void Sweep::add_late(const Interval& interval, const OnShare& on_share,
         add_busy(start, end);
         return;
     }
-    if (interval.what == Interval::What::Transfer) {
+    if (interval.what == Interval::What::Call) return;  // its copy counts
+    const bool copies = interval.what == Interval::What::Transfer;
+    if (copies) {
         totals_.copy += end - start;
         totals_.exposed += uncovered;
+        totals_.lost += uncovered;
         if (uncovered == end - start) on_exposed(start, end);
     }
-    on_share({interval.group, uncovered, 0, 0});
+    on_share({.group = interval.group, .exposed = uncovered, .lost = copies ? uncovered : 0});
 }
 
 void Sweep::add_busy(std::uint64_t start, std::uint64_t end) {

@@ -8,9 +8,9 @@
 
 namespace waywiser::trace {
 
-// An interval of one GPU: a kernel, or a transfer of a group.
+// An interval of one GPU: a kernel, a transfer of a group, or a call that waits for one.
 struct Interval {
-    enum class What : std::uint8_t { Transfer, Set, Kernel, Collective };
+    enum class What : std::uint8_t { Transfer, Set, Kernel, Collective, Call };
     std::uint64_t start = 0, end = 0;
     What what = What::Transfer;
     std::uint32_t group = 0;
@@ -20,13 +20,15 @@ struct Interval {
 struct GroupShare {
     std::uint32_t group = 0;
     std::uint64_t exposed = 0, alone = 0, during_collective = 0;
+    // Without a kernel, a copy of the group ran, or a call waited for one and no other copy ran.
+    std::uint64_t lost = 0;
 };
 
 class Sweep {
 public:
     // Sums of unions, in nanoseconds.
     struct Totals {
-        std::uint64_t kernel = 0, copy = 0, exposed = 0, collective = 0;
+        std::uint64_t kernel = 0, copy = 0, exposed = 0, collective = 0, lost = 0;
     };
     using OnShare = std::function<void(const GroupShare&)>;
     using OnExposed = std::function<void(std::uint64_t start, std::uint64_t end)>;
@@ -47,7 +49,7 @@ private:
     };
     struct Active {
         std::uint32_t group = 0;
-        std::int32_t copies = 0, sets = 0;
+        std::int32_t copies = 0, sets = 0, calls = 0;
     };
 
     std::vector<Edge> edges_before(std::uint64_t time);

@@ -81,6 +81,54 @@ TEST(TraceAggregate, AloneIsWithoutCopiesOfOtherGroups) {
     EXPECT_EQ(sums.gpus().at(0).sweep.totals().exposed, 1500u);
 }
 
+TEST(TraceAggregate, LostIsAlsoTheTimeInWhichTheProgramWaitsForItsCopy) {
+    Aggregator sums;
+    sums.add(call_of(1, 5, 500, 2600));
+    sums.add(copy_at(1000, 2000, 1));
+    sums.add(kernel_at(2200, 2400));
+    sums.settle_all();
+    EXPECT_EQ(only_group(sums).exposed_ns, 1000u);
+    EXPECT_EQ(only_group(sums).alone_ns, 1000u);
+    EXPECT_EQ(only_group(sums).lost_ns, 1700u + 200u);
+    EXPECT_EQ(sums.gpus().at(0).sweep.totals().lost, 1900u);
+    EXPECT_EQ(sums.gpus().at(0).sweep.totals().exposed, 1000u);
+}
+
+TEST(TraceAggregate, NothingIsLostInAWaitWhileAnotherCopyRuns) {
+    Aggregator sums;
+    Call other = call_of(2, 6, 50, 60);
+    other.asynchronous = true;
+    sums.add(call_of(1, 5, 0, 1000));
+    sums.add(other);
+    sums.add(copy_at(100, 500, 2));
+    sums.add(copy_at(800, 900, 1));
+    sums.settle_all();
+    ASSERT_EQ(sums.groups().size(), 2u);
+    for (const Group& group : sums.groups()) {
+        EXPECT_EQ(group.lost_ns, group.key.site == 5 ? 600u : 400u);
+        EXPECT_EQ(group.exposed_ns, group.key.site == 5 ? 100u : 400u);
+    }
+    EXPECT_EQ(sums.gpus().at(0).sweep.totals().lost, 1000u);
+}
+
+TEST(TraceAggregate, ACallThatDoesNotWaitLosesItsCopyAlone) {
+    for (const bool waits : {false, true}) {
+        Aggregator sums;
+        Call call = call_of(1, 5, 100, 200);
+        call.asynchronous = true;
+        sums.add(call);
+        if (waits) {
+            Call wait = call_of(2, 5, 250, 1500);
+            wait.kind = CallKind::Wait;
+            wait.waited_for = 1;
+            sums.add(wait);
+        }
+        sums.add(copy_at(400, 900, 1));
+        sums.settle_all();
+        EXPECT_EQ(only_group(sums).lost_ns, waits ? 1400u : 500u);
+    }
+}
+
 TEST(TraceAggregate, SetsOfMemoryAreNoCopies) {
     Aggregator sums;
     Activity set = copy_at(1000, 2000);

@@ -80,6 +80,9 @@ class CopyGroup(_Recorded, frozen=True, rename={"source": "from", "destination":
     """The time of the union of its copies in which no kernel of that GPU ran."""
     alone_ns: int = 0
     """The part of it in which no copy of another group ran either."""
+    lost_ns: int | None = None
+    """The same as ``exposed_ns``, and the time without a kernel or another group's copy in which
+    the program waited for one of its copies: in the call, or in a wait directly after it."""
     asynchronous: int = 0
     waited: int = 0
     """Calls that a wait of the same thread follows directly."""
@@ -131,6 +134,7 @@ class TracedGpu(_Recorded, frozen=True):
     kernel_ns: int = 0
     copy_ns: int = 0
     exposed_ns: int = 0
+    lost_ns: int | None = None
     collective_ns: int = 0
 
 

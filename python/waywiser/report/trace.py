@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from waywiser.analysis.trace.copy_lines import exposed_ns
 from waywiser.analysis.trace.savings import TraceAdvice
 from waywiser.profile.trace_file import Trace
 from waywiser.report.document import made_now
@@ -57,7 +58,7 @@ def _sections(trace: Trace, found: TraceAdvice) -> Iterator[Section]:
         yield Section("lines", "Copies by line", tuple(blocks))
     if found.pinning:
         yield Section("pinning", "Pinned memory", (pinning_sheet(found.pinning),))
-    worst = sorted(trace.processes, key=lambda each: -sum(gpu.exposed_ns for gpu in each.gpus))
+    worst = sorted(trace.processes, key=lambda each: -sum(map(exposed_ns, each.gpus)))
     pictures = [picture for process in worst[:MOST_TIMELINES]
                 if (picture := timeline_picture(process)) is not None]  # fmt: skip
     if pictures:

@@ -57,10 +57,12 @@ def process(sites: Sequence[Site], groups: Sequence[CopyGroup], pid: int = 100, 
             timeline: Timeline | None = None, **others: Any) -> TracedProcess:  # fmt: skip
     """A process whose copies do not overlap, unless ``exposed`` says otherwise."""
     total = sum(each.exposed_ns for each in groups)
+    lost = sum(each.exposed_ns if each.lost_ns is None else each.lost_ns for each in groups)
     gpu = TracedGpu(
         0, uuid, "NVIDIA H200", "0000:1b:00.0", kernels=10, kernel_ns=10**10,
         copy_ns=sum(each.device_ns for each in groups),
         exposed_ns=total if exposed is None else round(exposed * 1e9),
+        lost_ns=lost if exposed is None else None,
     )  # fmt: skip
     return TracedProcess(
         PROCESS_FORMAT, VERSION,
@@ -86,7 +88,7 @@ def training(uuid: str = UUID, **others: Any) -> Trace:
         group(0, seconds=0.79),
         group(1, "D2H", copies=8, seconds=0.38, new_pages=90, sampled_pages=100),
         group(2, copies=20_000, size=64, seconds=0.04, call_ns=340_000_000,
-              exposed_ns=36_000_000),
+              exposed_ns=36_000_000, lost_ns=306_000_000),
         group(3, host="pinned", copies=10, seconds=0.013),
     ]  # fmt: skip
     events = (

@@ -94,13 +94,20 @@ def test_new_pages_are_said_if_most_are() -> None:
     assert line.new_pages is None and not line.has_new_pages
 
 
-def test_small_copies_take_the_time_of_their_calls_if_these_wait() -> None:
+def test_small_copies_take_the_time_in_which_they_are_waited_for() -> None:
     small = recorded.group(0, copies=1000, size=64, seconds=0.01, call_ns=100_000_000,
-                           exposed_ns=5_000_000)  # fmt: skip
-    trace = recorded.trace(recorded.process([recorded.python_site(1)], [small]))
-    (line,) = copy_lines(trace)
-    assert line.time_seconds == pytest.approx(0.1)
-    assert line.exposed_seconds == pytest.approx(0.05)
-    no_wait = msgspec.structs.replace(small, asynchronous=1000)
-    (line,) = copy_lines(recorded.trace(recorded.process([recorded.python_site(1)], [no_wait])))
-    assert line.time_seconds == pytest.approx(0.01)
+                           exposed_ns=10_000_000, lost_ns=90_000_000)  # fmt: skip
+    (line,) = copy_lines(recorded.trace(recorded.process([recorded.python_site(1)], [small])))
+    assert line.time_seconds == line.exposed_seconds == pytest.approx(0.09)
+    older = msgspec.structs.replace(small, lost_ns=None)
+    (line,) = copy_lines(recorded.trace(recorded.process([recorded.python_site(1)], [older])))
+    assert line.time_seconds == line.exposed_seconds == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(("asynchronous", "waited", "is_waited_for"), [
+    (0, 0, True), (80, 0, False), (80, 80, True), (80, 10, False), (20, 0, True),
+])  # fmt: skip
+def test_who_waits_is_known(asynchronous: int, waited: int, is_waited_for: bool) -> None:
+    group = recorded.group(0, asynchronous=asynchronous, waited=waited)
+    (line,) = copy_lines(recorded.trace(recorded.process([recorded.python_site(1)], [group])))
+    assert line.is_waited_for == is_waited_for

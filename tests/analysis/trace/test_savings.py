@@ -57,11 +57,11 @@ def test_what_is_hidden_behind_kernels_saves_nothing(subject: Subject) -> None:
 
 
 def test_many_small_copies_are_one_list(subject: Subject) -> None:
-    small = recorded.group(0, copies=20_000, size=64, seconds=0.04, call_ns=340_000_000)
+    small = recorded.group(0, copies=20_000, size=64, seconds=0.04, lost_ns=340_000_000)
     (line,) = advised(subject, small)
     assert line.best is not None and line.best.kind == "list"
     assert line.best.seconds is not None and 0.25 < line.best.seconds < 0.34
-    few = recorded.group(0, copies=20, size=64, seconds=0.04, call_ns=340_000_000)
+    few = recorded.group(0, copies=20, size=64, seconds=0.04, lost_ns=340_000_000)
     (line,) = advised(subject, few)
     assert all(each.kind != "list" for each in line.savings)
 

@@ -6,7 +6,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from waywiser.profile.trace_file import CopyGroup, Frame, Site, Trace, TracedProcess
+from waywiser.profile.trace_file import (
+    CopyGroup,
+    Frame,
+    Site,
+    Trace,
+    TracedGpu,
+    TracedProcess,
+)
 from waywiser.words import Value
 
 UNKNOWN_PLACE = "unknown"
@@ -59,16 +66,15 @@ class CopyLine(Value, frozen=True):
     """On the device, of all copies together."""
     call_seconds: float
     """In the calls."""
-    device_exposed_seconds: float
-    """In which a copy ran and no kernel of that GPU."""
+    exposed_seconds: float
+    """In which a copy ran, or the program waited for one and nothing else was copied, and no kernel
+    of that GPU ran."""
     alone_seconds: float
     """In which nothing else ran there at all."""
     asynchronous: int
     """Calls that need not wait."""
     waited: int
     """Calls that a wait of the same thread follows directly."""
-    wait_seconds: float = 0.0
-    """In these waits."""
     new_pages: float | None = None
     """The share of host pages that the copy touched first; None if none was looked at."""
     processes: int = 1
@@ -94,19 +100,9 @@ class CopyLine(Value, frozen=True):
 
     @property
     def time_seconds(self) -> float:
-        """What the copies took: on the device, or in calls that wait for them if that is longer,
-        as it is for small ones."""
-        if not self.is_waited_for:
-            return self.seconds
-        return max(self.seconds, self.call_seconds + self.wait_seconds)
-
-    @property
-    def exposed_seconds(self) -> float:
-        """The part of it in which no kernel of that GPU ran. Of the time of a call beyond that of
-        its copy the share is taken to be the same."""
-        if self.seconds <= 0:
-            return 0.0
-        return self.device_exposed_seconds * self.time_seconds / self.seconds
+        """What the copies took: on the device, or with the calls that wait for them if that is
+        longer, as it is for small ones."""
+        return max(self.seconds, self.exposed_seconds)
 
     def saved_by(self, seconds: float) -> float:
         """What is saved of the exposed time if all copies together take so long."""
@@ -242,14 +238,18 @@ def _line(
         bytes=_sum(group.bytes for group in own),
         seconds=_sum(group.device_ns for group in own) / 1e9,
         call_seconds=_sum(group.call_ns for group in own) / 1e9,
-        device_exposed_seconds=_sum(group.exposed_ns for group in own) / 1e9,
+        exposed_seconds=_sum(map(exposed_ns, own)) / 1e9,
         alone_seconds=_sum(group.alone_ns for group in own) / 1e9,
         asynchronous=_sum(group.asynchronous for group in own),
         waited=_sum(group.waited for group in own),
-        wait_seconds=_sum(group.wait_ns for group in own) / 1e9,
         new_pages=_sum(group.new_pages for group in own) / sampled if sampled else None,
         processes=len({number for _, number in groups}),
     )
+
+
+def exposed_ns(recorded: CopyGroup | TracedGpu) -> int:
+    """The exposed time with waits for copies, if the tracer knows these."""
+    return recorded.exposed_ns if recorded.lost_ns is None else recorded.lost_ns
 
 
 def _sum(numbers: Iterable[int]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.analysis.trace.copy_lines import CopyLine, copy_lines
+from waywiser.analysis.trace.copy_lines import CopyLine, copy_lines, exposed_ns
 from waywiser.analysis.trace.savings import Saving, TraceAdvice
 from waywiser.profile.trace_file import Trace
 from waywiser.words import Value
@@ -78,7 +78,7 @@ def _by_key(trace: Trace) -> dict[str, list[CopyLine]]:
 
 def _exposed(trace: Trace) -> Iterator[float]:
     for process in trace.processes:
-        yield from (gpu.exposed_ns / 1e9 for gpu in process.gpus)
+        yield from (exposed_ns(gpu) / 1e9 for gpu in process.gpus)
 
 
 def _compared(before: CopyLine | None, now: list[CopyLine], saving: Saving | None) -> ComparedLine:

@@ -20,6 +20,7 @@ from waywiser.analysis.trace.copy_lines import (
     CopyLine,
     base_of,
     copy_lines,
+    exposed_ns,
     place_of,
 )
 from waywiser.curves.subject import Subject
@@ -137,11 +138,10 @@ def trace_advice(
     least = LEAST_SHARE * trace.seconds
     advised = tuple(_worth(each, least) for each in advised)
     gpus = [gpu for process in trace.processes for gpu in process.gpus]
-    beyond = sum(line.time_seconds - line.seconds for line in lines)
-    on_device = sum(line.device_exposed_seconds for line in lines)
-    in_calls = sum(line.exposed_seconds for line in lines) - on_device
-    exposed = sum(gpu.exposed_ns for gpu in gpus) / 1e9
-    apart = min(exposed / on_device, 1.0) if on_device > 0 else 1.0
+    of_lines = sum(line.exposed_seconds for line in lines)
+    exposed = sum(map(exposed_ns, gpus)) / 1e9
+    beyond = max(exposed - sum(gpu.exposed_ns for gpu in gpus) / 1e9, 0.0)
+    apart = min(exposed / of_lines, 1.0) if of_lines > 0 else 1.0
     certain = [each.best for each in advised if each.best is not None and each.best.is_certain]
     saved = sum(each.seconds or 0.0 for each in certain)
     return TraceAdvice(
@@ -149,7 +149,7 @@ def trace_advice(
         pinning=tuple(_pinning(trace)),
         seconds=trace.seconds,
         copy_seconds=sum(gpu.copy_ns for gpu in gpus) / 1e9 + beyond,
-        exposed_seconds=exposed + in_calls * apart,
+        exposed_seconds=exposed,
         gpus=len({gpu.uuid or f"{gpu.gpu}" for gpu in gpus}),
         processes=len(trace.processes),
         saved=None if subject is None else saved * apart,
@@ -240,6 +240,8 @@ def _without_pageable(
         yield _saving("pin", line, what, "pinned", fast)
     if now.best.method.executor != "copy-engine":
         call = "transfer.torch.patch() around it, or transfer.copy"
+        if into and line.has_new_pages:
+            call = f"in a DataLoader pin_memory=True; else {call}"
         yield _saving("library", line, f"{call} ({now.best.method.executor})",
                       str(now.best.method.executor), now)  # fmt: skip
     elif line.has_new_pages and not into:
