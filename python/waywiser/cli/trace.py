@@ -49,7 +49,7 @@ def trace(
     --against FILE: A trace of the same program before a change: what was saved, beside what was
         predicted.
     --with-patch: Run the program with waywiser.transfer.torch.patch active.
-    --lines LINES: innermost, or all: tell calls of one line by several callers apart.
+    --lines LINES: innermost, or all: calls of one line by several callers are lines of their own.
     --cupti FILE: The library of CUPTI to use, libcupti.so.12 or 13; by default that of the program,
         of the CUDA toolkit or of a wheel.
     --pid PID: Instead of a command: watch a program that runs.

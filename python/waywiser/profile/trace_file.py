@@ -200,7 +200,7 @@ class Trace(Value, frozen=True):
     command: tuple[str, ...]
     started: str
     seconds: float
-    """Of the whole command."""
+    """Wall time of the whole command."""
     exit_code: int
     host: str
     waywiser: str

@@ -50,7 +50,8 @@ def _sections(trace: Trace, found: TraceAdvice) -> Iterator[Section]:
     yield Section("status", "Status", (status,))
     lines = found.lines[:MOST_LINES]
     if lines:
-        sheet = line_sheet(lines, has_advice=found.saved is not None)
+        has_advice = found.saved is not None
+        sheet = line_sheet(lines, has_advice=has_advice, omitted=("time", "exposed"))
         bars = [each.line for each in lines if each.line.seconds > 0][:MOST_BARS]
         blocks: list[Block] = [sheet]
         if bars:

@@ -48,7 +48,7 @@ def test_the_line_with_the_most_exposed_time_is_first() -> None:
     assert [line.place for line in lines] == ["train.py:2", "train.py:1", "train.py:3"]
 
 
-def test_callers_are_told_apart_if_the_whole_chain_is() -> None:
+def test_callers_are_lines_of_their_own_with_the_whole_chain() -> None:
     sites = [recorded.python_site(12, 40), recorded.python_site(12, 50)]
     trace = recorded.trace(recorded.process(sites, [recorded.group(0), recorded.group(1)]))
     assert len(copy_lines(trace)) == 1

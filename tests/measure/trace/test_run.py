@@ -52,9 +52,9 @@ def test_a_command_that_is_not_there_ends_as_in_a_shell(tmp_path: Path) -> None:
     assert missing.value.exit_code == 127
     plain = tmp_path / "plain"
     plain.write_text("x")
-    with pytest.raises(TraceError) as refused:
+    with pytest.raises(TraceError) as not_started:
         run.traced([str(plain)])
-    assert refused.value.exit_code == 126
+    assert not_started.value.exit_code == 126
 
 
 def test_the_environment_loads_the_tracer_and_then_what_was_to_be_loaded(

@@ -142,7 +142,7 @@ class _Key(NamedTuple):
 
 def copy_lines(trace: Trace, *, whole_chain: bool = False) -> list[CopyLine]:
     """The copies of a trace, those with the most exposed time first. With ``whole_chain`` calls of
-    one line by several callers are told apart."""
+    one line by several callers are lines of their own."""
     found: dict[_Key, list[tuple[CopyGroup, int]]] = {}
     base = base_of(trace)
     for number, process in enumerate(trace.processes):

@@ -65,7 +65,7 @@ class Saving(Value, frozen=True):
     best: str
     """``55.2, pinned``: GB/s and the method."""
     seconds: float | None = None
-    """Saved; None if it cannot be told."""
+    """Saved; None if it is not known."""
     low: float | None = None
     high: float | None = None
     """95 %, by the profile's interval of the time of such a copy."""
@@ -96,7 +96,7 @@ class TraceAdvice(Value, frozen=True):
     lines: tuple[AdvisedLine, ...]
     pinning: tuple[PinningLine, ...]
     seconds: float
-    """Of the program."""
+    """Wall time of the program."""
     copy_seconds: float
     """In which a copy ran, or a call waited for one, over all GPUs."""
     exposed_seconds: float
@@ -199,7 +199,7 @@ def memory_text(end: CopyEnd, line: CopyLine, machine: Machine) -> str:
     node = end.node
     if node is None:
         gpu = next((each for each in line.ends if each.kind == "device"), None)
-        node = _near_node(gpu, machine)
+        node = _node_of(gpu, machine)
     return f"{end.kind}@numa:{node}"
 
 
@@ -215,7 +215,7 @@ def _gpu_index(end: CopyEnd, machine: Machine) -> int:
     return end.gpu
 
 
-def _near_node(gpu: CopyEnd | None, machine: Machine) -> int:
+def _node_of(gpu: CopyEnd | None, machine: Machine) -> int:
     """The node of a GPU, for host memory whose node is not known."""
     if gpu is not None:
         index = _gpu_index(gpu, machine)

@@ -20,7 +20,7 @@ READ_SECONDS = 0.02
 _DEVICE = re.compile(r"/dev/nvidia(\d+)$")
 
 
-class GpuTraffic(Value, frozen=True):
+class GpuLinkTraffic(Value, frozen=True):
     """Bytes per second over the links of a GPU, of all programs together."""
 
     gpu: int
@@ -40,7 +40,7 @@ class WatchedProgram(Value, frozen=True):
     pid: int
     command: str
     seconds: float
-    gpus: tuple[GpuTraffic, ...]
+    gpus: tuple[GpuLinkTraffic, ...]
     pages: Mapping[int, int]
     """Bytes of the program's memory by NUMA node."""
     threads: Mapping[int, int]
@@ -100,7 +100,7 @@ def _gpus_of(folder: Path, machine: Machine) -> set[int]:
 
 def _traffic(
     gpus: Sequence[Gpu], seconds: float, folder: Path
-) -> tuple[list[GpuTraffic], list[str]]:
+) -> tuple[list[GpuLinkTraffic], list[str]]:
     """Counts until the time is over, or the process ends."""
     notes: list[str] = []
     totals: dict[int, list[float]] = {gpu.index: [0.0] * 4 for gpu in gpus}
@@ -127,7 +127,7 @@ def _traffic(
             total / elapsed if sure else None for total, sure in counted
         ]
         reason = why[gpu.index]
-        found.append(GpuTraffic(gpu.index, gpu.numa, to, back, link_to, link_back, reason))
+        found.append(GpuLinkTraffic(gpu.index, gpu.numa, to, back, link_to, link_back, reason))
     return found, notes
 
 

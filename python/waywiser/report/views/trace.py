@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from waywiser.analysis.trace.copy_lines import CopyLine
 from waywiser.analysis.trace.patch_comparison import TraceComparison
@@ -93,11 +93,15 @@ def program_name(command: Iterable[str]) -> str:
     return os.path.basename(scripts[0] if scripts else words[0]) if words else "the program"
 
 
-def line_sheet(lines: Iterable[AdvisedLine], *, has_advice: bool) -> Sheet:
-    """A row for each line; without a profile of the machine no columns of advice."""
-    columns = [each for each in COLUMNS if has_advice or each.name not in WITHOUT_PROFILE]
-    rows = [_cells(advised)[: len(columns)] for advised in lines]
-    return Sheet.of("", columns, rows)
+def line_sheet(
+    lines: Iterable[AdvisedLine], *, has_advice: bool, omitted: Collection[str] = ()
+) -> Sheet:
+    """A row for each line; without a profile of the machine no columns of advice. Columns that are
+    ``omitted`` are shown otherwise."""
+    hidden = {*omitted, *(() if has_advice else WITHOUT_PROFILE)}
+    kept = [n for n, column in enumerate(COLUMNS) if column.name not in hidden]
+    rows = [[cells[n] for n in kept] for cells in map(_cells, lines)]
+    return Sheet.of("", [COLUMNS[n] for n in kept], rows)
 
 
 def _cells(advised: AdvisedLine) -> list[str]:
