@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from machine.captured import machine
+from machine.captured import CAPTURES, machine
+from waywiser.curves.headline import headline
+from waywiser.machine import capture
+from waywiser.machine.assemble import machine_from
 from waywiser.machine.bounds import bound
 from waywiser.machine.link_class import link_class
 from waywiser.machine.machine import Machine
 from waywiser.measure.plan.paths import find_paths
 from waywiser.measure.plan.plan import make_plan
 from waywiser.measure.plan.preset import Request
+from waywiser.measure.scope import MachineSelection
+from waywiser.measure.survey_run import prepare
 from waywiser.words import Workload
+
+OUT = "pageable@numa:1 -> pageable@numa:0 by cpu"
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +31,7 @@ def test_the_memory_of_the_gpu_is_no_memory_of_the_host(grace: Machine) -> None:
     assert grace.gpus[0].numa == 0
     notes = " ".join(grace.notes)
     assert "numa:1 is skipped: it is a GPU's memory" in notes
-    assert all(f"numa:{n} is skipped: it has no CPUs of its own" in notes for n in range(2, 9))
+    assert all(f"numa:{n} is skipped: it has no memory" in notes for n in range(2, 9))
 
 
 @pytest.mark.parametrize("preset", ["quick", "standard", "full"])
@@ -33,6 +40,33 @@ def test_no_buffer_of_the_host_is_planned_there(grace: Machine, preset: str) -> 
     paths = [transfer.path for point in planned for transfer in point.workload.transfers]
     places = {str(end.place) for path in paths for end in (path.source, path.destination)}
     assert places == {"numa:0", "gpu:0"}
+
+
+@pytest.mark.parametrize(
+    ("named", "places"),
+    [
+        (Request("quick", ("pageable@numa:1 by cpu",)), {"numa:0", "numa:1"}),
+        (Request("quick", ("NUMA 1 by cpu",)), {"numa:0", "numa:1"}),
+        (Request(workloads=(f"{OUT} of 1MiB",)), {"numa:0", "numa:1"}),
+        (Request("quick", ("pageable by cpu",)), {"numa:0"}),
+    ],
+    ids=["memory", "node", "workload", "none"],
+)
+def test_the_memory_of_the_gpu_is_measured_by_the_host_if_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, named: Request, places: set[str]
+) -> None:
+    """CPUs of numa:0 copy, from and to it: it has none."""
+    found = capture.load_capture(CAPTURES / "gh200.json")
+    monkeypatch.setattr(capture, "capture_live", lambda: found)
+    points = prepare(named, MachineSelection(gpus="none")).plan.points
+    transfers = [transfer for point in points for transfer in point.workload.transfers]
+    assert {str(place) for each in transfers for place in each.path.places} == places
+
+
+def test_a_copy_of_gpu_memory_that_is_a_node_is_no_headline(grace: Machine) -> None:
+    named = machine_from(capture.load_capture(CAPTURES / "gh200.json"), {1})
+    copies = [Workload.parse(f"pinned@numa:{n} -> device@gpu:0 by copy-engine") for n in (0, 1)]
+    assert [*headline(named, copies)] == [*headline(grace, copies[:1])] == [copies[0].curve]
 
 
 @pytest.mark.parametrize(
