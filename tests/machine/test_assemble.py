@@ -69,7 +69,7 @@ def test_a_mig_instance_is_the_gpu_and_has_no_peers() -> None:
 def test_memory_without_cpus_is_no_place() -> None:
     found = machine("no-gpu")
     assert [node.index for node in found.numa] == [0, 1]
-    skipped = "numa:2 is skipped: it has no CPUs of its own (--only numa:2 measures it)"
+    skipped = "numa:2 is skipped: it has no CPUs of its own (it is measured if --only names it)"
     assert found.notes == (skipped,)
 
 

@@ -202,7 +202,7 @@ def _no_host_place(
         return "this process may not allocate from it"
     if not has_cpus:
         return f"this process may use none of its CPUs {format_list(tuple(node.cpus))}".strip()
-    return unnamed and f"{unnamed} (--only numa:{index} measures it)"
+    return unnamed and f"{unnamed} (it is measured if --only names it)"
 
 
 def _only_memory(
