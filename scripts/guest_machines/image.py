@@ -93,7 +93,7 @@ def image(processor: str = "x86_64") -> Path:
     if tool is None:
         raise ImageError("there is no mke2fs here: install e2fsprogs")
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with _alone():
+    with _alone(processor):
         found = _arm_files() if processor == "aarch64" else _files()
         files = {at: file for at, file in sorted(found) if not COMPILED.match(at)}
         made = FOLDER / f"{processor}-{_state(files)}.ext4"
@@ -105,9 +105,9 @@ def image(processor: str = "x86_64") -> Path:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """Keeps other processes from making an image until it ends."""
-    lock = os.open(FOLDER / "lock", os.O_CREAT | os.O_RDWR)
+def _alone(processor: str) -> Iterator[None]:
+    """Keeps others from making an image for the processor until it ends."""
+    lock = os.open(FOLDER / f"{processor}.lock", os.O_CREAT | os.O_RDWR)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -122,11 +122,11 @@ export NATIVE={ARM_TESTS} NATIVE_TESTS='{NATIVE_TESTS}' PYTHON_TESTS='{PYTHON_TE
     processors = {GUESTS[name].processor for name in names}
     planted = {each: faults(each, folder) for each in processors}
     bridge = compiled_bridge(folder) if MPICC.exists() else {}
-    try:
-        disks = {each: image(each) for each in processors}
-    except ImageError as error:
-        pytest.skip(str(error))
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        try:
+            disks = dict(zip(processors, pool.map(image, processors), strict=True))
+        except ImageError as error:
+            pytest.skip(str(error))
         yield Guests({name: pool.submit(run, name) for name in names})
 
 
