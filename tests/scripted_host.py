@@ -40,8 +40,8 @@ def scripted_host(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Machine
     native.load.cache_clear()
 
     def become(now: Machine) -> None:
-        monkeypatch.setattr(scope, "live_machine", lambda: now)
-        monkeypatch.setattr(survey_run, "live_machine", lambda: now)
+        monkeypatch.setattr(scope, "live_machine", lambda *_: now)
+        monkeypatch.setattr(survey_run, "live_machine", lambda *_: now)
 
     def run_orders(orders: Iterable[Order], *_: Any, on_visit: Any, **__: Any) -> None:
         for order in orders:

@@ -46,6 +46,11 @@ LEFT_OUT = re.compile(
     r"|[^/]*\.a)(/|$)"
 )
 
+COMPILED = re.compile(
+    rf"{re.escape(str(ROOT))}/(python|scripts|tests|build_backend)/.*__pycache__/"
+)
+"""What programs that run meanwhile compile of this tree: the image has its own."""
+
 ARM_PARTS = ("pyproject.toml", "python", "scripts", "tests", "build_backend")
 """The same for ARM, where tests of Python run too; what was compiled for this machine is not."""
 
@@ -88,8 +93,9 @@ def image(processor: str = "x86_64") -> Path:
     if tool is None:
         raise ImageError("there is no mke2fs here: install e2fsprogs")
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with _alone():
-        files = dict(sorted(_arm_files() if processor == "aarch64" else _files()))
+    with _alone(processor):
+        found = _arm_files() if processor == "aarch64" else _files()
+        files = {at: file for at, file in sorted(found) if not COMPILED.match(at)}
         made = FOLDER / f"{processor}-{_state(files)}.ext4"
         if not made.exists():
             for old in FOLDER.glob(f"{processor}-*.ext4"):
@@ -99,9 +105,9 @@ def image(processor: str = "x86_64") -> Path:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """Keeps other processes from making an image until it ends."""
-    lock = os.open(FOLDER / "lock", os.O_CREAT | os.O_RDWR)
+def _alone(processor: str) -> Iterator[None]:
+    """Keeps others from making an image for the processor until it ends."""
+    lock = os.open(FOLDER / f"{processor}.lock", os.O_CREAT | os.O_RDWR)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -266,6 +272,7 @@ def _make(made: Path, files: dict[str, Path], tool: str) -> None:
         total = 0
         for path, file in files.items():
             total += _place(file, root / path.lstrip("/"))
+        total += _compile(root)
         size = (total * 5 // 4 + _SLACK_KIB * _KIB) // _KIB
         half_made = made.with_suffix(".part")
         half_made.unlink(missing_ok=True)
@@ -279,6 +286,14 @@ def _make(made: Path, files: dict[str, Path], tool: str) -> None:
         if answer.returncode != 0:
             raise ImageError(f"mke2fs failed: {' '.join(answer.stderr.split())}")
         half_made.rename(made)
+
+
+def _compile(root: Path) -> int:
+    """Compiles the modules of Python, for which an emulated machine takes many times as long, and
+    returns the size of the results. Some that nothing imports cannot be compiled."""
+    words = [sys.executable, "-m", "compileall", "-q", "-s", root, "-p", "/", root]
+    subprocess.run(words, capture_output=True, check=False)
+    return sum(file.stat().st_size for file in root.rglob("__pycache__/*.pyc"))
 
 
 def _place(file: Path, at: Path) -> int:

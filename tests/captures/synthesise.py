@@ -280,6 +280,64 @@ def gh200_machine() -> Capture:
     )
 
 
+def gb200_machine() -> Capture:
+    """A node of four Grace Blackwells: two Grace CPUs, and the memory of each GPU as a node, with
+    seven nodes without memory and CPUs behind each.
+
+    The nodes, those of each GPU and the lanes are those of a real one (``nvidia-smi topo -m`` in
+    github.com/sgl-project/sglang/issues/11208), in which GPUs are near "0,3-9,11-17" or
+    "1,19-25,27-33". The sizes are rounded, and what it does not show is as of an H200, or unknown:
+    addresses, and the rate of the links to the CPUs.
+    """
+    memory_nodes = (2, 10, 18, 26)
+    addresses = [f"{domain}:01:00.0" for domain in ("0008", "0009", "0018", "0019")]
+    gpus = tuple(
+        msgspec.structs.replace(
+            h200(index, 4),
+            name="NVIDIA GB200",
+            pci=address,
+            memory_bytes=185 * GIB,
+            memory_free_bytes=184 * GIB,
+            memory_bus_bits=0,
+            compute="10.0",
+            lanes=tuple(Lane(link, "switch", "", 53125, 18) for link in range(18)),
+            addressing="ats",
+            memory_node=node,
+        )
+        for index, (node, address) in enumerate(zip(memory_nodes, addresses, strict=True))
+    )
+    body = ""
+    for package in range(2):
+        cpus = range(72 * package, 72 * package + 72)
+        body += processor(package, cpus, "Neoverse-V2", 478 * GIB, 114 << 20)
+        near = f'cpuset="{bitmap(cpus)}" nodeset='
+        for node in range(2 + 16 * package, 18 + 16 * package):
+            held = f' local_memory="{185 * GIB}" subtype="GPUMemory"'
+            body += (
+                f'<object type="NUMANode" os_index="{node}" {near}"{bitmap(range(node, node + 1))}"'
+                f"{held if node in memory_nodes else ''}/>\n"
+            )
+        body += "".join(device(a, "10de:2941") for a in addresses[2 * package : 2 * package + 2])
+        body += "</object>\n"
+    return Capture(
+        hwloc=topology(body, range(144), range(34)),
+        system=SystemFacts(
+            hostname="gb200",
+            architecture="aarch64",
+            affinity=tuple(range(144)),
+            cpu_nodes=(0, 1),
+            memory_nodes=(0, 1, *memory_nodes),
+            pci=tuple(
+                PciFacts(address, index // 2, 5, 16, 5, 16, "nvidia", "open")
+                for index, address in enumerate(addresses)
+            ),
+            cpu_topology=True,
+        ),
+        nvml=NvmlFacts("570.172.08", "12.8", gpus),
+        taken=TAKEN,
+    )
+
+
 def mig_machine() -> Capture:
     """One H200 cut into two instances."""
     whole = h200(0, 1)
@@ -382,6 +440,7 @@ MACHINES = {
     "lost-gpu": lost_gpu_machine,
     "container": container_machine,
     "gh200": gh200_machine,
+    "gb200": gb200_machine,
     "mig": mig_machine,
     "no-gpu": cpu_machine,
 }

@@ -47,7 +47,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine with one GPU and a registry, so that planning needs nothing of this machine."""
     monkeypatch.setenv(native.MODULE_VARIABLE, scripted_native.__name__)
     native.load.cache_clear()
-    monkeypatch.setattr(scope, "live_machine", lambda: machine(gpus=1))
+    monkeypatch.setattr(scope, "live_machine", lambda *_: machine(gpus=1))
     monkeypatch.setattr(scope, "_unavailable_reason", lambda: "")
     yield
     native.load.cache_clear()
@@ -403,7 +403,7 @@ def test_a_deadline_that_is_no_time_is_an_error(capsys: Output, wrong: str) -> N
 def test_a_dry_run_counts_what_needs_a_gpu_in_one_line(
     capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scope, "live_machine", machine)
+    monkeypatch.setattr(scope, "live_machine", lambda *_: machine())
     assert cli.run(["survey", "--dry-run", "--preset", "quick"]) == 0
     text = capsys.readouterr().out
     assert text.count("\nnot measured: ") == 2

@@ -65,7 +65,7 @@ def test_operations_stand_with_their_place_and_family(text: str) -> None:
 
 def without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = msgspec.structs.replace(profiles.machine(), gpus=(), gpu_reason="no driver")
-    monkeypatch.setattr(scope, "live_machine", lambda: machine)
+    monkeypatch.setattr(scope, "live_machine", lambda *_: machine)
 
 
 def test_on_a_host_without_a_gpu_one_line_counts_the_paths(

@@ -33,15 +33,20 @@ pytestmark = [pytest.mark.guest, pytest.mark.slow]
 PARTS = {
     "two-sockets": "places visits files balancing full_node gpu_near planted ranks planted_ranks"
     " copies advice verbs",
+    "arm-16k": "native_tests python_tests places visits files balancing survey verbs",
     "four-nodes": "places visits files balancing advice verbs",
+    "arm-4k": "native_tests verbs",
     "memory-only": "places verbs advice survey",
     "small-node": "survey said_of_survey verbs",
     "cpuset": "forbidden verbs",
-    "arm-4k": "native_tests verbs",
-    "arm-16k": "native_tests python_tests places visits files balancing survey verbs",
 }
+"""What is done in each machine; those that take longest are first."""
 ARM = ("arm-4k", "arm-16k")
 SIZES = {"small-node": "1MiB,64MiB,128MiB"}
+MEMORY_ALONE = {"memory-only": (2,)}
+"""The nodes without CPUs; the kernel numbers those with CPUs first."""
+ONLY = {"memory-only": "pageable@numa:2 by cpu"}
+"""What a survey of host memory measures; elsewhere all of it."""
 NATIVE_TESTS = (
     "Affinity.*:Both/FileIo.*:Child.*:Clock.*:CopyLists.*:CopyStreaming.*:CpuLists.*:DirectWrites.*:Dirty.*"
     ":FileCalls.*:FileIoUnsupportedReason.*:FileMemory.*:FilePattern.*:FindProgram.*:Flush.KeepsTheBytes:Hwloc.*"
@@ -58,10 +63,14 @@ PYTHON_TESTS = " ".join(
         *(f"tests/curves/test_{name}.py" for name in ("kinds", "sizes", "figure_range", "point")),
         *(f"tests/stats/test_{name}.py" for name in ("order", "running_variance")),
         *(f"tests/transfer/test_{name}.py" for name in ("read_plan", "operands", "strided")),
+        "--deselect=tests/stats/test_order.py::test_interval_does_not_depend_on_the_order",
+        "--deselect=tests/stats/test_order.py::test_rank_is_the_greatest_whose_exact_confidence_is_enough",
+        "--deselect=tests/words/test_host_list.py::test_any_text_is_hosts_or_one_clear_error",
+        "--deselect=tests/words/test_titles.py",
     )
 )
-"""Tests of Python for a machine of ARM. All of tests/curves take 245 s there, beside other work,
-and need kept profiles; all of tests/stats did not end in 290 s."""
+"""Tests of Python for a machine of ARM. Those that are deselected take 130 of 207 s there; they and
+more are in test_python_on_arm.py."""
 MPICC = MPI_FOLDER / "mpich" / "bin" / "mpicc"
 SIDE_BY_SIDE = 2
 SECONDS = 3600.0
@@ -102,7 +111,7 @@ def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guests]:
     def run(name: str) -> ScriptResult:
         guest = GUESTS[name]
         script = f"""
-{exports()} SIZES={SIZES.get(name, "64KiB")}
+{exports()} SIZES={SIZES.get(name, "64KiB")} ONLY='{ONLY.get(name, "pageable by cpu")}'
 export NATIVE={ARM_TESTS} NATIVE_TESTS='{NATIVE_TESTS}' PYTHON_TESTS='{PYTHON_TESTS}'
 {ROOT}/.venv/bin/python {ROOT}/tests/guest/inside.py {PARTS[name]}
 """
@@ -113,11 +122,11 @@ export NATIVE={ARM_TESTS} NATIVE_TESTS='{NATIVE_TESTS}' PYTHON_TESTS='{PYTHON_TE
     processors = {GUESTS[name].processor for name in names}
     planted = {each: faults(each, folder) for each in processors}
     bridge = compiled_bridge(folder) if MPICC.exists() else {}
-    try:
-        disks = {each: image(each) for each in processors}
-    except ImageError as error:
-        pytest.skip(str(error))
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        try:
+            disks = dict(zip(processors, pool.map(image, processors), strict=True))
+        except ImageError as error:
+            pytest.skip(str(error))
         yield Guests({name: pool.submit(run, name) for name in names})
 
 
@@ -221,7 +230,7 @@ def cpus_of(guests: Guests, name: str) -> dict[int, tuple[int, ...]]:
 def test_every_kind_of_memory_is_where_its_place_says(guests: Guests, name: str) -> None:
     places = guests.facts(name, "places")
     nodes = {each["node"] for each in places}
-    assert nodes == set(cpus_of(guests, name))
+    assert nodes == {*cpus_of(guests, name), *MEMORY_ALONE.get(name, ())}
     for node in nodes:
         kinds = {each["memory"].partition("@")[0] for each in places if each["node"] == node}
         assert {"pageable", "pinned", "pageable[pages=huge]", "pinned[pages=huge]"} <= kinds
@@ -328,18 +337,15 @@ def test_memory_that_ranks_of_two_sockets_share_is_on_both(guests: Guests) -> No
     assert all("1" in those for those in nodes[4:]), nodes
 
 
-def test_a_rank_whose_memory_is_bound_to_another_node_is_found(guests: Guests) -> None:
-    """By this test, and by what the visit states."""
+def test_a_rank_that_runs_and_has_its_memory_elsewhere_is_found(guests: Guests) -> None:
+    """Its threads and its memory by this test, each by itself; the memory by what the visit states,
+    too."""
     mpicc_of("mpich")
-    found = guests.facts("two-sockets", "planted_ranks")["wrong node"]
-    assert astray(found, cpus_of(guests, "two-sockets")) == ([], [1])
+    found = guests.facts("two-sockets", "planted_ranks")
+    threads, memory = astray(found, cpus_of(guests, "two-sockets"))
+    assert threads == [1]
+    assert memory == [1]
     assert {*found["buffers"]} == {"pageable@rank:0 verified", "pageable@rank:1 misplaced"}
-
-
-def test_a_rank_on_another_socket_is_found(guests: Guests) -> None:
-    mpicc_of("mpich")
-    found = guests.facts("two-sockets", "planted_ranks")["wrong socket"]
-    assert astray(found, cpus_of(guests, "two-sockets")) == ([1], [])
 
 
 def test_buffers_and_threads_of_copies_to_gpus_are_at_the_node_of_their_memory(
@@ -380,8 +386,12 @@ def test_copies_of_equal_distance_are_equal_and_others_are_not(
     """The questions of affinity and of equal paths: GPU 0 is at node 3 of the ring, GPU 1 at 2."""
     with _profile(guests.outcome("four-nodes"), tmp_path, "advice.wwp") as profile:
         machine = profile.machine
-        paths = {str(visit.workload.transfers[0].path): visit.workload
-                 for visit in profile.visits()}  # fmt: skip
+    indexes = [node.index for node in machine.numa]
+    texts = [f"pageable@numa:{one} -> pageable@numa:{other} by cpu"
+             for one in indexes for other in indexes]  # fmt: skip
+    texts += [f"pinned@numa:{one} -> device@gpu:{gpu.index} by copy-engine"
+              for one in indexes for gpu in machine.gpus]  # fmt: skip
+    paths = {text: Workload.parse(text) for text in texts}
     assert [gpu.numa for gpu in machine.gpus] == [3, 2]
     steps = {10: "itself", 16: "one step", 22: "two steps"}
     ring = {(a, b): (10, 16, 22, 16)[(a - b) % 4] for a in range(4) for b in range(4)}
@@ -403,11 +413,9 @@ def test_copies_of_equal_distance_are_equal_and_others_are_not(
     assert steps_of == set(steps.values())
 
 
-def test_a_node_that_is_no_place_is_named_where_it_is_requested(guests: Guests) -> None:
-    """No copy from or to it is measured; GPU 0 is near it."""
+def test_a_gpu_near_a_node_without_cpus_is_near_none(guests: Guests) -> None:
+    """GPU 0 is; no sockets are said to be hidden."""
     found = guests.facts("memory-only", "advice")
-    assert "numa:2 is skipped: it has no CPUs of its own" in found["no place"]["err"]
-    assert found["no place"]["code"] == 2
     assert "1 NUMA node, near gpu:1, and not where gpu:0 is." in found["advise"]["out"]
     notes = topology_of(guests, "memory-only")["notes"]
     assert not any("may hide sockets" in note for note in notes)
@@ -460,16 +468,27 @@ def test_a_survey_of_an_emulated_machine_decides_nothing(guests: Guests) -> None
     assert said["policy"].endswith("2")
 
 
-def test_a_node_without_cpus_is_no_place_of_the_host(guests: Guests, tmp_path: Path) -> None:
+def test_a_node_without_cpus_is_no_place_of_the_host(guests: Guests) -> None:
     topology = topology_of(guests, "memory-only")
     notes = " ".join(topology["notes"])
-    # The kernel numbers nodes with CPUs first.
     assert [node["index"] for node in topology["numa"]] == [0]
     assert "numa:2 is skipped: it has no CPUs of its own" in notes
     assert "CPUs 2-3 are not used: they have no NUMA node whose memory may be used" in notes
+
+
+def test_a_node_without_cpus_is_measured_if_it_is_named(guests: Guests, tmp_path: Path) -> None:
+    """By the CPUs of the other end; its buffers are there, and within it nothing is copied."""
     assert guests.facts("memory-only", "survey")["code"] == 0
     with _profile(guests.outcome("memory-only"), tmp_path) as profile:
-        assert {visit.workload.curve.count("numa:0") > 0 for visit in profile.visits()} == {True}
+        nodes = [(node.index, bool(node.cpus)) for node in profile.machine.numa]
+        assert nodes == [(0, True), (2, False)]
+        visits = [visit for visit in profile.visits() if visit.samples]
+        skipped = {each.path: each.reason for each in profile.unsupported_paths}
+    paths = [transfer.path for visit in visits for transfer in visit.workload.transfers]
+    assert {tuple(place.index for place in path.places) for path in paths} == {(0, 2), (2, 0)}
+    assert {buffer.state for visit in visits for buffer in visit.buffers} == {"verified"}
+    within = "pageable@numa:2 -> pageable@numa:2 by cpu"
+    assert skipped[within] == "no CPU of either node may be used"
 
 
 def test_a_control_group_decides_which_nodes_are_places(guests: Guests) -> None:

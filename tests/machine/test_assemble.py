@@ -69,7 +69,39 @@ def test_a_mig_instance_is_the_gpu_and_has_no_peers() -> None:
 def test_memory_without_cpus_is_no_place() -> None:
     found = machine("no-gpu")
     assert [node.index for node in found.numa] == [0, 1]
-    assert found.notes == ("numa:2 is skipped: it has no CPUs of its own",)
+    skipped = "numa:2 is skipped: it has no CPUs of its own (it is measured if --only names it)"
+    assert found.notes == (skipped,)
+
+
+def test_memory_without_cpus_is_a_place_if_it_is_named() -> None:
+    """It has the CPUs of no other node, and comes after the nodes with CPUs."""
+    capture = load_capture(CAPTURES / "no-gpu.json")
+    found = machine_from(capture, {2})
+    assert [(node.index, bool(node.cpus)) for node in found.numa] == [(0, 1), (1, 1), (2, 0)]
+    assert found.numa[2].memory_bytes == 512 << 30
+    assert found.numa[:2] == machine_from(capture).numa
+    assert found.memory_only == {2} and machine_from(capture).memory_only == frozenset()
+    why = "numa:2 is measured because it is named: it has no CPUs of its own"
+    assert found.notes == (why,)
+
+
+def test_a_named_node_without_memory_is_no_place() -> None:
+    """Nor does a name change a node with CPUs, or the node that a GPU is near."""
+    capture = load_capture(CAPTURES / "gh200.json")
+    usual, found = machine_from(capture), machine_from(capture, range(9))
+    assert [node.index for node in found.numa] == [0, 1]
+    assert "numa:2 is skipped: it has no memory" in found.notes
+    assert "numa:1 is measured because it is named: it is a GPU's memory" in found.notes
+    assert (found.numa[0], found.gpus) == (usual.numa[0], usual.gpus)
+    assert machine_from(capture, {0}) == usual
+
+
+def test_a_named_node_that_may_not_be_used_is_no_place() -> None:
+    capture = load_capture(CAPTURES / "no-gpu.json")
+    system = msgspec.structs.replace(capture.system, memory_nodes=(0, 1))
+    found = machine_from(msgspec.structs.replace(capture, system=system), {2})
+    assert [node.index for node in found.numa] == [0, 1]
+    assert found.notes == ("numa:2 is skipped: this process may not allocate from it",)
 
 
 def test_visible_devices_number_the_gpus() -> None:

@@ -101,8 +101,8 @@ def headline(machine: Machine, workloads: Iterable[Workload]) -> dict[str, Group
     """Returns the group of each headline path among ``workloads``, by curve.
 
     Between a host and a GPU, only memory of the GPU's own NUMA node counts where the machine has
-    several nodes and says which is the GPU's. A path that was measured only with its source written
-    or flushed before each copy is one of them too.
+    several nodes and says which is the GPU's, and none of a node without CPUs. A path that was
+    measured only with its source written or flushed before each copy is one of them too.
     """
     known = list(workloads)
     counted = counted_curves(known)
@@ -120,6 +120,8 @@ def _is_local(machine: Machine, path: Path) -> bool:
     """Whether host memory on a path is that of the GPU's own node, if the machine says so."""
     nodes = [place.index for place in path.places if place.kind == "numa"]
     gpus = [machine.gpu(place.index) for place in path.places if place.kind == "gpu"]
+    if machine.memory_only.intersection(nodes):
+        return False
     if not nodes or not gpus or len(machine.numa) < 2:
         return True
     known = [gpu.numa for gpu in gpus if gpu is not None and gpu.numa >= 0]

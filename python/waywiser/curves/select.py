@@ -121,6 +121,14 @@ def _folded(pattern: str) -> str:
 _SPOKEN_PLACE = re.compile(r"\b(gpu|numa) ?([0-9]+)\b")
 
 
+def nodes_in(patterns: Iterable[str]) -> frozenset[int]:
+    """The NUMA nodes that patterns name, each by its number."""
+    return frozenset(int(n) for each in patterns for n in _NODE.findall(_folded(each)))
+
+
+_NODE = re.compile(r"\bnuma:([0-9]{1,9})(?![0-9])")
+
+
 _PLACES = re.compile(r"(?<=[a-z])(:\d+)[-,\d]+(?= )")
 """The places of a set, ``:0-7``: the first is kept."""
 

@@ -3,7 +3,7 @@ uses."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from msgspec.structs import replace
 
@@ -30,17 +30,18 @@ NO_CPU_TOPOLOGY = (
 )
 
 
-def machine_from(capture: Capture) -> Machine:
-    """The machine that the capture shows. Raises `TopologyError` for XML that is no topology."""
+def machine_from(capture: Capture, named: Container[int] = ()) -> Machine:
+    """The machine that the capture shows. NUMA nodes without CPUs are host places only if they are
+    ``named``. Raises `TopologyError` for XML that is no topology."""
     tree = read_xml(capture.hwloc, where="the capture's hwloc XML")
     system = capture.system
     notes: list[str] = []
     packages, package_objects = _packages(tree, system)
     gpu_nodes = {gpu.memory_node for gpu in capture.nvml.gpus} if capture.nvml else set()
-    nodes = _numa_nodes(tree, system, package_objects, gpu_nodes - {-1}, notes)
+    nodes = _numa_nodes(tree, system, package_objects, gpu_nodes - {-1}, named, notes)
     if system.cpu_topology is False:
         notes.append(NO_CPU_TOPOLOGY)
-    hosts = frozenset(node.index for node in nodes)
+    hosts = frozenset(node.index for node in nodes if node.cpus)
     unusable: tuple[UnusableGpu, ...] = ()
     if capture.nvml is None:
         gpus, reason = gpus_of_tree(tree, hosts, notes)
@@ -48,7 +49,7 @@ def machine_from(capture: Capture) -> Machine:
         gpus, reason = gpus_of_nvml(capture.nvml, system, tree, hosts, notes)
         unusable = find_unusable(capture.nvml, system, gpu_objects(tree))
         notes += unusable_notes(unusable)
-    notes += _locality_notes(system, gpus, len(nodes))
+    notes += _locality_notes(system, gpus, len(hosts))
     return Machine(
         hostname=system.hostname or tree.infos.get("HostName", "unknown"),
         architecture=system.architecture or tree.infos.get("Architecture", ""),
@@ -90,6 +91,7 @@ def _numa_nodes(
     system: SystemFacts,
     packages: list[HwlocObject],
     gpu_nodes: set[int],
+    named: Container[int],
     notes: list[str],
 ) -> tuple[NumaNode, ...]:
     found: list[NumaNode] = []
@@ -99,16 +101,17 @@ def _numa_nodes(
     memory = _memory_of(objects, system)
     for node in sorted(objects, key=lambda o: o.os_index):
         index = max(node.os_index, 0)
-        reason = _no_host_place(node, index, system, gpu_nodes, seen)
-        if not reason and memory and not memory.get(index):
-            reason = "it has no memory"
-        cpus = node.cpus & frozenset(system.affinity) if system.affinity else node.cpus
-        if not reason and not cpus:
-            reason = f"this process may use none of its CPUs {format_list(tuple(node.cpus))}"
-        if reason:
+        only_memory = _only_memory(node, index, system, gpu_nodes, seen)
+        cpus = node.cpus & frozenset(system.affinity or node.cpus)
+        unnamed = only_memory if index not in named else ""
+        if reason := _no_host_place(node, system, memory, bool(only_memory or cpus), unnamed):
             notes.append(f"numa:{index} is skipped: {reason}")
             continue
-        seen.add(node.cpus)
+        if only_memory:
+            notes.append(f"numa:{index} is measured because it is named: {only_memory}")
+            cpus = frozenset()
+        else:
+            seen.add(node.cpus)
         found.append(
             NumaNode(
                 index=index,
@@ -118,13 +121,19 @@ def _numa_nodes(
                 stated=_stated(tree, node, objects),
             )
         )
+    found.sort(key=lambda node: not node.cpus)  # the first is one with CPUs
     found = [replace(node, distances=_distances(tree, node.index, found)) for node in found]
-    placed = {cpu for node in found for cpu in node.cpus}
-    left = tuple(sorted(set(system.affinity) - placed))
-    if left and objects[0].type == "NUMANode":
-        which = f"CPUs {format_list(left)}"
-        notes.append(f"{which} are not used: they have no NUMA node whose memory may be used")
+    if objects[0].type == "NUMANode":
+        notes += _unused_cpus(system, found)
     return tuple(found)
+
+
+def _unused_cpus(system: SystemFacts, nodes: Sequence[NumaNode]) -> list[str]:
+    """A note on the CPUs that this process may use and no node has, if there are any."""
+    left = set(system.affinity).difference(*(node.cpus for node in nodes))
+    which = f"CPUs {format_list(tuple(sorted(left)))}"
+    why = "they have no NUMA node whose memory may be used"
+    return [f"{which} are not used: {why}"] if left else []
 
 
 def _distances(
@@ -181,13 +190,29 @@ def _turn_in_core(tree: HwlocTree) -> dict[int, int]:
 
 
 def _no_host_place(
+    node: HwlocObject, system: SystemFacts, memory: dict[int, int], has_cpus: bool, unnamed: str
+) -> str:
+    """Why a NUMA node is no place of the host; empty if it is one. ``has_cpus``: this process may
+    use CPUs of the node, or the node has none; ``unnamed``: what a node without CPUs is that is not
+    named."""
+    index = max(node.os_index, 0)
+    if memory and not memory.get(index):
+        return "it has no memory"
+    if system.memory_nodes and index not in system.memory_nodes:
+        return "this process may not allocate from it"
+    if not has_cpus:
+        return f"this process may use none of its CPUs {format_list(tuple(node.cpus))}".strip()
+    return unnamed and f"{unnamed} (it is measured if --only names it)"
+
+
+def _only_memory(
     node: HwlocObject,
     index: int,
     system: SystemFacts,
     gpu_nodes: set[int],
     seen: set[frozenset[int]],
 ) -> str:
-    """Why a NUMA node is no place of the host; empty when it is one.
+    """What a NUMA node is that has no CPUs; empty for one with CPUs.
 
     hwloc gives a node without CPUs the CPUs near it, so its own CPUs come from the kernel or,
     in a bare file, by an earlier node that has the very same ones.
@@ -195,11 +220,9 @@ def _no_host_place(
     if index in gpu_nodes or node.attributes.get("subtype") == "GPUMemory":
         return "it is a GPU's memory"
     if not node.cpus and index in (system.cpu_nodes or ()):
-        return "this process may use none of its CPUs"
+        return ""  # they are others'
     if not node.cpus or (system.cpu_nodes and index not in system.cpu_nodes) or node.cpus in seen:
         return "it has no CPUs of its own"
-    if system.memory_nodes and index not in system.memory_nodes:
-        return "this process may not allocate from it"
     return ""
 
 

@@ -131,6 +131,8 @@ def _shown_by_topology(machine: Machine, transfer: Transfer) -> tuple[Use, ...] 
     for place in (source, destination):
         if place.kind == "gpu" and place.index not in gpus:
             return f"{place} is not on this machine"
+        if place.kind == "numa" and place.index in machine.memory_only:
+            return f"which links lead to {place}, which has no CPUs, is not in the topology"
         if place.kind == "file":
             return "the bandwidth of file systems is not in the topology"
     if source.kind == "gpu" and destination.kind == "gpu":

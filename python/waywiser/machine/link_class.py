@@ -61,6 +61,8 @@ def _of_transfer(machine: Machine, transfer: Transfer) -> LinkClass:
     places = dict.fromkeys(path.places)
     if any(place.kind not in ("gpu", "numa") for place in places):
         return LinkClass(unknown="files have no class")
+    if any(place.kind == "numa" and place.index in machine.memory_only for place in places):
+        return LinkClass(unknown="which links lead to a NUMA node without CPUs is not known")
     gpus = [machine.gpu(place.index) for place in places if place.kind == "gpu"]
     ends = [gpu for gpu in gpus if gpu is not None]
     if len(ends) < len(gpus):

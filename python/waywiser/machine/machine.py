@@ -42,13 +42,15 @@ class StatedAccess(Value, frozen=True):
 
 
 class NumaNode(Value, frozen=True):
-    """A NUMA node that is a host place: it has CPUs and memory that is not a GPU's."""
+    """A NUMA node that is a host place: it has CPUs and memory that is not a GPU's, or a survey
+    names it."""
 
     index: int
     """The operating system's number, as in ``numa:0``."""
     cpus: tuple[int, ...]
     """Logical CPUs of the node that this process may use: the first of each core before the second
-    of any, so that the first n are on n cores if there are so many."""
+    of any, so that the first n are on n cores if there are so many. Empty for a node of memory
+    alone."""
     memory_bytes: int
     package: int
     memory_free_bytes: int | None = None
@@ -320,6 +322,12 @@ class Machine(Value, frozen=True):
     def nodes_known(self) -> bool:
         """Whether a topology describes the NUMA nodes; False if only results name them."""
         return any(node.cpus or node.memory_bytes for node in self.numa)
+
+    @property
+    def memory_only(self) -> frozenset[int]:
+        """NUMA nodes without CPUs; none if the CPUs of no node are known."""
+        without = frozenset(node.index for node in self.numa if not node.cpus)
+        return without if len(without) < len(self.numa) else frozenset()
 
     @property
     def last_caches(self) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from waywiser.curves.select import nodes_in
 from waywiser.machine import native
 from waywiser.machine.catalogue import registered_traits
 from waywiser.machine.file_places import (
@@ -88,8 +89,9 @@ class Scope:
     """The machine's ranks, if it has some."""
 
 
-def read_scope(selection: MachineSelection) -> Scope:
-    """Looks at this machine now, without a GPU context in this process.
+def read_scope(selection: MachineSelection, patterns: Iterable[str] = ()) -> Scope:
+    """Looks at this machine now, without a GPU context in this process. NUMA nodes that
+    ``patterns`` name are measured even if they have no CPUs.
 
     Raises `ScopeError` for GPUs that are not there or do not answer, `SharingError` if a control
     group leaves no memory, `waywiser.machine.file_places.FileError` for files and folders that
@@ -97,7 +99,7 @@ def read_scope(selection: MachineSelection) -> Scope:
     """
     if selection.nccl:
         use_nccl(selection.nccl)
-    machine = live_machine()
+    machine = live_machine(nodes_in(patterns))
     require_answers(machine, selection)
     memory_bytes, note = memory_bound(selection.memory_bytes)
     scope = Scope(machine, memory_bytes, notes=(note,) if note else ())
@@ -118,15 +120,16 @@ def require_answers(machine: Machine, selection: MachineSelection) -> None:
         raise ScopeError(lost, remedy=f"{LOST_REMEDY}; to measure without it: --gpus {others}")
 
 
-def live_machine() -> Machine:
+def live_machine(named: Container[int] = ()) -> Machine:
     """This machine as it is now, with the traits of what the native library can measure, and the
-    free memory of its NUMA nodes. If the library only pretends to GPUs, with these, and with what
-    the management library reports of the same ones."""
+    free memory of its NUMA nodes, of which those without CPUs have to be ``named``. If the library
+    only pretends to GPUs, with these, and with what the management library reports of the same
+    ones."""
     from waywiser.machine.assemble import machine_from
     from waywiser.machine.capture import capture_live
 
     library = native.load()
-    machine = machine_from(capture_live())
+    machine = machine_from(capture_live(), named)
     nodes = tuple(
         msgspec.structs.replace(node, memory_free_bytes=library.free_on_node(node.index))
         for node in machine.numa
@@ -134,7 +137,7 @@ def live_machine() -> Machine:
     machine = msgspec.structs.replace(machine, numa=nodes, traits=registered_traits())
     if library.backend != "fake":
         return machine
-    hosts = {node.index for node in machine.numa}
+    hosts = {node.index for node in machine.numa if node.cpus}
     known = {gpu.uuid: gpu for gpu in machine.gpus}
     gpus = tuple(
         _pretended(gpu, library.gpus(), known.get(gpu["uuid"]), hosts) for gpu in library.gpus()

@@ -148,7 +148,7 @@ def prepare(request: Request, selection: MachineSelection, *, expect_gpus: int =
     Raises `WaywiserError`: bad requests, nothing to measure, fewer GPUs than expected, a registry
     that is missing.
     """
-    scope = read_scope(selection)
+    scope = read_scope(selection, request.texts)
     if len(scope.machine.gpus) < expect_gpus:
         why = scope.machine.gpu_reason or "; ".join(
             f"{r.path} {r.reason}" for r in scope.unsupported_paths
@@ -256,7 +256,7 @@ def resume(file: Path, watcher: Watcher, *, command: Sequence[str] = ()) -> None
         live = live_machine()
         require_answers(live, kept.selection)
         require_same(machine, live, file)
-        scope = read_scope(kept.selection)
+        scope = read_scope(kept.selection, kept.request.texts)
         require_usable(machine, scope, file)
         plan = make_plan(machine, kept.request)
         scope = with_nccl(scope, plan)

@@ -27,6 +27,7 @@ def bound(here: Machine, per_gpu: int = 1) -> RankBinding:
         ("two-socket-4gpu", 3, [range(2 * n + 4 * (n // 6), 2 * n + 4 * (n // 6) + 2)
                                 for n in range(12)]),
         ("dgx-1", 1, [range(5 * n, 5 * n + 5) for n in range(8)]),
+        ("gb200", 1, [range(36 * n, 36 * n + 36) for n in range(4)]),
         ("lost-gpu", 1, [range(8), range(8, 16), range(16, 32)]),
     ],
 )  # fmt: skip

@@ -109,6 +109,11 @@ class Request(Value, frozen=True):
         """``only`` for texts of a survey: comparisons name exchanges with more."""
         return tuple(map(as_measured, self.only))
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All in which the user names places."""
+        return (*self.only, *self.workloads)
+
     def of_paths(self, patterns: Iterable[str], seconds: float = 0.0) -> Request:
         """The same of other paths, in so many seconds; 0 for the time that they need."""
         return msgspec.structs.replace(self, only=tuple(patterns), deadline_seconds=seconds)

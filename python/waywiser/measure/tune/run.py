@@ -151,7 +151,7 @@ def prepare_tuning(
     if before:
         selection = before.selection
         require_same(before.machine, live_machine(), file)
-    scope = read_scope(selection)
+    scope = read_scope(selection, request.paths)
     if before:
         require_usable(before.machine, scope, file)
     machine = before.machine if before else scope.machine
