@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
-import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 
+from waywiser.measure.supervise.foreground import run_in_foreground
 from waywiser.profile.trace_file import Trace, TraceError, read_processes
 from waywiser.version import __version__
 
@@ -117,40 +114,10 @@ def _cupti_folders() -> Iterator[str]:
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Runs it to its end, and returns its exit code: 128 and its signal if one ended it."""
+    """Runs it to its end, and returns its exit code."""
     try:
-        program = subprocess.Popen(command, env=environment)
+        return run_in_foreground(command, environment)
     except FileNotFoundError:
         raise CommandNotFound(f"{command[0]}: command not found") from None
     except OSError as error:
         raise CommandNotStarted(f"{command[0]}: {error.strerror}") from error
-    with _signals_passed_on(program):
-        code = program.wait()
-    return 128 - code if code < 0 else code
-
-
-@contextmanager
-def _signals_passed_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Signals to this process end the program, and not this process, which waits for what the
-    program recorded. Ctrl-C reaches both: the terminal sends it to the whole group."""
-
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        program.send_signal(number)
-
-    def stay(number: int, frame: FrameType | None) -> None:
-        """The program has it too."""
-
-    handlers = {
-        signal.SIGINT: stay if os.isatty(0) else pass_on,
-        signal.SIGQUIT: stay,
-        signal.SIGTERM: pass_on,
-        signal.SIGHUP: pass_on,
-        signal.SIGUSR1: pass_on,
-        signal.SIGUSR2: pass_on,
-    }
-    former = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
