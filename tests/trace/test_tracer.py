@@ -24,6 +24,8 @@ from traced_program import (
     run_python,
 )
 
+from tree import FAKE_FOLDER, FAKE_TRANSFER, ROOT
+
 pytestmark = pytest.mark.skipif(not IS_BUILT, reason=f"the tracer is not built in {FOLDER}")
 
 PYTHONS = sorted(
@@ -508,6 +510,37 @@ def test_chunks_of_the_transfer_library_belong_to_the_line_that_calls_it(
     assert group["device_ns"] == 6 * (1000 + 16 * 1024 // 10)  # two chunks each
     assert group_of_line(traced.only, traced.line("plain"))["copies"] == 3
     assert len(traced.only["groups"]) == 3
+
+
+WHOLE_LIBRARY = """
+import numpy as np
+from fake_gpu import GpuArray, Stream
+from waywiser import transfer
+context, own = transfer.Context(threads=2), Stream(0)
+host, there = np.ones(1 << 20, np.uint8), GpuArray(1 << 20)
+time.sleep(1.5)  # the library is found within a second
+for _ in range(3):
+    context.copy(there, host, stream=own.handle)  # copy
+context.copy_async(host, there, stream=own.handle).result()  # asynchronously
+context.close()
+"""
+
+
+@pytest.mark.skipif(
+    os.environ.get("WAYWISER_TRANSFER_NATIVE") != FAKE_TRANSFER,
+    reason=f"the transfer library over the fake GPU is not built in {FAKE_FOLDER}",
+)
+def test_copies_by_the_transfer_library_are_of_the_line_that_calls_it(tmp_path: Path) -> None:
+    paths = [ROOT / "python", FAKE_FOLDER, ROOT / "tests" / "transfer"]
+    path = os.pathsep.join(map(str, [*paths, os.environ.get("PYTHONPATH", "")]))
+    traced = run_python(WHOLE_LIBRARY, tmp_path, PYTHONPATH=path)
+    assert traced.done.returncode == 0, traced.done.stderr
+    copies = group_of_line(traced.only, traced.line("copy"))
+    assert (copies["operation"], copies["direction"]) == ("library-copy", "H2D")
+    assert (copies["copies"], copies["bytes"]) == (3, 3 << 20)
+    assert (copies["from"]["kind"], copies["to"]) == ("pageable", {"kind": "device", "gpu": 0})
+    back = group_of_line(traced.only, traced.line("asynchronously"))
+    assert (back["copies"], back["direction"], back["asynchronous"]) == (1, "D2H", 1)
 
 
 def test_functions_of_compiled_programs_are_named(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ Tracer* Tracer::child_of(const Tracer& parent) {
     child->records_of_.cupti_version = parent.facts_.cupti_version;
     child->records_of_.not_before = child->facts_.start_ns;
     child->own_clock_ = parent.own_clock_;
+    child->managed_tries_ = kMostManagedTries;
     child->subscriber_ = parent.subscriber_;
     child->lines_ = parent.lines_.load();
     child->buffers_ = parent.buffers_.load();
