@@ -33,7 +33,11 @@ def test_it_is_what_the_command_line_compares(
     files: list[Path], found: ComparisonView, capsys: Output
 ) -> None:
     run(["compare", str(files[0]), str(files[1]), "--json"])
-    assert json.loads(msgspec.json.encode(found.result)) == json.loads(capsys.readouterr().out)
+    written = json.loads(capsys.readouterr().out)
+    assert json.loads(msgspec.json.encode(found.result.for_json())) == written
+    undecided = [path for path in written["paths"] if path["verdict"] == "not decided"]
+    assert len(undecided) == written["counts"]["not decided"] > 0
+    assert sum(written["counts"].values()) == len(written["paths"])
 
 
 def test_opened_profiles_and_several_of_a_side_are_taken(

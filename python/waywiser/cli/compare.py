@@ -103,7 +103,8 @@ def compare(
             options += ["--fail-on", fail_on] if fail_on != "regression" else []
             yield from command_parts(new[0], found, "compare", options)
 
-    print_result(found, parts(), json=json, to_errors=junit == STANDARD_OUTPUT)
+    document = found.for_json() if json else None
+    print_result(document, parts(), json=json, to_errors=junit == STANDARD_OUTPUT)
     return exit_code(found, failing)
 
 

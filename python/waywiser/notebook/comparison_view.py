@@ -70,7 +70,7 @@ class ComparisonView:
 
     def __init__(self, result: ProfileComparison) -> None:
         self.result = result
-        """What ``waywiser compare --json`` writes."""
+        """Its `for_json` is what ``waywiser compare --json`` writes."""
 
     @property
     def counts(self) -> dict[str, int]:

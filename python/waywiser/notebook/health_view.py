@@ -43,7 +43,8 @@ class HealthView:
 
     def __init__(self, result: HealthCheck) -> None:
         self.result = result
-        """What ``waywiser check --json`` writes."""
+        """What ``waywiser check --json`` writes, but for paths that are not decided: there their
+        verdict is "not decided"."""
 
     @property
     def status(self) -> Reason:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+import msgspec
+
 from waywiser.curves.answer import Device
 from waywiser.curves.headline import Group
 from waywiser.curves.regimes import START_BYTES, Regime
@@ -268,6 +270,17 @@ class ProfileComparison(Value, frozen=True):
         if self._hides_much(path):
             return False
         return abs(math.log(path.ratio)) <= math.log1p(self.threshold)
+
+    def for_json(self) -> ProfileComparison:
+        """The same with "not decided" as the verdict of each path that is not decided, as the text
+        has it."""
+        paths = tuple(
+            path if self.is_decided(path) else msgspec.structs.replace(path, verdict="not decided")
+            for path in self.paths
+        )
+        verdicts: list[str] = [path.verdict for path in paths]
+        counts = {each: verdicts.count(each) for each in (*self.counts, "not decided")}
+        return msgspec.structs.replace(self, paths=paths, counts=counts)
 
     def _hides_much(self, path: PathChange) -> bool:
         """Whether the noise of a path without a change is not known, or hides more than
