@@ -1,5 +1,6 @@
 #include "trace/process_file.hpp"
 
+#include <cxxabi.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <memory>
 
 #include "trace/clock.hpp"
 #include "trace/json_writer.hpp"
@@ -204,6 +206,14 @@ void write_gpus(JsonWriter& json, const ProcessFacts& facts, const Aggregator& s
     json.end_list();
 }
 
+// As it is written in C++; names of C as they are.
+std::string demangled(const std::string& name) {
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> text(
+        abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+    return status == 0 && text ? std::string(text.get()) : name;
+}
+
 void write_timeline(JsonWriter& json, const Aggregator& sums) {
     const Timeline::Second* const worst = sums.timeline().worst();
     json.key("timeline");
@@ -234,7 +244,7 @@ void write_timeline(JsonWriter& json, const Aggregator& sums) {
     }
     json.end_list();
     json.key("names").begin_list();
-    for (const std::uint32_t name : in_order) json.value(sums.kernel_names()[name]);
+    for (const std::uint32_t name : in_order) json.value(demangled(sums.kernel_names()[name]));
     json.end_list();
     json.end_object();
 }

@@ -44,6 +44,32 @@ TEST(TraceFile, ListsAndObjectsAreSeparated) {
     EXPECT_EQ(json.text(), R"({"a":[1,[],null],"b":true})");
 }
 
+TEST(TraceFile, KernelsAreNamedAsTheyAreWritten) {
+    Aggregator sums;
+    constexpr std::uint64_t kMillisecond = 1'000'000;
+    std::uint64_t start = kMillisecond;
+    for (const char* const name : {"_ZN2at6native4fillEif", "sgemm_kernel", "_Zno"}) {
+        Activity kernel;
+        kernel.what = Activity::What::Kernel;
+        kernel.start = start;
+        kernel.end = start + kMillisecond;
+        kernel.name = sums.kernel_name(name);
+        sums.add(kernel);
+        start += 2 * kMillisecond;
+    }
+    Activity copy;
+    copy.to = {.kind = Kind::Device, .gpu = 0};
+    copy.start = start;
+    copy.end = start + kMillisecond;
+    sums.add(copy);
+    sums.settle_all();
+    const std::string text = to_json(describe_process("/"), sums, {{}});
+    const char* const names =
+        R"("names":["at::native::fill(int, float)","sgemm_kernel","_Zno"])";
+    EXPECT_TRUE(text.find(names) != std::string::npos)
+        << text;
+}
+
 TEST(TraceFile, ReplacesTheOneBeforeInOneStep) {
     std::string folder = ::testing::TempDir() + "/waywiser-trace-XXXXXX";
     ASSERT_NE(mkdtemp(folder.data()), nullptr);
