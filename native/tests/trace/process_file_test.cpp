@@ -64,10 +64,8 @@ TEST(TraceFile, KernelsAreNamedAsTheyAreWritten) {
     sums.add(copy);
     sums.settle_all();
     const std::string text = to_json(describe_process("/"), sums, {{}});
-    const char* const names =
-        R"("names":["at::native::fill(int, float)","sgemm_kernel","_Zno"])";
-    EXPECT_TRUE(text.find(names) != std::string::npos)
-        << text;
+    const char* const names = R"x("names":["at::native::fill(int, float)","sgemm_kernel","_Zno"])x";
+    EXPECT_TRUE(text.find(names) != std::string::npos) << text;
 }
 
 TEST(TraceFile, ReplacesTheOneBeforeInOneStep) {
