@@ -47,7 +47,7 @@ TEST(TraceFile, ListsAndObjectsAreSeparated) {
 TEST(TraceFile, KernelsAreNamedAsTheyAreWritten) {
     Aggregator sums;
     constexpr std::uint64_t kMillisecond = 1'000'000;
-    std::uint64_t start = kMillisecond;
+    std::uint64_t start = 10'000 * kMillisecond;
     for (const char* const name : {"_ZN2at6native4fillEif", "sgemm_kernel", "_Zno"}) {
         Activity kernel;
         kernel.what = Activity::What::Kernel;
