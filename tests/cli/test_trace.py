@@ -14,6 +14,7 @@ from kept import RESULTS, unpacked
 from waywiser.cli import run
 from waywiser.measure.trace import run as traced_run
 from waywiser.profile import Profile
+from waywiser.profile.errors import NotWritable
 from waywiser.profile.trace_file import read_trace, write_trace
 
 Output = pytest.CaptureFixture[str]
@@ -142,3 +143,47 @@ def test_a_trace_has_a_report_of_its_own(kept: Path, profile: Path, capfd: Outpu
 def test_a_missing_command_has_the_code_of_a_shell(program: list[str], capfd: Output) -> None:
     assert run(["trace", "no-such-command-anywhere"]) == 127
     assert "command not found" in capfd.readouterr().err
+
+
+def test_the_exit_code_is_the_programs_whatever_becomes_of_its_records(
+    program: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Output
+) -> None:
+    def fail(*args: object) -> None:
+        raise NotWritable("no space is left", where="a.wwt")
+
+    monkeypatch.setattr("waywiser.profile.trace_file.write_trace", fail)
+    assert run(["trace", "-o", str(tmp_path / "a.wwt"), *program]) == 4
+    err = capfd.readouterr().err
+    assert "train.py:12" in err and "no space is left" in err
+
+
+def test_without_a_folder_for_records_the_program_is_not_started(
+    program: list[str], monkeypatch: pytest.MonkeyPatch, capfd: Output
+) -> None:
+    def fail(**options: object) -> None:
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr("tempfile.mkdtemp", fail)
+    assert run(["trace", *program]) == 2
+    out, err = capfd.readouterr()
+    assert out == "" and "TMPDIR" in err and err.count("\n") == 1
+
+
+def test_a_profile_that_is_gone_is_said(tmp_path: Path, capfd: Output) -> None:
+    file = tmp_path / "a.wwt"
+    write_trace(recorded.training(profile=str(tmp_path / "gone.wwp")), file)
+    assert run(["show", str(file)]) == 0
+    out, err = capfd.readouterr()
+    assert "gone.wwp" in err and "train.py:12" in out
+    assert run(["report", str(file), "-o", str(tmp_path / "a.html")]) == 0
+
+
+def test_words_that_are_no_utf8_are_kept_as_they_can_be(program: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "a.wwt"
+    assert run(["trace", "-o", str(file), *program, "caf\udce9"]) == 4
+    assert read_trace(file).command[-1] == "caf\\xe9"
+
+
+def test_a_device_stays_one(program: list[str]) -> None:
+    assert run(["trace", "-o", "/dev/null", *program]) == 4
+    assert Path("/dev/null").is_char_device()

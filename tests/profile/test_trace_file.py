@@ -62,7 +62,8 @@ def test_another_version_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [
-    {"site": 99}, {"site": -1}, {"copies": -1}, {"device_ns": -5}, {"copies": "many"},
+    {"copies": 0}, {"site": 99}, {"site": -1}, {"copies": -1}, {"device_ns": -5},
+    {"copies": "many"},
 ])  # fmt: skip
 def test_impossible_values_are_damage(tmp_path: Path, change: dict[str, object]) -> None:
     document = msgspec.to_builtins(recorded.training())

@@ -128,7 +128,8 @@ def _measured(references: References, within: int, *, is_kept: bool) -> str:
     survey = prepare_check(within, references.expect_gpus)
     file = new_check_file(survey.machine.hostname)
     looks = survey.plan.preset.processes
-    stop = EarlyStop(file, survey.machine, references, looks, is_kept=is_kept)
+    stop = EarlyStop(file, survey.machine, references, looks, series=survey.plan.series_of_curves,
+                     is_kept=is_kept)  # fmt: skip
     say(f"{machine_line(survey.machine)}\n")
     say(f"measuring for at most {within} s, less if all is decided\n")
     with stopped_by_signals(), closing(watcher()) as watching:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from waywiser.cli.app import Json, print_result, verb
@@ -96,19 +97,26 @@ def _trace(
 
     from waywiser.analysis.trace.savings import trace_advice
     from waywiser.cli.pages import require_page
+    from waywiser.cli.streams import say
     from waywiser.measure.trace.run import traced
     from waywiser.profile.trace_file import read_trace, write_trace
 
     if output:
         require_page(output)
     before = read_trace(against) if against else None
-    subject = _subject(profile or (before.profile if before is not None else ""))
+    if before is not None and not profile and os.path.exists(before.profile):
+        profile = before.profile
+    subject = _subject(profile)
     found = traced(command, cupti=cupti, patched=with_patch)
     found = msgspec.structs.replace(found, profile=os.path.abspath(profile) if profile else "")
-    if output:
-        write_trace(found, output)
-    advice = trace_advice(found, subject, whole_chain=whole_chain)
-    _show(found, advice, before, subject, everything=everything, json=json)
+    try:  # the exit code is the program's, whatever becomes of its records
+        advice = trace_advice(found, subject, whole_chain=whole_chain)
+        _show(found, advice, before, subject, everything=everything, json=json)
+        if output:
+            write_trace(found, output)
+    except (OSError, WaywiserError) as error:
+        with suppress(OSError):
+            say(f"waywiser: {error}\n")
     return found.exit_code
 
 
@@ -174,8 +182,14 @@ def _watch(pid: int, seconds: int, profile: str, *, json: bool) -> int:
 
 
 def subject_of_trace(found: Trace) -> Subject | None:
-    """The profile that a trace was compared with, if it is still there."""
-    return _subject(found.profile if os.path.exists(found.profile) else "")
+    """The profile that a trace was compared with; None, and why, if it is not there any more."""
+    from waywiser.cli.streams import say
+
+    try:
+        return _subject(found.profile)
+    except WaywiserError as error:
+        say(f"waywiser: the profile of the trace cannot be used: {error}\n")
+        return None
 
 
 def show_trace(file: str, *, everything: bool = False, json: bool = False) -> None:

@@ -119,7 +119,8 @@ def _measured(references: References, within: int | None, *, is_kept: bool) -> s
     survey = prepare_check(USUAL_SECONDS if within is None else within, references.expect_gpus)
     path = new_check_file(survey.machine.hostname)
     looks = survey.plan.preset.processes
-    stop = EarlyStop(path, survey.machine, references, looks, is_kept=is_kept)
+    stop = EarlyStop(path, survey.machine, references, looks, series=survey.plan.series_of_curves,
+                     is_kept=is_kept)  # fmt: skip
     start(survey, path, CallbackWatcher(None), command=("waywiser.check()",), settle=stop)
     return str(path)
 

@@ -260,7 +260,11 @@ def write_trace(trace: Trace, file: str | Path) -> None:
     """Raises `NotWritable`."""
     unfinished = Path(f"{file}.{os.getpid()}.part")
     try:
-        unfinished.write_bytes(msgspec.json.encode(trace))
+        data = msgspec.json.encode(trace)
+        if os.path.exists(file) and not os.path.isfile(file):  # /dev/null
+            Path(file).write_bytes(data)
+            return
+        unfinished.write_bytes(data)
         unfinished.replace(file)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
@@ -306,6 +310,13 @@ def _require_sites(process: TracedProcess, where: str) -> None:
     )
     if any(number < 0 for number in numbers):
         raise DamagedProfile("the trace is damaged (a number is below 0)", where=where)
+    empty = (group.bytes for group in process.groups if group.copies == 0)
+    if any(empty):
+        raise DamagedProfile("the trace is damaged (bytes without a copy)", where=where)
+    known = {gpu.gpu for gpu in process.gpus}
+    ends = (end.gpu for group in process.groups for end in (group.source, group.destination))
+    if any(gpu is not None and gpu not in known for gpu in ends) and not known:
+        raise DamagedProfile("the trace is damaged (a GPU is missing)", where=where)
 
 
 def _sites_of(process: TracedProcess) -> Iterator[int]:

@@ -43,15 +43,14 @@ def trace_document(trace: Trace, found: TraceAdvice) -> Document:
 
 def _sections(trace: Trace, found: TraceAdvice) -> Iterator[Section]:
     is_worth = worth_doing(trace, found)
-    statement = "Copies can take less time." if is_worth else "No copy is worth changing."
-    if found.saved is None:
+    statement = "Copies can take less time." if is_worth else "No saving is certain."
+    if not found.has_advice or not found.are_kernels_known:
         statement = "What the copies could take is not known."
     status = Assessment("warning" if is_worth else "info", statement, headline_of(trace, found))
     yield Section("status", "Status", (status,))
     lines = found.lines[:MOST_LINES]
     if lines:
-        has_advice = found.saved is not None
-        sheet = line_sheet(lines, has_advice=has_advice, omitted=("time", "exposed"))
+        sheet = line_sheet(lines, has_advice=found.has_advice, omitted=("time", "exposed"))
         bars = [each.line for each in lines if each.line.seconds > 0][:MOST_BARS]
         blocks: list[Block] = [sheet]
         if bars:

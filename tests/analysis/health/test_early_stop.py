@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 
+import msgspec
 import pytest
 
 from analysis.comparison import nodes
@@ -18,6 +19,7 @@ from waywiser.analysis.health.early_stop import (
     settled,
     usual_noise,
 )
+from waywiser.curves.curve import Point
 from waywiser.curves.subject import Subject
 from waywiser.words.records import Failure
 
@@ -65,8 +67,9 @@ def test_a_path_of_several_sizes_is_settled_if_all_are() -> None:
 
 
 def test_a_path_that_fails_each_time_is_settled() -> None:
-    fails = ProcessTimes("fails", [], None)
-    assert "fails in all" in named([fails], 3)["fails"] and not named([fails], 2)
+    fails = ProcessTimes("fails", [], None, failures=3)
+    assert "3 processes: it fails in all" in named([fails], 3)["fails"]
+    assert not named([fails._replace(failures=2)], 3), "it was not tried often enough"
 
 
 def test_a_baseline_that_scatters_clears_and_accuses_less() -> None:
@@ -78,6 +81,33 @@ def test_a_baseline_that_scatters_clears_and_accuses_less() -> None:
         unsure = sure._replace(before=BaselineTime(0.0, 0.25))
         assert "path" in named([*noisy, sure], look)
         assert "path" not in named([*noisy, unsure], look)
+
+
+def test_a_baseline_of_one_process_is_not_exact() -> None:
+    """Its noise is taken to be that of now: a change of the threshold is seldom decided."""
+    cleared = accused = 0
+    for seed in range(300):
+        rng = random.Random(seed)
+        (made,) = baseline_times([[one_process(math.exp(rng.gauss(0, 0.03)))]]).values()
+        assert made.variance is None
+        paths = [times(0.03, LOOKS, seed=31 * seed + n, before=None) for n in range(6)]
+        now = [math.log1p(THRESHOLD) + rng.gauss(0, 0.03) for _ in range(LOOKS)]
+        for look in range(3, LOOKS + 1):
+            cut = [path._replace(now=path.now[:look]) for path in paths]
+            why = named([*cut, ProcessTimes("path", now[:look], made)], look).get("path", "")
+            cleared += "at most" in why
+            accused += "slower than before" in why
+            if why:
+                break
+    assert cleared <= 300 * 0.05 + 3 * math.sqrt(300 * 0.05)
+    assert accused <= 300 * 0.05 + 3 * math.sqrt(300 * 0.05)
+
+
+def one_process(seconds: float) -> Point:
+    """A series that one process has measured."""
+    known = nodes.node(1, gpus=1, blocks=1).points[0]
+    block = msgspec.structs.replace(known.blocks[0], median=seconds)
+    return msgspec.structs.replace(known, blocks=(block,))
 
 
 def test_nothing_is_settled_after_the_last_look() -> None:
@@ -142,5 +172,5 @@ def test_quiet_paths_do_not_wait_for_noisy_ones() -> None:
     noisy = [times(0.05, 5, seed=seed, before=None) for seed in range(3)]
     quiet = [times(0.001, 5, seed=seed, before=None) for seed in range(77, 80)]
     assert set(named([*quiet, *noisy], 5)) == {path.curve for path in quiet}
-    assert usual_noise([times(0.01, 1)]).freedom == PRIOR_FREEDOM
-    assert usual_noise([]).freedom == PRIOR_FREEDOM
+    for few in ([], [times(0.01, 1)], [times(0.01, 8)]):
+        assert usual_noise(few).freedom == 0, "no other path shows anything"

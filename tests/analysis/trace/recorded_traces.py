@@ -74,9 +74,10 @@ def process(sites: Sequence[Site], groups: Sequence[CopyGroup], pid: int = 100, 
 
 
 def trace(*processes: TracedProcess, seconds: float = 41.2, **others: Any) -> Trace:
+    known = {"exit_code": 0, **others}
     return Trace(
         command=("python", "train.py"), started="2026-11-29T20:00:00.000+00:00", seconds=seconds,
-        exit_code=0, host="node1", waywiser="0.1.0", processes=processes, **others,
+        host="node1", waywiser="0.1.0", processes=processes, **known,
     )  # fmt: skip
 
 
@@ -96,5 +97,6 @@ def training(uuid: str = UUID, **others: Any) -> Trace:
         (1, 0, 7, 10**9 + 10**7, 2 * 10**9, 0, 0),
     )
     timeline = Timeline(10**9, 2 * 10**9, True, ("gemm",), events)
-    memory = [MemoryCalls(0, "pin-allocate", 12, 600_000_000, 12 * 64 * MIB)]
+    memory = [MemoryCalls(0, "pin-allocate", 12, 600_000_000, 12 * 64 * MIB),
+              MemoryCalls(0, "pin-free", 12, 1_000_000)]  # fmt: skip
     return trace(process(sites, groups, uuid=uuid, memory=memory, timeline=timeline), **others)

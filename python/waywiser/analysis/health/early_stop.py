@@ -21,6 +21,7 @@ verdict is that of `waywiser.analysis.comparison.checkup` on all that was measur
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -57,9 +58,11 @@ class BaselineTime(NamedTuple):
     """The logarithm of the seconds of a series in its baselines."""
 
     middle: float
-    variance: float
-    """That of the middle, by the processes of the baselines. Noise between surveys is not in it: no
-    further process lessens that."""
+    variance: float | None
+    """That of the middle, by the processes of the baselines; None if each has one process. Noise
+    between surveys is not in it: no further process lessens that."""
+    share: float = 1.0
+    """The variance of the middle over that of one process."""
 
 
 class OtherReferences(NamedTuple):
@@ -80,6 +83,8 @@ class ProcessTimes(NamedTuple):
     before: BaselineTime | None
     """None without a baseline."""
     series: str = ""
+    failures: int = 0
+    """Processes in which it failed."""
 
 
 def path_times(
@@ -93,6 +98,7 @@ def path_times(
             without_outliers([math.log(block.median) for block in point.blocks]),
             known.get(point.text),
             point.text,
+            sum(failure.kind != "skipped" for failure in point.failures),
         )
         for point in points
         if point.blocks or point.failures
@@ -112,10 +118,9 @@ def baseline_times(points: Iterable[Iterable[Point]]) -> dict[str, BaselineTime]
 
 def _baseline_time(surveys: Sequence[Sequence[float]]) -> BaselineTime:
     freedom = sum(len(each) - 1 for each in surveys)
-    process = sum(map(_squares, surveys)) / freedom if freedom else 0.0
-    shares = (1 / len(each) for each in surveys)
-    variance = process * sum(shares) / len(surveys) ** 2
-    return BaselineTime(fmean(map(median, map(list, surveys))), variance)
+    share = sum(1 / len(each) for each in surveys) / len(surveys) ** 2
+    variance = share * sum(map(_squares, surveys)) / freedom if freedom else None
+    return BaselineTime(fmean(map(median, map(list, surveys))), variance, share)
 
 
 def settled(
@@ -150,8 +155,8 @@ def usual_noise(times: Sequence[ProcessTimes]) -> UsualNoise:
     ones. Both are estimated by the moments of the logarithms of the variances (Smyth, Statistical
     Applications in Genetics and Molecular Biology 3, 2004, section 6.2)."""
     several = [path.now for path in times if len(path.now) > 1]
-    if not several:
-        return UsualNoise(LEAST_VARIANCE, PRIOR_FREEDOM)
+    if len(several) < 2:  # one path shows nothing but its own noise
+        return UsualNoise(LEAST_VARIANCE, 0.0)
     from scipy.special import digamma, polygamma
 
     logs, by_chance = [], []
@@ -196,8 +201,8 @@ def _why(
 ) -> str:
     """Why a path is settled by its own time; empty if it is not."""
     processes = len(path.now)
-    if not processes and look >= FEWEST_PROCESSES:
-        return f"settled after {look} processes: it fails in all"
+    if not processes and path.failures >= FEWEST_PROCESSES:
+        return f"settled after {path.failures} processes: it fails in all"
     if processes < FEWEST_PROCESSES:
         return ""
     freedom = processes - 1 + usual.freedom
@@ -217,7 +222,10 @@ def _why(
         is_normal = half(error_spending.to_clear, own) <= others.room.get(path.series, math.inf)
         said = f"settled after {processes} processes: no reference has anything against it"
         return said if is_normal else ""
-    change, both = fmean(path.now) - path.before.middle, own + path.before.variance
+    former = path.before.variance
+    if former is None:  # one process shows no noise: it is taken to be that of now
+        former = variance * path.before.share
+    change, both = fmean(path.now) - path.before.middle, own + former
     if change + half(error_spending.to_clear, both) <= limit:
         return f"settled after {processes} processes: at most {threshold:.3g} slower than before"
     if change - half(error_spending.to_accuse, both) > limit:
@@ -235,10 +243,12 @@ class EarlyStop:
         references: References,
         looks: int,
         *,
+        series: Mapping[str, int] = {},
         is_kept: bool = False,
     ) -> None:
-        """``looks`` are the rounds that are planned. A profile that ``is_kept`` as a baseline needs
-        each of its times, whatever other references say. Raises as
+        """``looks`` are the rounds that are planned, and ``series`` how many series each curve has
+        in the plan: a curve is not settled before all were visited. A profile that ``is_kept`` as
+        a baseline needs each of its times, whatever other references say. Raises as
         `waywiser.analysis.health.check.read_references`."""
         before, _ = read_references(machine, references)
         self._file = file
@@ -246,6 +256,7 @@ class EarlyStop:
         self._values = (*shipped_values(), *references.values)
         self._threshold = references.threshold
         self._looks = looks
+        self._series = series
         self._is_kept = is_kept
 
     @property
@@ -260,7 +271,13 @@ class EarlyStop:
             points = subject_of(profile).points
             others = None if self._is_kept else other_references(profile, self._values)
         times = path_times(points, self._before)
-        return settled(times, rounds, self._looks, self._threshold, others)
+        visited = Counter(path.curve for path in times)
+        found = settled(times, rounds, self._looks, self._threshold, others)
+        return {
+            curve: why
+            for curve, why in found.items()
+            if visited[curve] >= self._series.get(curve, 0)
+        }
 
 
 def other_references(profile: Profile, values: Sequence[NormalValue]) -> OtherReferences:

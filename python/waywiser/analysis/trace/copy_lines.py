@@ -70,7 +70,9 @@ class CopyLine(Value, frozen=True):
     """In which a copy ran, or the program waited for one and nothing else was copied, and no kernel
     of that GPU ran."""
     alone_seconds: float
-    """In which nothing else ran there at all."""
+    """The part of the time on the device in which nothing else ran there at all."""
+    shared_seconds: float
+    """The exposed part in which copies of other lines ran too."""
     asynchronous: int
     """Calls that need not wait."""
     waited: int
@@ -78,6 +80,8 @@ class CopyLine(Value, frozen=True):
     new_pages: float | None = None
     """The share of host pages that the copy touched first; None if none was looked at."""
     processes: int = 1
+    in_graph: bool = False
+    """Whether a CUDA graph makes them."""
 
     @property
     def ends(self) -> tuple[CopyEnd, CopyEnd]:
@@ -104,10 +108,12 @@ class CopyLine(Value, frozen=True):
         longer, as it is for small ones."""
         return max(self.seconds, self.exposed_seconds)
 
-    def saved_by(self, seconds: float) -> float:
-        """What is saved of the exposed time if all copies together take so long."""
+    def saved_by(self, seconds: float, *, is_alone: bool = False) -> float:
+        """What is saved of the exposed time if all copies together take so long; ``is_alone``: of
+        that in which no copy of another line ran, so that nothing else covers it."""
         now = self.time_seconds
-        return self.exposed_seconds * max(1 - seconds / now, 0.0) if now > 0 else 0.0
+        exposed = self.exposed_seconds - (self.shared_seconds if is_alone else 0.0)
+        return max(exposed, 0.0) * max(1 - seconds / now, 0.0) if now > 0 else 0.0
 
     @property
     def has_new_pages(self) -> bool:
@@ -125,8 +131,9 @@ class CopyLine(Value, frozen=True):
 
     @property
     def key(self) -> str:
-        """What is the same line in another run."""
-        return f"{self.place} {self.direction} {self.size.bit_length()}"
+        """What is the same line in another run: its kind of host memory may have changed."""
+        gpus = " ".join(f"{end.gpu}" for end in self.ends)
+        return f"{self.place} {self.operation} {self.direction} {gpus} {self.size.bit_length()}"
 
 
 class _Key(NamedTuple):
@@ -138,6 +145,7 @@ class _Key(NamedTuple):
     gpus: tuple[int | None, int | None]
     uuids: tuple[str, str]
     bytes_log2: int
+    graph: bool
 
 
 def copy_lines(trace: Trace, *, whole_chain: bool = False) -> list[CopyLine]:
@@ -159,6 +167,7 @@ def copy_lines(trace: Trace, *, whole_chain: bool = False) -> list[CopyLine]:
                 ends,
                 (_uuid(uuids, ends[0]), _uuid(uuids, ends[1])),
                 group.bytes_log2,
+                group.graph,
             )
             found.setdefault(key, []).append((group, number))
     lines = [_line(key, groups, trace.processes, base) for key, groups in found.items()]
@@ -240,10 +249,12 @@ def _line(
         call_seconds=_sum(group.call_ns for group in own) / 1e9,
         exposed_seconds=_sum(map(exposed_ns, own)) / 1e9,
         alone_seconds=_sum(group.alone_ns for group in own) / 1e9,
+        shared_seconds=_sum(max(group.exposed_ns - group.alone_ns, 0) for group in own) / 1e9,
         asynchronous=_sum(group.asynchronous for group in own),
         waited=_sum(group.waited for group in own),
         new_pages=_sum(group.new_pages for group in own) / sampled if sampled else None,
         processes=len({number for _, number in groups}),
+        in_graph=key.graph,
     )
 
 
@@ -260,4 +271,4 @@ def _node(pages: Mapping[str, int]) -> int | None:
     """The node that has most of the pages; None if none has, or a name is no number."""
     total = sum(pages.values())
     name, most = max(pages.items(), key=lambda item: item[1], default=("", 0))
-    return int(name) if name.isdigit() and most > MAJORITY * total else None
+    return int(name) if name.isascii() and name.isdigit() and most > MAJORITY * total else None

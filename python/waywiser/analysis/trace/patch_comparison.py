@@ -23,8 +23,8 @@ class ComparedLine(Value, frozen=True):
     exposed_now: float
     predicted: float | None
     """What was predicted to be saved, seconds; None if nothing was."""
-    predicted_low: float | None
-    predicted_high: float | None
+    predicted_low: float
+    predicted_high: float
 
     @property
     def saved(self) -> float:
@@ -34,8 +34,8 @@ class ComparedLine(Value, frozen=True):
     @property
     def is_as_predicted(self) -> bool | None:
         """Whether the saving is within the predicted interval or within 20 % of the prediction;
-        None without one."""
-        if self.predicted is None or self.predicted_low is None or self.predicted_high is None:
+        None without one, and for copies that are gone: another line may make them."""
+        if self.predicted is None or not self.copies_now:
             return None
         tolerance = 0.2 * self.predicted
         low = min(self.predicted_low, self.predicted - tolerance)
@@ -51,6 +51,8 @@ class TraceComparison(Value, frozen=True):
     exposed_before: float
     exposed_now: float
     lines: tuple[ComparedLine, ...]
+    reason: str = ""
+    """Why the two are not comparable; empty if they are."""
 
 
 def compare_traces(before: Trace, now: Trace, predicted: TraceAdvice) -> TraceComparison:
@@ -66,7 +68,20 @@ def compare_traces(before: Trace, now: Trace, predicted: TraceAdvice) -> TraceCo
         sum(_exposed(before)),
         sum(_exposed(now)),
         tuple(sorted(lines, key=lambda line: -abs(line.saved))),
+        _not_comparable(before, now),
     )
+
+
+def _not_comparable(before: Trace, now: Trace) -> str:
+    if before.processes and not now.processes:
+        return "nothing was traced now"
+    if before.exit_code != now.exit_code:
+        return f"the exit code was {before.exit_code}, and is {now.exit_code} now"
+    if not all(process.cupti for process in now.processes) and all(
+        process.cupti for process in before.processes
+    ):
+        return "copies were not recorded now"
+    return ""
 
 
 def _by_key(trace: Trace) -> dict[str, list[CopyLine]]:
@@ -91,6 +106,6 @@ def _compared(before: CopyLine | None, now: list[CopyLine], saving: Saving | Non
         exposed_before=before.exposed_seconds if before is not None else 0.0,
         exposed_now=sum(line.exposed_seconds for line in now),
         predicted=saving.seconds if saving is not None else None,
-        predicted_low=saving.low if saving is not None else None,
-        predicted_high=saving.high if saving is not None else None,
+        predicted_low=saving.low if saving is not None else 0.0,
+        predicted_high=saving.high if saving is not None else 0.0,
     )

@@ -1,10 +1,11 @@
 """What the copies of a traced program could take, by the profile of its machine.
 
 Each line is a copy that `waywiser.analysis.policy.advice` knows: its method, its time and the
-interval of that. A line saves the part of its exposed time by which the advised copy is shorter.
-Copies that overlap are exposed together: the sum over lines counts the share of it that the exposed
-time of the GPU is of that of all lines. What is less than the interval of the measured time, or
-than `LEAST_SHARE` of the program, is not advised.
+interval of that. A line saves the part of its exposed time by which the advised copy is shorter:
+what is certain is of the time in which no copy of another line ran, since that stays otherwise. So
+nothing counts twice. What depends on something else (how much of a copy that does not wait is
+hidden, why a link is slow) is an upper limit, and in no sum. Less than `LEAST_SHARE` of the program
+is not advised.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from waywiser.analysis.trace.copy_lines import (
 )
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
-from waywiser.profile.trace_file import MemoryCalls, Trace
+from waywiser.profile.trace_file import Trace, TracedProcess
 from waywiser.words import Value, WaywiserError, format_bytes
 from waywiser.words.number_format import count
 
@@ -48,8 +49,10 @@ slow."""
 ALONE = 0.5
 """The share of its time that a copy runs alone from which on its bandwidth is that of its link."""
 
-PIN_AGAIN = 3
-"""Allocations of pinned memory at one line from which on they are in a loop."""
+PIN_AGAIN = 2
+"""Allocations of pinned memory after it was given back from which on they are in a loop."""
+
+UNPINNED = ("pin-free", "unregister")
 
 MOST_LINES = 200
 """Lines that are compared with the profile, those with the most exposed time."""
@@ -65,15 +68,16 @@ class Saving(Value, frozen=True):
     best: str
     """``55.2, pinned``: GB/s and the method."""
     seconds: float | None = None
-    """Saved; None if it is not known."""
-    low: float | None = None
-    high: float | None = None
-    """95 %, by the profile's interval of the time of such a copy."""
+    """What is saved in any case; None if it is only known how much it is at most."""
+    low: float = 0.0
+    high: float = 0.0
+    """By the profile's 95 % interval of the time of such a copy; ``high`` is also of time in which
+    other copies ran."""
 
     @property
-    def is_certain(self) -> bool:
-        """Whether something is saved wherever in its interval the time is."""
-        return self.low is not None and self.low > 0
+    def weight(self) -> float:
+        """What savings are ranked by."""
+        return self.high if self.seconds is None else self.seconds
 
 
 class AdvisedLine(Value, frozen=True):
@@ -83,7 +87,9 @@ class AdvisedLine(Value, frozen=True):
     savings: tuple[Saving, ...] = ()
     """The largest first."""
     why_not: str = ""
-    """Why there is no time to compare with; empty if there is one."""
+    """Why nothing is advised; empty if something is."""
+    is_compared: bool = False
+    """Whether the profile has such a copy."""
 
     @property
     def best(self) -> Saving | None:
@@ -91,25 +97,35 @@ class AdvisedLine(Value, frozen=True):
 
 
 class TraceAdvice(Value, frozen=True):
-    """A traced program: its copies, and what it could save."""
+    """A traced program: its copies, and what it could save. The sums are those of the process with
+    the most exposed time: processes run side by side."""
 
     lines: tuple[AdvisedLine, ...]
+    """Over all processes."""
     pinning: tuple[PinningLine, ...]
     seconds: float
     """Wall time of the program."""
+    copies: int
     copy_seconds: float
-    """In which a copy ran, or a call waited for one, over all GPUs."""
+    """In which a copy ran, or a call waited for one, over the GPUs of the process."""
     exposed_seconds: float
-    """In which a copy ran, or a call waited for one, and no kernel of that GPU, over all GPUs."""
+    """In which a copy ran, or a call waited for one, and no kernel of that GPU."""
     gpus: int
     processes: int
     saved: float | None = None
-    """What all certain savings are together; None without a profile of the machine."""
+    """What is saved in any case; None if no line could be compared with a profile."""
     saved_low: float = 0.0
     saved_high: float = 0.0
+    are_kernels_known: bool = True
+    """Whether kernels were recorded. Without them exposed times are upper limits."""
     dropped: int = 0
     """Records that were lost: totals are "at least"."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def has_advice(self) -> bool:
+        """Whether a profile was there to compare with."""
+        return any(each.is_compared or each.why_not for each in self.lines)
 
 
 class PinningLine(Value, frozen=True):
@@ -120,11 +136,13 @@ class PinningLine(Value, frozen=True):
     calls: int
     seconds: float
     bytes: int
+    again: int = 0
+    """Calls after memory had been given back: one call could have kept it."""
 
     @property
     def saved(self) -> float | None:
-        """What one call instead of all would save; None for few calls."""
-        return self.seconds * (1 - 1 / self.calls) if self.calls >= PIN_AGAIN else None
+        """What keeping the memory would save; None if little was given back meanwhile."""
+        return self.seconds * self.again / self.calls if self.again >= PIN_AGAIN else None
 
 
 def trace_advice(
@@ -132,56 +150,121 @@ def trace_advice(
 ) -> TraceAdvice:
     """The lines of a trace, with what they could save by the profile ``subject`` of the machine;
     without one only what was seen."""
-    lines = copy_lines(trace, whole_chain=whole_chain)
-    advised = tuple(_advised(line, subject if n < MOST_LINES else None)
-                    for n, line in enumerate(lines))  # fmt: skip
+    are_known = all(process.kernels_recorded for process in trace.processes)
     least = LEAST_SHARE * trace.seconds
-    advised = tuple(_worth(each, least) for each in advised)
-    gpus = [gpu for process in trace.processes for gpu in process.gpus]
-    of_lines = sum(line.exposed_seconds for line in lines)
+    advised = _advised_lines(trace, subject, least, are_known, whole_chain=whole_chain)
+    worst = max(trace.processes, key=_exposed_seconds, default=None)
+    own = advised
+    if worst is not None and len(trace.processes) > 1:
+        alone = msgspec.structs.replace(trace, processes=(worst,))
+        own = _advised_lines(alone, subject, least, are_known)
+    gpus = worst.gpus if worst is not None else ()
     exposed = sum(map(exposed_ns, gpus)) / 1e9
     beyond = max(exposed - sum(gpu.exposed_ns for gpu in gpus) / 1e9, 0.0)
-    apart = min(exposed / of_lines, 1.0) if of_lines > 0 else 1.0
-    certain = [each.best for each in advised if each.best is not None and each.best.is_certain]
-    saved = sum(each.seconds or 0.0 for each in certain)
+    compared = [each for each in own if each.is_compared]
+    certain = [each.best for each in own if each.best is not None and each.best.seconds]
     return TraceAdvice(
         lines=advised,
         pinning=tuple(_pinning(trace)),
         seconds=trace.seconds,
+        copies=sum(each.line.copies for each in own),
         copy_seconds=sum(gpu.copy_ns for gpu in gpus) / 1e9 + beyond,
         exposed_seconds=exposed,
-        gpus=len({gpu.uuid or f"{gpu.gpu}" for gpu in gpus}),
+        gpus=len({gpu.uuid or f"{gpu.gpu}" for each in trace.processes for gpu in each.gpus}),
         processes=len(trace.processes),
-        saved=None if subject is None else saved * apart,
-        saved_low=sum(each.low or 0.0 for each in certain) * apart,
-        saved_high=sum(each.high or 0.0 for each in certain) * apart,
+        saved=sum(each.seconds or 0.0 for each in certain) if compared and are_known else None,
+        saved_low=sum(each.low for each in certain),
+        saved_high=sum(each.high for each in certain),
+        are_kernels_known=are_known,
         dropped=sum(process.dropped_records for process in trace.processes),
         notes=tuple(_notes(trace)),
     )
 
 
+def _exposed_seconds(process: TracedProcess) -> float:
+    return sum(map(exposed_ns, process.gpus)) / 1e9
+
+
+def _advised_lines(
+    trace: Trace,
+    subject: Subject | None,
+    least: float,
+    are_kernels_known: bool,
+    *,
+    whole_chain: bool = False,
+) -> tuple[AdvisedLine, ...]:
+    lines = copy_lines(trace, whole_chain=whole_chain)
+    if subject is None:
+        return tuple(map(AdvisedLine, lines))
+    found = [_advised(line, subject) for line in lines[:MOST_LINES]]
+    found += [AdvisedLine(line, why_not=f"not compared: {MOST_LINES} lines have more time")
+              for line in lines[MOST_LINES:]]  # fmt: skip
+    if not are_kernels_known:
+        found = [msgspec.structs.replace(each, savings=tuple(map(_at_most, each.savings)))
+                 for each in found]  # fmt: skip
+    return tuple(_worth(each, least) for each in found)
+
+
+def _at_most(saving: Saving) -> Saving:
+    """The same as an upper limit."""
+    return msgspec.structs.replace(saving, seconds=None, low=0.0)
+
+
 def _worth(advised: AdvisedLine, least: float) -> AdvisedLine:
     """Without savings that are too small to do anything about."""
-    kept = tuple(each for each in advised.savings if each.seconds is None or each.seconds >= least)
-    return msgspec.structs.replace(advised, savings=kept)
+    kept = tuple(each for each in advised.savings if each.weight >= least)
+    if kept or not advised.savings:
+        return msgspec.structs.replace(advised, savings=kept)
+    why = f"saves less than {LEAST_SHARE:.1%} of the program"
+    return msgspec.structs.replace(advised, savings=(), why_not=why)
 
 
-def _advised(line: CopyLine, subject: Subject | None) -> AdvisedLine:
-    if subject is None or line.operation not in ("copy", "peer-copy") or not line.copies:
-        return AdvisedLine(line)
+def _advised(line: CopyLine, subject: Subject) -> AdvisedLine:
+    if why := _why_not_compared(line):
+        return AdvisedLine(line, why_not=why)
     try:
-        found = sorted(_savings(line, subject), key=lambda each: -(each.seconds or 0.0))
+        source, destination = (memory_text(end, line, subject.machine) for end in line.ends)
+        if line.size < SMALL and line.copies >= FEW:
+            few_calls = line.copies > 2 * line.calls
+            saving = _as_list(line, source, destination, subject)
+            return (
+                AdvisedLine(line, why_not="batched already", is_compared=True)
+                if few_calls
+                else AdvisedLine(line, (saving,), is_compared=True)
+            )
+        now = advise([subject], CopyRequest.of(source, destination, max(line.size, 1)))
+        found = list(_savings(line, source, destination, now, subject))
     except WaywiserError as error:
         return AdvisedLine(line, why_not=str(error))
-    return AdvisedLine(line, tuple(found))
+    found = sorted((each for each in found if each.weight > 0), key=lambda each: -each.weight)
+    return AdvisedLine(line, tuple(found), "" if found else _why_nothing(line, now), True)
 
 
-def _savings(line: CopyLine, subject: Subject) -> Iterator[Saving]:
-    source, destination = (memory_text(end, line, subject.machine) for end in line.ends)
-    if line.size < SMALL and line.copies >= FEW:
-        yield _as_list(line, source, destination, subject)
-        return
-    now = advise([subject], CopyRequest.of(source, destination, max(line.size, 1)))
+def _why_not_compared(line: CopyLine) -> str:
+    if line.operation == "set":
+        return "not compared: it is no copy"
+    if line.operation == "library-copy":
+        return "made by waywiser.transfer"
+    if line.in_graph:
+        return "not compared: a CUDA graph makes it"
+    if not line.copies or line.rate is None:
+        return "not compared: its time on the GPU is not known"
+    return ""
+
+
+def _why_nothing(line: CopyLine, now: Advice) -> str:
+    """What is said of a copy that nothing makes faster."""
+    if line.exposed_seconds <= 0:
+        return "nothing: kernels hide it"
+    if line.rate is not None and line.rate < SLOW_LINK * now.best.low:
+        usual = f"{now.best.bytes_per_second / 1e9:.3g} GB/s"
+        return f"slower than measured here ({usual}); no other method is known to be faster"
+    return "nothing: it is as fast as measured"
+
+
+def _savings(
+    line: CopyLine, source: str, destination: str, now: Advice, subject: Subject
+) -> Iterator[Saving]:
     if "pageable" in (line.source.kind, line.destination.kind):
         yield from _without_pageable(line, source, destination, now, subject)
         return
@@ -257,14 +340,14 @@ def _of_fast_memory(line: CopyLine, now: Advice) -> Iterator[Saving]:
         is_peer = line.source.kind == line.destination.kind == "device"
         if is_peer and line.source.gpu != line.destination.gpu:
             what = "it may go through the host: see peer access (waywiser topology, waywiser check)"
-            yield _saving("peer", line, what, str(now.best.method), now)
+            yield _at_most(_saving("peer", line, what, str(now.best.method), now))
         elif line.alone_seconds > ALONE * line.seconds:
             what = "the link gives less than it was measured to: waywiser check"
-            yield _saving("link", line, what, str(now.best.method), now)
+            yield _at_most(_saving("link", line, what, str(now.best.method), now))
     pinned = "pinned" in (line.source.kind, line.destination.kind)
     if pinned and line.is_waited_for and line.exposed_seconds > 0:
         what = "call it without waiting: .to(non_blocking=True), or transfer.copy_async"
-        yield Saving("asynchronous", what, "asynchronous", None, 0.0, line.exposed_seconds)
+        yield Saving("asynchronous", what, "asynchronous", high=line.exposed_seconds)
 
 
 def _other_node(
@@ -289,49 +372,51 @@ def _other_node(
 
 
 def _as_list(line: CopyLine, source: str, destination: str, subject: Subject) -> Saving:
-    """One copy of `LIST` pieces instead of so many copies."""
+    """One copy of `LIST` pieces instead of so many copies. Results that are read one by one may be
+    needed one by one: what these save is an upper limit."""
     whole = advise([subject], CopyRequest.of(source, destination, max(line.size, 1) * LIST))
-    time = whole.best.time
-    lists = line.copies / LIST
-
-    def saved(seconds: float) -> float:
-        return line.saved_by(seconds * lists)
-
+    if line.direction == "D2H" and line.is_waited_for:
+        what = "keep results on the GPU, and read them together"
+        return _at_most(_saved("list", line, what, "one list", whole, line.copies / LIST))
     what = f"one copy of {count(LIST, 'piece')} or more: torch.cat first, or transfer.copy_batch"
-    return Saving("list", what, "one list", saved(time.seconds), saved(time.high), saved(time.low))
+    return _saved("list", line, what, "one list", whole, line.copies / LIST)
 
 
 def _saving(kind: str, line: CopyLine, what: str, name: str, found: Advice) -> Saving:
     """What a line saves whose copies take the advised time."""
-    time = found.best.time
-
-    def saved(seconds: float) -> float:
-        return line.saved_by(seconds * line.copies)
-
     best = f"{found.best.bytes_per_second / 1e9:.3g}, {name}"
-    return Saving(kind, what, best, saved(time.seconds), saved(time.high), saved(time.low))
+    return _saved(kind, line, what, best, found, line.copies)
+
+
+def _saved(kind: str, line: CopyLine, what: str, best: str, found: Advice, copies: float) -> Saving:
+    """What a line saves if it makes so many copies of the advised time."""
+    time = found.best.time
+    sure = line.saved_by(time.seconds * copies, is_alone=True)
+    return Saving(
+        kind, what, best, sure or None,
+        low=line.saved_by(time.high * copies, is_alone=True),
+        high=line.saved_by(time.low * copies),
+    )  # fmt: skip
 
 
 def _pinning(trace: Trace) -> Iterator[PinningLine]:
-    """Lines that allocate or register pinned memory, the longest first."""
-    found: dict[tuple[str, str], list[MemoryCalls]] = {}
+    """Lines that allocate or register pinned memory, the longest first; of several processes the
+    one with the most calls."""
     base = base_of(trace)
+    found: dict[tuple[str, str], PinningLine] = {}
     for process in trace.processes:
+        freed = sum(each.calls for each in process.memory if each.operation in UNPINNED)
         for each in process.memory:
-            if each.operation.startswith("pin-") and each.operation != "pin-free":
-                place, _ = place_of(process.sites[each.site], base)
-                found.setdefault((place, each.operation), []).append(each)
-    lines = [
-        PinningLine(
-            place,
-            operation,
-            sum(each.calls for each in calls),
-            sum(each.ns for each in calls) / 1e9,
-            sum(each.bytes for each in calls),
-        )
-        for (place, operation), calls in found.items()
-    ]
-    yield from sorted(lines, key=lambda line: -line.seconds)
+            if not each.operation.startswith("pin-") or each.operation in UNPINNED:
+                continue
+            place, _ = place_of(process.sites[each.site], base)
+            line = PinningLine(
+                place, each.operation, each.calls, each.ns / 1e9, each.bytes,
+                again=min(freed, each.calls - 1),
+            )  # fmt: skip
+            key = place, each.operation
+            found[key] = max((line, found.get(key, line)), key=lambda each: each.calls)
+    yield from sorted(found.values(), key=lambda line: -line.seconds)
 
 
 def _notes(trace: Trace) -> Iterator[str]:
@@ -344,6 +429,8 @@ def _notes(trace: Trace) -> Iterator[str]:
         yield text if len(trace.processes) == 1 else f"{text} ({count(number, 'process')})"
     for why in trace.unreadable:
         yield f"a process's file cannot be read: {why}"
+    if not all(process.kernels_recorded for process in trace.processes):
+        yield "kernels were not recorded: how much of a copy they hide is not known"
     killed = [each for each in trace.processes if not each.process.ended]
     if killed:
         yield (

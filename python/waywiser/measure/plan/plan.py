@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -98,6 +99,12 @@ class Plan:
     def visits(self) -> int:
         """Visits of all series, without further ones that use the time up to a deadline."""
         return sum(point.processes for point in self.points)
+
+    @property
+    def series_of_curves(self) -> dict[str, int]:
+        """How many series of each curve every process measures."""
+        everywhere = (p for p in self.points if p.processes >= self.preset.processes)
+        return Counter(p.curve.text for p in everywhere if not p.conditional)
 
     @cached_property
     def watched(self) -> frozenset[str]:

@@ -31,9 +31,10 @@ def _signals_passed_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
     def stay(number: int, frame: FrameType | None) -> None:
         """The program has it too."""
 
+    of_terminal = stay if _is_in_foreground() else pass_on
     handlers = {
-        signal.SIGINT: stay if os.isatty(0) else pass_on,
-        signal.SIGQUIT: stay if os.isatty(0) else pass_on,
+        signal.SIGINT: of_terminal,
+        signal.SIGQUIT: of_terminal,
         signal.SIGTERM: pass_on,
         signal.SIGHUP: pass_on,
         signal.SIGUSR1: pass_on,
@@ -45,3 +46,17 @@ def _signals_passed_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+def _is_in_foreground() -> bool:
+    """Whether a terminal sends its signals to the process group of this process."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

@@ -52,7 +52,12 @@ def traced(command: Sequence[str], *, cupti: str = "", patched: bool = False) ->
     """
     require_tracer(cupti)
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
-    folder = Path(tempfile.mkdtemp(prefix="waywiser-trace-"))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="waywiser-trace-"))
+    except OSError as error:
+        raise TraceError(
+            f"there is no folder for what is recorded: {error}", remedy="set TMPDIR"
+        ) from error
     begun = time.monotonic()
     try:
         environment = trace_environment(os.environ, folder, cupti=cupti, patched=patched)
@@ -61,7 +66,7 @@ def traced(command: Sequence[str], *, cupti: str = "", patched: bool = False) ->
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return Trace(
-        command=tuple(command),
+        command=tuple(map(printable, command)),
         started=started,
         seconds=time.monotonic() - begun,
         exit_code=exit_code,
@@ -71,6 +76,11 @@ def traced(command: Sequence[str], *, cupti: str = "", patched: bool = False) ->
         unreadable=tuple(unreadable),
         patched=patched,
     )
+
+
+def printable(word: str) -> str:
+    """A word of a command line as UTF-8; bytes that are none as ``\\xe9``."""
+    return os.fsencode(word).decode(errors="backslashreplace")
 
 
 def require_tracer(cupti: str = "") -> None:

@@ -43,7 +43,7 @@ def trace_parts(
     yield Words(headline_of(trace, found), "lead")
     shown = list(_shown(found, everything=everything))
     if shown:
-        yield line_sheet(shown, has_advice=found.saved is not None)
+        yield line_sheet(shown, has_advice=found.has_advice)
         if more := len(found.lines) - len(shown):
             yield Words(f"{count(more, 'line')} more with less time: --all", "note")
     if pinning := [each for each in found.pinning if everything or each.saved is not None]:
@@ -58,24 +58,26 @@ def headline_of(trace: Trace, found: TraceAdvice) -> str:
     name = program_name(trace.command)
     if not trace.processes:
         return (
-            f"{name}: {_seconds(trace.seconds)}; no process used a GPU, or none let the driver "
-            "load the tracer"
+            f"{name}: {_seconds(trace.seconds)}; no process used a GPU until then, or none let the "
+            "driver load the tracer"
         )
-    least = "at least " if found.dropped else ""
-    many = f" in {count(found.processes, 'process')}" if found.processes > 1 else ""
     on = f" on {count(found.gpus, 'GPU')}" if found.gpus else ""
-    copies = sum(advised.line.copies for advised in found.lines)
-    if not copies:
-        return f"{name}: {_seconds(trace.seconds)}{on}{many}, no copy was seen"
-    what = f"{copies:,} {'copy' if copies == 1 else 'copies'}"
-    text = (
-        f"{name}: {_seconds(trace.seconds)}{on}{many}, {least}{_seconds(found.copy_seconds)} in "
-        f"{what}, {least}{_seconds(found.exposed_seconds)} of them with nothing else on the GPU"
-    )
+    head = f"{name}: {_seconds(trace.seconds)}{on}"
+    if found.processes > 1:
+        head += f" in {count(found.processes, 'process')}; of the one with most exposed copies"
+    if not found.copies:
+        return f"{head}, no copy was seen"
+    least = "at least " if found.dropped else ""
+    what = f"{found.copies:,} {'copy' if found.copies == 1 else 'copies'}"
+    text = f"{head}, {least}{_seconds(found.copy_seconds)} in {what}"
+    if not found.are_kernels_known:
+        return f"{text}; what ran beside them is not known"
+    seen = "seen " if found.dropped else ""
+    text += f", {_seconds(found.exposed_seconds)} of them with nothing else {seen}on the GPU"
     if found.saved is None:
         return text
     if not worth_doing(trace, found):
-        return f"{text}; nothing worth doing was found"
+        return f"{text}; no saving is certain"
     share = found.saved / trace.seconds if trace.seconds > 0 else 0.0
     percent = f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
     return f"{text}; about {_seconds(found.saved)} ({percent}) can be saved"
@@ -107,9 +109,9 @@ def line_sheet(
 def _cells(advised: AdvisedLine) -> list[str]:
     line, best = advised.line, advised.best
     rate = line.rate
-    saves = "–" if best is None or best.seconds is None else _seconds(best.seconds)
-    if best is not None and best.seconds is None and best.high is not None:
-        saves = f"≤ {_seconds(best.high)}"
+    saves = "–"
+    if best is not None:
+        saves = f"≤ {_seconds(best.high)}" if best.seconds is None else _seconds(best.seconds)
     return [
         line.place,
         f"{line.copies:,} × {_size(line)}",
@@ -119,7 +121,7 @@ def _cells(advised: AdvisedLine) -> list[str]:
         _seconds(line.exposed_seconds),
         best.best if best is not None else "–",
         saves,
-        best.what if best is not None else advised.why_not or "nothing: it is as fast as measured",
+        best.what if best is not None else advised.why_not,
     ]
 
 
@@ -149,6 +151,8 @@ def pinning_sheet(lines: Iterable[PinningLine]) -> Sheet:
 def comparison_parts(found: TraceComparison) -> Iterator[Block | Section]:
     """A program before and now, line by line."""
     saved = found.exposed_before - found.exposed_now
+    if found.reason:
+        yield Words(f"not comparable: {found.reason}", "lead", tone="warning")
     yield Words(
         f"{_seconds(found.seconds_before)} before and {_seconds(found.seconds_now)} now; exposed "
         f"copies {_seconds(found.exposed_before)} before and {_seconds(found.exposed_now)} now: "
@@ -162,6 +166,8 @@ def comparison_parts(found: TraceComparison) -> Iterator[Block | Section]:
     rows = []
     for line in found.lines[:MOST_LINES]:
         verdict = {True: "yes", False: "no", None: "–"}[line.is_as_predicted]
+        if not line.copies_now:
+            verdict = "gone or moved"
         predicted = "–" if line.predicted is None else (
             f"{_seconds(line.predicted)} ({_seconds(line.predicted_low or 0.0)} to "
             f"{_seconds(line.predicted_high or 0.0)})"
@@ -185,7 +191,7 @@ def _shown(found: TraceAdvice, *, everything: bool) -> Iterator[AdvisedLine]:
 
 def _weight(advised: AdvisedLine) -> float:
     best = advised.best
-    return max(advised.line.exposed_seconds, best.seconds or 0.0 if best is not None else 0.0)
+    return max(advised.line.exposed_seconds, best.weight if best is not None else 0.0)
 
 
 def _how_to_read(found: TraceAdvice, profile: str) -> Iterator[Block]:
@@ -194,7 +200,7 @@ def _how_to_read(found: TraceAdvice, profile: str) -> Iterator[Block]:
         "by kernels are not seen as copies.",
         "note",
     )
-    if found.saved is None:
+    if not found.has_advice and found.lines:
         yield Words(
             "What the copies would take is not known: waywiser survey -o node.wwp (a minute), then "
             "the same trace with --profile node.wwp",
