@@ -12,7 +12,7 @@ Words = tuple[str, ...]
 
 VERBS = (
     *("survey", "tune", "list", "topology", "show", "import", "simulate", "export", "report"),
-    *("doctor", "mpi", "compare", "check", "policy", "advise", "model", "predict"),
+    *("doctor", "mpi", "compare", "check", "policy", "advise", "trace", "model", "predict"),
     *(
         "completion",
         "cluster",
@@ -89,6 +89,7 @@ def _of_profile(
             ("advise", name, "--placement"),
         ),
         ("advise", name, *FROM_TO, "--bytes", "64MiB"),
+        ("trace", "--profile", name, "--lines", "some", "--", "true"),
         ("advise", name, *FROM_TO, "--bytes", "4KiB", "--count", "100", "--polite"),
         *(("model", name), ("model", name, "--validate"), ("model", name, "--rule", "published")),
         ("predict", name, "-w", f"{H2D} of 50MiB"),

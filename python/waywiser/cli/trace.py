@@ -40,8 +40,8 @@ def trace(
     everything: bool = False,
     json: Json = False,
 ) -> int:
-    """Run a program and say which of its copies are slow, at which line, and what they could take.
-    The exit code and standard output are the program's; the table goes to standard error.
+    """Run a program and say, on standard error, which of its copies are slow, at which line, and
+    what they could take.
 
     [COMMAND...]: The program with its arguments; -- before it if it begins with a dash.
     -o, --output FILE: Also keep what was recorded (.wwt); show and report read it. A former file is

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from waywiser.machine.traits import DECLARED, MemoryTraits
 from waywiser.profile.trace_file import (
     CopyGroup,
     Frame,
@@ -25,7 +26,10 @@ SEPARATOR = " < "
 MAJORITY = 0.6
 """Share of the pages that were looked at from which on a buffer is on a node, or is new."""
 
-HOST = ("pageable", "pinned")
+
+def is_host_memory(kind: str) -> bool:
+    """Whether memory of this kind is on a NUMA node and stays there."""
+    return DECLARED.memory(kind).places == ("numa",)
 
 
 class CopyEnd(Value, frozen=True):
@@ -40,9 +44,21 @@ class CopyEnd(Value, frozen=True):
     """The NUMA node of most pages; None if it is not known, or if none has most of them."""
 
     @property
+    def traits(self) -> MemoryTraits:
+        return DECLARED.memory(self.kind)
+
+    @property
+    def is_host(self) -> bool:
+        return is_host_memory(self.kind)
+
+    @property
+    def is_on_gpu(self) -> bool:
+        return self.traits.places == ("gpu",)
+
+    @property
     def text(self) -> str:
         """``pinned@numa:1``, ``gpu:0``."""
-        if self.kind == "device":
+        if self.is_on_gpu:
             return f"gpu:{self.gpu}" if self.gpu is not None else "a GPU"
         return self.kind if self.node is None else f"{self.kind}@numa:{self.node}"
 
@@ -232,7 +248,7 @@ def _line(
     first, number = groups[0]
     _, chain = place_of(processes[number].sites[first.site], base)
     source, destination = (
-        CopyEnd(kind, gpu, uuid, node if kind in HOST else None)
+        CopyEnd(kind, gpu, uuid, node if is_host_memory(kind) else None)
         for kind, gpu, uuid in zip(key.kinds, key.gpus, key.uuids, strict=True)
     )
     return CopyLine(

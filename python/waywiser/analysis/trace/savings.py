@@ -15,8 +15,8 @@ from collections.abc import Iterator
 import msgspec
 
 from waywiser.analysis.policy.advice import Advice, CopyRequest, advise
+from waywiser.analysis.policy.costs import is_plain
 from waywiser.analysis.trace.copy_lines import (
-    HOST,
     CopyEnd,
     CopyLine,
     base_of,
@@ -26,6 +26,7 @@ from waywiser.analysis.trace.copy_lines import (
 )
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
+from waywiser.machine.traits import DECLARED
 from waywiser.profile.trace_file import Trace, TracedProcess
 from waywiser.words import Value, WaywiserError, format_bytes
 from waywiser.words.number_format import count
@@ -265,7 +266,7 @@ def _why_nothing(line: CopyLine, now: Advice) -> str:
 def _savings(
     line: CopyLine, source: str, destination: str, now: Advice, subject: Subject
 ) -> Iterator[Saving]:
-    if "pageable" in (line.source.kind, line.destination.kind):
+    if any(end.is_host and end.traits.is_moved_by_cpus for end in line.ends):
         yield from _without_pageable(line, source, destination, now, subject)
         return
     yield from _of_fast_memory(line, now)
@@ -275,13 +276,13 @@ def _savings(
 def memory_text(end: CopyEnd, line: CopyLine, machine: Machine) -> str:
     """The memory as a profile of the machine names it. Raises `WaywiserError` for memory that
     profiles have no copies of."""
-    if end.kind == "device":
-        return f"device@gpu:{_gpu_index(end, machine)}"
-    if end.kind not in HOST:
+    if end.is_on_gpu:
+        return f"{end.kind}@gpu:{_gpu_index(end, machine)}"
+    if not end.is_host:
         raise WaywiserError(f"there is no advice for copies of {end.kind} memory")
     node = end.node
     if node is None:
-        gpu = next((each for each in line.ends if each.kind == "device"), None)
+        gpu = next((each for each in line.ends if each.is_on_gpu), None)
         node = _node_of(gpu, machine)
     return f"{end.kind}@numa:{node}"
 
@@ -313,15 +314,17 @@ def _without_pageable(
 ) -> Iterator[Saving]:
     """Pinned memory, and the transfer library for pageable memory."""
     into = line.direction == "H2D"
-    pinned = [end.replace("pageable@", "pinned@") for end in (source, destination)]
+    usual = DECLARED.reference_memory("gpu", "numa")
+    pinned = [f"{usual}@{place}" if place.startswith("numa:") else end
+              for end in (source, destination) for place in (end.partition("@")[2],)]  # fmt: skip
     fast = advise([subject], CopyRequest.of(pinned[0], pinned[1], max(line.size, 1)))
     if not into:
         what = "copy into a buffer that is pinned once: transfer.pinned_empty"
-        yield _saving("pin", line, what, "pinned", fast)
+        yield _saving("pin", line, what, usual, fast)
     elif not line.has_new_pages:  # pinning memory that is copied once takes longer than it saves
         what = "pin the source: pin_memory(), DataLoader(pin_memory=True); .to(non_blocking=True)"
-        yield _saving("pin", line, what, "pinned", fast)
-    if now.best.method.executor != "copy-engine":
+        yield _saving("pin", line, what, usual, fast)
+    if not is_plain(now.best.method, "numa", "gpu"):
         call = "transfer.torch.patch() around it, or transfer.copy"
         if into and line.has_new_pages:
             call = f"in a DataLoader pin_memory=True; else {call}"
@@ -337,15 +340,18 @@ def _of_fast_memory(line: CopyLine, now: Advice) -> Iterator[Saving]:
     host."""
     rate = line.rate
     if rate is not None and line.size >= SMALL and rate < SLOW_LINK * now.best.low:
-        is_peer = line.source.kind == line.destination.kind == "device"
+        is_peer = line.source.is_on_gpu and line.destination.is_on_gpu
         if is_peer and line.source.gpu != line.destination.gpu:
             what = "it may go through the host: see peer access (waywiser topology, waywiser check)"
             yield _at_most(_saving("peer", line, what, str(now.best.method), now))
         elif line.alone_seconds > ALONE * line.seconds:
             what = "the link gives less than it was measured to: waywiser check"
             yield _at_most(_saving("link", line, what, str(now.best.method), now))
-    pinned = "pinned" in (line.source.kind, line.destination.kind)
-    if pinned and line.is_waited_for and line.exposed_seconds > 0:
+    if (
+        any(end.traits.page_locked for end in line.ends)
+        and line.is_waited_for
+        and line.exposed_seconds > 0
+    ):
         what = "call it without waiting: .to(non_blocking=True), or transfer.copy_async"
         yield Saving("asynchronous", what, "asynchronous", high=line.exposed_seconds)
 
@@ -354,7 +360,7 @@ def _other_node(
     line: CopyLine, source: str, destination: str, now: Advice, subject: Subject
 ) -> Iterator[Saving]:
     """Pinned memory of another NUMA node, if that is known to be faster."""
-    own = next((end for end in line.ends if end.kind in HOST), None)
+    own = next((end for end in line.ends if end.is_host), None)
     if own is None or own.node is None:
         return
     for node in subject.machine.numa:
