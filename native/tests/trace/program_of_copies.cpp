@@ -27,15 +27,20 @@ void* device = nullptr;
 
 }  // namespace
 
-// Exported, so that the tracer finds their names.
+// Exported, so that the tracer finds their names, and neither inlined nor made for single callers.
+#if defined(__clang__)
+#define EXPORTED [[gnu::noinline, gnu::visibility("default")]]
+#else
+#define EXPORTED [[gnu::noipa, gnu::visibility("default")]]
+#endif
 extern "C" {
 
-[[gnu::noipa, gnu::visibility("default")]] void copy_here(std::uint64_t bytes) {
+EXPORTED void copy_here(std::uint64_t bytes) {
     cudaMemcpy(device, host.data(), bytes, kToDevice);
     asm volatile("");
 }
 
-[[gnu::noipa, gnu::visibility("default")]] void copy_there() {
+EXPORTED void copy_there() {
     cudaMemcpyAsync(device, host.data(), kBytes, kToDevice, nullptr);
     cudaStreamSynchronize(nullptr);
     asm volatile("");
