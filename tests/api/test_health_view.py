@@ -63,7 +63,7 @@ def test_without_a_file_this_machine_is_measured_and_kept(
         survey_run, "SurveyLock", lambda: SurveyLock(f"waywiser-test-{os.getpid()}")
     )
     monkeypatch.setattr(early_stop, "NARROW", 1e9)
-    monkeypatch.setattr(early_stop, "FEWEST_PROCESSES", 1)
+    monkeypatch.setattr(early_stop, "FEWEST_PROCESSES", 2)
     first = waywiser.check(within=120, keep=True)
     assert first.result.hosts[0].results[0].status == "not compared"
     again = waywiser.check(first.result.hosts[0].files[0], threshold=0.99)

@@ -60,7 +60,7 @@ not."""
 PYTHON_TESTS = " ".join(
     (
         "tests/words",
-        *(f"tests/curves/test_{name}.py" for name in ("kinds", "sizes", "figure_range", "point")),
+        *(f"tests/curves/test_{name}.py" for name in ("kinds", "sizes", "figure_range")),
         *(f"tests/stats/test_{name}.py" for name in ("order", "running_variance")),
         *(f"tests/transfer/test_{name}.py" for name in ("read_plan", "operands", "strided")),
         "--deselect=tests/stats/test_order.py::test_interval_does_not_depend_on_the_order",

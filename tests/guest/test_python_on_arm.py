@@ -28,7 +28,7 @@ pytestmark = [
 FILES = {
     "words": "",
     "curves": "figure_range former_words imported kinds memories_of_ranks name_of_workload"
-    " named_workloads nearness point sizes",
+    " named_workloads nearness sizes",
     "stats": "decision fastest_ranges level_shift line_ranges multiplicity night_noise order policy"
     " running_variance",
     "transfer": "arguments checkpoint fake_gpu handles lists_and_files operand_sizes operands"

@@ -194,9 +194,11 @@ class TracedProcess(_Recorded, frozen=True):
         return max(self.process.last_ns - self.process.start_ns, 0) / 1e9
 
 
-class Trace(Value, frozen=True):
+class Trace(Value, frozen=True, kw_only=True):
     """What was recorded of a command and all its processes."""
 
+    format: str = FORMAT
+    version: int = VERSION
     command: tuple[str, ...]
     started: str
     seconds: float
@@ -211,8 +213,6 @@ class Trace(Value, frozen=True):
     """Whether copies of PyTorch were made by `waywiser.transfer.torch.patch`."""
     profile: str = ""
     """The profile of the machine that its copies were compared with."""
-    format: str = FORMAT
-    version: int = VERSION
 
 
 def read_processes(folder: Path) -> tuple[list[TracedProcess], list[str]]:
@@ -232,9 +232,10 @@ def read_processes(folder: Path) -> tuple[list[TracedProcess], list[str]]:
 
 def is_trace(file: str | Path) -> bool:
     """Whether a file is a trace, by its first bytes."""
+    head = msgspec.json.encode({"format": FORMAT})[:-1]
     try:
         with open(file, "rb") as stream:
-            return stream.read(1) == b"{"
+            return stream.read(len(head)) == head
     except OSError:
         return False
 

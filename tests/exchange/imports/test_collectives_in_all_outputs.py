@@ -120,5 +120,5 @@ def test_a_kept_import_joins_one_of_today(
         identities = {visit.workload.identity for visit in profile.visits()}
         assert identities == {visit.workload.identity for visit in visits}
     found = json.loads(output(capsys, "compare", str(kept), str(today), "--json", "--all"))
-    assert [path["verdict"] for path in found["paths"]] == ["no change"] * 2
+    assert [path["verdict"] for path in found["paths"]] == ["not decided"] * 2
     assert all(path["curve"].startswith("device@gpu:0-3 -> ") for path in found["paths"])

@@ -206,6 +206,8 @@ def _why(
     if processes < FEWEST_PROCESSES:
         return ""
     freedom = processes - 1 + usual.freedom
+    if freedom <= 0:
+        return ""
     variance = max((_squares(path.now) + usual.freedom * usual.variance) / freedom, LEAST_VARIANCE)
     own, limit = variance / processes, math.log1p(threshold)
 
