@@ -74,6 +74,10 @@ class OtherReferences(NamedTuple):
     """By how much the logarithm of the seconds of a series may grow until it is below the range of
     other machines; only series that have such a range."""
 
+    def clear(self, path: ProcessTimes, width: float) -> bool:
+        """Whether they have nothing against a path whose time is known within ``width``."""
+        return path.curve not in self.unequal and width <= self.room.get(path.series, math.inf)
+
 
 class ProcessTimes(NamedTuple):
     """The times of a path at one size: logarithms of the median seconds of each process."""
@@ -219,11 +223,9 @@ def _why(
     if (width := half(error_spending.to_clear, own)) <= NARROW * limit:
         return f"settled after {processes} processes: its time is known within {width:.1%}"
     if path.before is None:
-        if others is None or path.curve in others.unequal:
-            return ""
-        is_normal = half(error_spending.to_clear, own) <= others.room.get(path.series, math.inf)
+        is_cleared = others is not None and others.clear(path, width)
         said = f"settled after {processes} processes: no reference has anything against it"
-        return said if is_normal else ""
+        return said if is_cleared else ""
     former = path.before.variance
     if former is None:  # one process shows no noise: it is taken to be that of now
         former = variance * path.before.share
