@@ -76,8 +76,8 @@ void end_transfer(void*, const waywiser_trace_record* record) {
 }  // namespace
 
 void join_transfer_library(std::string& why_not) {
-    // The tracer's thread alone is here, and whoever ends the process after it. Never destroyed:
-    // that would be before the end of the tracer.
+    // Only the tracer's thread is here, and after it the thread that ends the process. Never
+    // destroyed: that would be before the end of the tracer.
     static auto& joined = *new std::set<std::string>;
     for (const std::string& path : loaded_libraries("libwaywiser_transfer")) {
         if (joined.contains(path)) continue;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.analysis.trace.copy_lines import exposed_ns
+from waywiser.analysis.trace.copy_lines import exposed_seconds
 from waywiser.analysis.trace.savings import TraceAdvice
 from waywiser.profile.trace_file import Trace
 from waywiser.report.document import made_now
@@ -23,7 +23,6 @@ from waywiser.report.views.trace import (
     line_sheet,
     pinning_sheet,
     program_name,
-    worth_doing,
 )
 
 MOST_LINES = 100
@@ -42,7 +41,7 @@ def trace_document(trace: Trace, found: TraceAdvice) -> Document:
 
 
 def _sections(trace: Trace, found: TraceAdvice) -> Iterator[Section]:
-    is_worth = worth_doing(trace, found)
+    is_worth = found.is_worth_doing
     statement = "Copies can take less time." if is_worth else "No saving is certain."
     if not found.has_advice or not found.are_kernels_known:
         statement = "What the copies could take is not known."
@@ -58,7 +57,7 @@ def _sections(trace: Trace, found: TraceAdvice) -> Iterator[Section]:
         yield Section("lines", "Copies by line", tuple(blocks))
     if found.pinning:
         yield Section("pinning", "Pinned memory", (pinning_sheet(found.pinning),))
-    worst = sorted(trace.processes, key=lambda each: -sum(map(exposed_ns, each.gpus)))
+    worst = sorted(trace.processes, key=exposed_seconds, reverse=True)
     pictures = [picture for process in worst[:MOST_TIMELINES]
                 if (picture := timeline_picture(process)) is not None]  # fmt: skip
     if pictures:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from waywiser.machine.traits import DECLARED, MemoryTraits
@@ -258,17 +258,17 @@ def _line(
         direction=key.direction,
         source=source,
         destination=destination,
-        copies=_sum(group.copies for group in own),
-        calls=_sum(group.calls or group.copies for group in own),
-        bytes=_sum(group.bytes for group in own),
-        seconds=_sum(group.device_ns for group in own) / 1e9,
-        call_seconds=_sum(group.call_ns for group in own) / 1e9,
-        exposed_seconds=_sum(map(exposed_ns, own)) / 1e9,
-        alone_seconds=_sum(group.alone_ns for group in own) / 1e9,
-        shared_seconds=_sum(max(group.exposed_ns - group.alone_ns, 0) for group in own) / 1e9,
-        asynchronous=_sum(group.asynchronous for group in own),
-        waited=_sum(group.waited for group in own),
-        new_pages=_sum(group.new_pages for group in own) / sampled if sampled else None,
+        copies=sum(group.copies for group in own),
+        calls=sum(group.calls or group.copies for group in own),
+        bytes=sum(group.bytes for group in own),
+        seconds=sum(group.device_ns for group in own) / 1e9,
+        call_seconds=sum(group.call_ns for group in own) / 1e9,
+        exposed_seconds=sum(map(exposed_ns, own)) / 1e9,
+        alone_seconds=sum(group.alone_ns for group in own) / 1e9,
+        shared_seconds=sum(max(group.exposed_ns - group.alone_ns, 0) for group in own) / 1e9,
+        asynchronous=sum(group.asynchronous for group in own),
+        waited=sum(group.waited for group in own),
+        new_pages=sum(group.new_pages for group in own) / sampled if sampled else None,
         processes=len({number for _, number in groups}),
         in_graph=key.graph,
     )
@@ -279,8 +279,9 @@ def exposed_ns(recorded: CopyGroup | TracedGpu) -> int:
     return recorded.exposed_ns if recorded.lost_ns is None else recorded.lost_ns
 
 
-def _sum(numbers: Iterable[int]) -> int:
-    return sum(numbers)
+def exposed_seconds(process: TracedProcess) -> float:
+    """The exposed time of a process, over its GPUs."""
+    return sum(map(exposed_ns, process.gpus)) / 1e9
 
 
 def _node(pages: Mapping[str, int]) -> int | None:

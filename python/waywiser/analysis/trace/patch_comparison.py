@@ -3,9 +3,7 @@ savings side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from waywiser.analysis.trace.copy_lines import CopyLine, copy_lines, exposed_ns
+from waywiser.analysis.trace.copy_lines import CopyLine, copy_lines, exposed_seconds
 from waywiser.analysis.trace.savings import Saving, TraceAdvice
 from waywiser.profile.trace_file import Trace
 from waywiser.words import Value
@@ -65,8 +63,8 @@ def compare_traces(before: Trace, now: Trace, predicted: TraceAdvice) -> TraceCo
     return TraceComparison(
         before.seconds,
         now.seconds,
-        sum(_exposed(before)),
-        sum(_exposed(now)),
+        sum(map(exposed_seconds, before.processes)),
+        sum(map(exposed_seconds, now.processes)),
         tuple(sorted(lines, key=lambda line: -abs(line.saved))),
         _not_comparable(before, now),
     )
@@ -89,11 +87,6 @@ def _by_key(trace: Trace) -> dict[str, list[CopyLine]]:
     for line in copy_lines(trace):
         found.setdefault(line.key, []).append(line)
     return found
-
-
-def _exposed(trace: Trace) -> Iterator[float]:
-    for process in trace.processes:
-        yield from (exposed_ns(gpu) / 1e9 for gpu in process.gpus)
 
 
 def _compared(before: CopyLine | None, now: list[CopyLine], saving: Saving | None) -> ComparedLine:

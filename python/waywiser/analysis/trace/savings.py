@@ -21,13 +21,13 @@ from waywiser.analysis.trace.copy_lines import (
     CopyLine,
     base_of,
     copy_lines,
-    exposed_ns,
+    exposed_seconds,
     place_of,
 )
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED
-from waywiser.profile.trace_file import Trace, TracedProcess
+from waywiser.profile.trace_file import Trace
 from waywiser.words import Value, WaywiserError, format_bytes
 from waywiser.words.number_format import count
 
@@ -124,6 +124,11 @@ class TraceAdvice(Value, frozen=True):
     notes: tuple[str, ...] = ()
 
     @property
+    def is_worth_doing(self) -> bool:
+        """Whether what is saved in any case is a share of the program that matters."""
+        return self.saved is not None and self.saved >= LEAST_SHARE * self.seconds
+
+    @property
     def has_advice(self) -> bool:
         """Whether a profile was there to compare with."""
         return any(each.is_compared or each.why_not for each in self.lines)
@@ -154,13 +159,13 @@ def trace_advice(
     are_known = all(process.kernels_recorded for process in trace.processes)
     least = LEAST_SHARE * trace.seconds
     advised = _advised_lines(trace, subject, least, are_known, whole_chain=whole_chain)
-    worst = max(trace.processes, key=_exposed_seconds, default=None)
+    worst = max(trace.processes, key=exposed_seconds, default=None)
     own = advised
     if worst is not None and len(trace.processes) > 1:
         alone = msgspec.structs.replace(trace, processes=(worst,))
         own = _advised_lines(alone, subject, least, are_known)
     gpus = worst.gpus if worst is not None else ()
-    exposed = sum(map(exposed_ns, gpus)) / 1e9
+    exposed = exposed_seconds(worst) if worst is not None else 0.0
     beyond = max(exposed - sum(gpu.exposed_ns for gpu in gpus) / 1e9, 0.0)
     compared = [each for each in own if each.is_compared]
     certain = [each.best for each in own if each.best is not None and each.best.seconds]
@@ -180,10 +185,6 @@ def trace_advice(
         dropped=sum(process.dropped_records for process in trace.processes),
         notes=tuple(_notes(trace)),
     )
-
-
-def _exposed_seconds(process: TracedProcess) -> float:
-    return sum(map(exposed_ns, process.gpus)) / 1e9
 
 
 def _advised_lines(
@@ -226,13 +227,10 @@ def _advised(line: CopyLine, subject: Subject) -> AdvisedLine:
     try:
         source, destination = (memory_text(end, line, subject.machine) for end in line.ends)
         if line.size < SMALL and line.copies >= FEW:
-            few_calls = line.copies > 2 * line.calls
             saving = _as_list(line, source, destination, subject)
-            return (
-                AdvisedLine(line, why_not="batched already", is_compared=True)
-                if few_calls
-                else AdvisedLine(line, (saving,), is_compared=True)
-            )
+            if line.copies > 2 * line.calls:
+                return AdvisedLine(line, why_not="batched already", is_compared=True)
+            return AdvisedLine(line, (saving,), is_compared=True)
         now = advise([subject], CopyRequest.of(source, destination, max(line.size, 1)))
         found = list(_savings(line, source, destination, now, subject))
     except WaywiserError as error:

@@ -50,7 +50,7 @@ class WatchedProgram(Value, frozen=True):
 
 def watch(pid: int, seconds: float, machine: Machine, root: Path = Path("/proc")) -> WatchedProgram:
     """Watches a process for some seconds. Raises `TraceError`: there is no such process, or it
-    belongs to somebody else."""
+    belongs to another user."""
     folder = root / str(pid)
     command = _command(folder, pid)
     gpus = [gpu for gpu in machine.gpus if gpu.index in _gpus_of(folder, machine)]

@@ -19,7 +19,7 @@ from waywiser.words.number_format import count, format_seconds
 MOST_LINES = 12
 """Lines that are shown, those that save or take the most."""
 
-LEAST_SHARE = 0.001
+SHOWN_SHARE = 0.001
 """The share of all copies' time below which a line is not shown."""
 
 COLUMNS = (
@@ -76,16 +76,11 @@ def headline_of(trace: Trace, found: TraceAdvice) -> str:
     text += f", {_seconds(found.exposed_seconds)} of them with nothing else {seen}on the GPU"
     if found.saved is None:
         return text
-    if not worth_doing(trace, found):
+    if not found.is_worth_doing:
         return f"{text}; no saving is certain"
     share = found.saved / trace.seconds if trace.seconds > 0 else 0.0
     percent = f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
     return f"{text}; about {_seconds(found.saved)} ({percent}) can be saved"
-
-
-def worth_doing(trace: Trace, found: TraceAdvice) -> bool:
-    """Whether what can be saved is more than `LEAST_SHARE` of the program."""
-    return found.saved is not None and found.saved >= LEAST_SHARE * trace.seconds
 
 
 def program_name(command: Iterable[str]) -> str:
@@ -185,7 +180,7 @@ def _shown(found: TraceAdvice, *, everything: bool) -> Iterator[AdvisedLine]:
     total = sum(each.line.time_seconds for each in found.lines)
     ranked = sorted(found.lines, key=_weight, reverse=True)[:MOST_LINES]
     for each in ranked:
-        if _weight(each) >= LEAST_SHARE * total:
+        if _weight(each) >= SHOWN_SHARE * total:
             yield each
 
 
