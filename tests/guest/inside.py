@@ -520,13 +520,17 @@ def advice() -> dict[str, Any]:
     words = [word for text in _to_gpus(machine) for word in ("--workload", text)]
     words += ["--preset", "quick", "--deadline", "6"]
     file = str(OUT / "advice.wwp")
-    answers = {
-        "survey": _waywiser("survey", *words, "-o", file, over_fake=True),
-        "advise": _waywiser("advise", file, "--placement"),
-        "mpich": _waywiser("advise", file, "--placement", "--for", "mpich"),
+    placement = ["advise", file, "--placement"]
+    return {
+        "survey": _waywiser(["survey", *words, "-o", file], over_fake=True)[0],
+        **dict(
+            zip(
+                ("advise", "mpich"),
+                _waywiser(placement, [*placement, "--for", "mpich"]),
+                strict=True,
+            )
+        ),
     }
-    return {name: {"code": answer.returncode, "out": answer.stdout, "err": answer.stderr}
-            for name, answer in answers.items()}  # fmt: skip
 
 
 def _to_gpus(machine: Machine) -> list[str]:
@@ -670,14 +674,8 @@ def python_tests() -> dict[str, Any]:
 
 def verbs() -> dict[str, Any]:
     """What the command line says of the machine."""
-    found = {}
-    for name, words in (
-        ("topology", ["topology", "--json"]),
-        ("doctor", ["doctor", "--json"]),
-    ):
-        answer = _waywiser(*words)
-        found[name] = {"code": answer.returncode, "out": answer.stdout, "err": answer.stderr}
-    return found
+    names = ("topology", "doctor")
+    return dict(zip(names, _waywiser(*([name, "--json"] for name in names)), strict=True))
 
 
 def survey() -> dict[str, Any]:
@@ -686,27 +684,47 @@ def survey() -> dict[str, Any]:
     words += ["--only", os.environ["ONLY"], "--sizes", os.environ.get("SIZES", "64KiB,1MiB")]
     before = kills()
     profile = str(OUT / "survey.wwp")
-    answer = _waywiser(*words, "-o", profile)
-    return {"code": answer.returncode, "out": answer.stdout, "err": answer.stderr[-2000:],
-            "kills": kills() - before}  # fmt: skip
+    (answer,) = _waywiser([*words, "-o", profile])
+    return {**answer, "err": answer["err"][-2000:], "kills": kills() - before}
 
 
 def said_of_survey() -> dict[str, str]:
     """What verbs say of the profile of `survey`."""
     profile = str(OUT / "survey.wwp")
-    found = {}
-    for verb, *words in (("advise", "--placement"), ("policy",)):
-        answer = _waywiser(verb, profile, *words)
-        found[verb] = f"{answer.stdout}{answer.stderr}{answer.returncode}"
-    return found
+    commands = {"advise": ["advise", profile, "--placement"], "policy": ["policy", profile]}
+    answers = zip(commands, _waywiser(*commands.values()), strict=True)
+    return {name: f"{found['out']}{found['err']}{found['code']}" for name, found in answers}
 
 
-def _waywiser(*words: str, over_fake: bool = False) -> subprocess.CompletedProcess[str]:
+_COMMANDS = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from waywiser.cli import run
+answers = []
+for words in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run(words)
+    answers.append({"code": code, "out": out.getvalue(), "err": err.getvalue()})
+print(json.dumps(answers))
+"""
+
+
+def _waywiser(*commands: list[str], over_fake: bool = False) -> list[dict[str, Any]]:
+    """What each command of the command line ends with. One process runs them all: a start takes
+    seconds here."""
     environment = {**os.environ, "COLUMNS": "200"}
     if not over_fake:
         environment["WAYWISER_NATIVE"] = "waywiser._native"
-    command = [sys.executable, "-c", "from waywiser.cli import main; main()", *words]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        [sys.executable, "-c", _COMMANDS, json.dumps(commands)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    found: list[dict[str, Any]] = json.loads(answer.stdout)
+    return found
 
 
 def main() -> None:

@@ -61,16 +61,17 @@ PYTHON_TESTS = " ".join(
     (
         "tests/words",
         *(f"tests/curves/test_{name}.py" for name in ("kinds", "sizes", "figure_range")),
-        *(f"tests/stats/test_{name}.py" for name in ("order", "running_variance")),
+        "tests/stats/test_order.py",
         *(f"tests/transfer/test_{name}.py" for name in ("read_plan", "operands", "strided")),
+        "--deselect=tests/stats/test_order.py::test_interval_covers_the_true_median_as_often_as_it_says",
         "--deselect=tests/stats/test_order.py::test_interval_does_not_depend_on_the_order",
         "--deselect=tests/stats/test_order.py::test_rank_is_the_greatest_whose_exact_confidence_is_enough",
         "--deselect=tests/words/test_host_list.py::test_any_text_is_hosts_or_one_clear_error",
         "--deselect=tests/words/test_titles.py",
     )
 )
-"""Tests of Python for a machine of ARM. Those that are deselected take 130 of 207 s there; they and
-more are in test_python_on_arm.py."""
+"""Tests of Python for a machine of ARM. Those that are deselected and of running variances take
+170 of 250 s there; they and more are in test_python_on_arm.py."""
 MPICC = MPI_FOLDER / "mpich" / "bin" / "mpicc"
 SIDE_BY_SIDE = 2
 SECONDS = 3600.0
