@@ -103,6 +103,7 @@ void Aggregator::add(const LibraryCopy& copy) {
     Group& group = groups_[found->second.group];
     ++group.copies;
     ++group.calls;
+    ++group.traced_calls;
     group.bytes += copy.bytes;
     group.least_bytes = std::min(group.least_bytes, copy.bytes);
     group.most_bytes = std::max(group.most_bytes, copy.bytes);
@@ -145,6 +146,7 @@ void Aggregator::use_call(Group& group, std::uint32_t number, CallTable::Entry& 
         group.asynchronous += entry.call.asynchronous ? 1 : 0;
     }
     if (!entry.used) {
+        ++group.traced_calls;
         group.call_ns += entry.call.end - entry.call.begin;
         group.waited += entry.waits;
         group.wait_ns += entry.waited_ns;

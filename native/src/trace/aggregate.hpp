@@ -19,6 +19,7 @@ namespace waywiser::trace {
 struct Group {
     GroupKey key;
     std::uint64_t copies = 0, calls = 0, bytes = 0, least_bytes = ~0ull, most_bytes = 0;
+    std::uint64_t traced_calls = 0;  // those of which the tracer saw the call itself
     std::uint64_t device_ns = 0, call_ns = 0, exposed_ns = 0, alone_ns = 0,
                   during_collective_ns = 0, lost_ns = 0;
     std::uint64_t asynchronous = 0, waited = 0, wait_ns = 0;

@@ -120,6 +120,10 @@ void write_end(JsonWriter& json, const char* name, const End& end) {
 }
 
 void write_group(JsonWriter& json, const Group& group) {
+    const auto if_traced = [&](const char* name, std::uint64_t value) {
+        json.key(name);
+        group.traced_calls > 0 ? json.value(value) : json.null();
+    };
     json.begin_object();
     json.key("site").value(group.key.site);
     json.key("operation").value(name_in(kOperationNames, group.key.operation));
@@ -134,17 +138,17 @@ void write_group(JsonWriter& json, const Group& group) {
     json.key("least_bytes").value(group.copies == 0 ? 0 : group.least_bytes);
     json.key("most_bytes").value(group.most_bytes);
     json.key("device_ns").value(group.device_ns);
-    json.key("call_ns").value(group.call_ns);
+    if_traced("call_ns", group.call_ns);
     json.key("exposed_ns").value(group.exposed_ns);
     json.key("alone_ns").value(group.alone_ns);
-    json.key("lost_ns").value(group.lost_ns);
+    if_traced("lost_ns", group.lost_ns);
     json.key("asynchronous").value(group.asynchronous);
-    json.key("waited").value(group.waited);
-    json.key("wait_ns").value(group.wait_ns);
+    if_traced("waited", group.waited);
+    if_traced("wait_ns", group.wait_ns);
     json.key("nodes").begin_object();
     for (const auto& [node, pages] : group.nodes) json.key(std::to_string(node)).value(pages);
     json.end_object();
-    json.key("new_pages").value(group.new_pages);
+    if_traced("new_pages", group.new_pages);
     json.key("sampled_pages").value(group.sampled_pages);
     json.key("during_collective_ns").value(group.during_collective_ns);
     json.end_object();

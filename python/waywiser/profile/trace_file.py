@@ -75,7 +75,8 @@ class CopyGroup(_Recorded, frozen=True, rename={"source": "from", "destination":
     calls: int = 0
     least_bytes: int = 0
     most_bytes: int = 0
-    call_ns: int = 0
+    call_ns: int | None = None
+    """None, as other values of calls, if the tracer saw none of the calls."""
     exposed_ns: int = 0
     """The time of the union of its copies in which no kernel of that GPU ran."""
     alone_ns: int = 0
@@ -84,12 +85,12 @@ class CopyGroup(_Recorded, frozen=True, rename={"source": "from", "destination":
     """The same as ``exposed_ns``, and the time without a kernel or another group's copy in which
     the program waited for one of its copies: in the call, or in a wait directly after it."""
     asynchronous: int = 0
-    waited: int = 0
+    waited: int | None = None
     """Calls that a wait of the same thread follows directly."""
-    wait_ns: int = 0
+    wait_ns: int | None = None
     nodes: Mapping[str, int] = {}
     """Pages by NUMA node, of those that were looked at."""
-    new_pages: int = 0
+    new_pages: int | None = None
     sampled_pages: int = 0
     during_collective_ns: int = 0
     graph: bool = False
@@ -307,7 +308,13 @@ def _require_sites(process: TracedProcess, where: str) -> None:
     numbers = (
         number
         for group in process.groups
-        for number in (group.copies, group.bytes, group.device_ns, group.call_ns, group.exposed_ns)
+        for number in (
+            group.copies,
+            group.bytes,
+            group.device_ns,
+            group.call_ns or 0,
+            group.exposed_ns,
+        )
     )
     if any(number < 0 for number in numbers):
         raise DamagedProfile("the trace is damaged (a number is below 0)", where=where)

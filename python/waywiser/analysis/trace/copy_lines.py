@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from waywiser.machine.traits import DECLARED, MemoryTraits
@@ -80,8 +80,8 @@ class CopyLine(Value, frozen=True):
     bytes: int
     seconds: float
     """On the device, of all copies together."""
-    call_seconds: float
-    """In the calls."""
+    call_seconds: float | None
+    """In the calls; None if the tracer saw none of them."""
     exposed_seconds: float
     """In which a copy ran, or the program waited for one and nothing else was copied, and no kernel
     of that GPU ran."""
@@ -92,7 +92,7 @@ class CopyLine(Value, frozen=True):
     asynchronous: int
     """Calls that need not wait."""
     waited: int
-    """Calls that a wait of the same thread follows directly."""
+    """Calls that are known to be followed directly by a wait of the same thread."""
     new_pages: float | None = None
     """The share of host pages that the copy touched first; None if none was looked at."""
     processes: int = 1
@@ -262,16 +262,22 @@ def _line(
         calls=sum(group.calls or group.copies for group in own),
         bytes=sum(group.bytes for group in own),
         seconds=sum(group.device_ns for group in own) / 1e9,
-        call_seconds=sum(group.call_ns for group in own) / 1e9,
+        call_seconds=_known_sum(group.call_ns for group in own),
         exposed_seconds=sum(map(exposed_ns, own)) / 1e9,
         alone_seconds=sum(group.alone_ns for group in own) / 1e9,
         shared_seconds=sum(max(group.exposed_ns - group.alone_ns, 0) for group in own) / 1e9,
         asynchronous=sum(group.asynchronous for group in own),
-        waited=sum(group.waited for group in own),
-        new_pages=sum(group.new_pages for group in own) / sampled if sampled else None,
+        waited=sum(group.waited or 0 for group in own),
+        new_pages=sum(group.new_pages or 0 for group in own) / sampled if sampled else None,
         processes=len({number for _, number in groups}),
         in_graph=key.graph,
     )
+
+
+def _known_sum(nanoseconds: Iterable[int | None]) -> float | None:
+    """Seconds of all that are known; None if none is."""
+    known = [each for each in nanoseconds if each is not None]
+    return sum(known) / 1e9 if known else None
 
 
 def exposed_ns(recorded: CopyGroup | TracedGpu) -> int:
