@@ -8,7 +8,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -485,11 +485,18 @@ def test_a_node_without_cpus_is_measured_if_it_is_named(guests: Guests, tmp_path
         assert nodes == [(0, True), (2, False)]
         visits = [visit for visit in profile.visits() if visit.samples]
         skipped = {each.path: each.reason for each in profile.unsupported_paths}
-    paths = [transfer.path for visit in visits for transfer in visit.workload.transfers]
-    assert {tuple(place.index for place in path.places) for path in paths} == {(0, 2), (2, 0)}
+        planned = _nodes_of(series.workload for series in profile.series())
+    assert planned == {(0, 2), (2, 0)}
+    # The deadline may leave time for one of the two.
+    assert visits and _nodes_of(visit.workload for visit in visits) <= planned
     assert {buffer.state for visit in visits for buffer in visit.buffers} == {"verified"}
     within = "pageable@numa:2 -> pageable@numa:2 by cpu"
     assert skipped[within] == "no CPU of either node may be used"
+
+
+def _nodes_of(workloads: Iterable[Workload]) -> set[tuple[int, ...]]:
+    paths = (transfer.path for workload in workloads for transfer in workload.transfers)
+    return {tuple(place.index for place in path.places) for path in paths}
 
 
 def test_a_control_group_decides_which_nodes_are_places(guests: Guests) -> None:
