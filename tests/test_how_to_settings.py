@@ -19,7 +19,7 @@ from waywiser.exchange.settings.consumers import CONSUMERS
 from waywiser.words import Transfer
 
 HOW_TO = ROOT / "docs" / "how-to"
-PAGES = ("tune-ucx.md", "choose-kv-thresholds.md")
+PAGES = ("tune-ucx.md", "choose-kv-thresholds.md", "keep-jobs-from-a-sick-node.md")
 
 
 @pytest.fixture(scope="module")

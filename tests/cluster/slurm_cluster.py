@@ -75,7 +75,8 @@ def without_environment(script: str, variables: Mapping[str, str]) -> str:
 class SlurmCluster:
     """Slurm's daemons on the nodes; its commands run on the head."""
 
-    def __init__(self, nodes: SimulatedNodes, folder: Path) -> None:
+    def __init__(self, nodes: SimulatedNodes, folder: Path, settings: str = "") -> None:
+        """``settings``: more lines of slurm.conf."""
         self.nodes = nodes
         libraries = next((FOLDER / "usr" / "lib").glob("*/slurm-wlm"))
         self.environment = {
@@ -86,7 +87,8 @@ class SlurmCluster:
         for name in ("state", "spool", *(f"spool/{name}" for name in nodes.names)):
             (folder / name).mkdir(parents=True)
         (folder / "slurm.conf").write_text(
-            SETTINGS.format(
+            settings
+            + SETTINGS.format(
                 head=nodes.address(nodes.head),
                 user=USER if nodes.is_user else 0,
                 folder=folder,
@@ -163,7 +165,9 @@ class SlurmCluster:
 
 
 @contextmanager
-def slurm_cluster(nodes: SimulatedNodes, folder: Path) -> Iterator[SlurmCluster]:
+def slurm_cluster(
+    nodes: SimulatedNodes, folder: Path, settings: str = ""
+) -> Iterator[SlurmCluster]:
     """Skips the test, with the reason, where the distribution has not the Slurm that set-up
     unpacks. Where set-up did not run it skips too, and fails in CI."""
     other = FOLDER / "other"
@@ -172,7 +176,7 @@ def slurm_cluster(nodes: SimulatedNodes, folder: Path) -> Iterator[SlurmCluster]
     if not (FOLDER / "packages").exists():
         why = f"{FOLDER} has no Slurm: run scripts/set-up --slurm"
         pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
-    cluster = SlurmCluster(nodes, folder)
+    cluster = SlurmCluster(nodes, folder, settings)
     try:
         yield cluster
     finally:

@@ -17,13 +17,15 @@ end() { # with a code: of the survey and the check, 2 if there is no result
         echo "waywiser_night_exit_code{host=\"$(hostname)\"} $1"
     } >"$metrics/waywiser_night.tmp"
     mv "$metrics/waywiser_night.tmp" "$metrics/waywiser_night.prom"
+    # For Slurm: slurm-health-check.sh and slurm-prolog.sh read it.
+    echo "$1 $(head -n 1 check.log 2>/dev/null)" >verdict.tmp && mv verdict.tmp verdict
     exit "$1"
 }
 
 kind=night
 [ "${1:-}" = --baseline ] && kind=baseline
 name=$(date +%F-%H%M%S).wwp
-rm -f "$metrics/waywiser.prom" survey-*.wwp # of another night, and what was interrupted
+rm -f "$metrics/waywiser.prom" survey-*.wwp check.log # of another night, and what was interrupted
 if ! waywiser survey --preset check -o "survey-$name" >survey.log 2>&1; then
     cat survey.log >&2
     end 2
@@ -39,8 +41,10 @@ if [ $# -eq 0 ]; then
     echo "waywiser-night: no baseline in $nights: run waywiser-night --baseline" >&2
     end 2
 fi
-waywiser check "night-$name" "$@" --prometheus "$metrics/waywiser.prom"
-case $? in
+waywiser check "night-$name" "$@" --prometheus "$metrics/waywiser.prom" >check.log
+code=$?
+cat check.log
+case $code in
 0) end 0 ;;
 1) end 1 ;;
 3) end 3 ;;

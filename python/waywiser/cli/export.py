@@ -51,7 +51,8 @@ def export(
     -o, --output FILE: Write to FILE; by default to standard output, or with -. A terminal gets more
         than a screen of text only with -.
     --for PROGRAM: Write settings of another program from what was measured: ucx, vllm, sglang,
-        flexkv or kv-offload (JSON); or normal-values: rows for a table of what machines reach.
+        flexkv or kv-offload (JSON); reframe: references for a test of ReFrame (JSON); or
+        normal-values: rows for a table of what machines reach.
     --piece SIZE: With --for sglang or flexkv: bytes of one piece of the KV cache, as 32KiB.
     --source SOURCE: With --for normal-values: the page (https://...) or the repository
         (owner/name:path) where others find the profile.

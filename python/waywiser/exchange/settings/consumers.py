@@ -6,13 +6,14 @@ from waywiser.curves.subject import Subject
 from waywiser.exchange.settings.flexkv import flexkv_variables
 from waywiser.exchange.settings.kv_offload import kv_offload_json
 from waywiser.exchange.settings.origin import SettingsError
+from waywiser.exchange.settings.reframe import reframe_references
 from waywiser.exchange.settings.sglang import sglang_config
 from waywiser.exchange.settings.ucx import ucx_conf
 from waywiser.exchange.settings.vllm import vllm_constants
 from waywiser.machine.machine import require_real
 from waywiser.profile import Profile
 
-CONSUMERS = ("ucx", "vllm", "sglang", "flexkv", "kv-offload")
+CONSUMERS = ("ucx", "vllm", "sglang", "flexkv", "kv-offload", "reframe")
 
 WITH_PIECE = ("sglang", "flexkv")
 """Those that have one switch for all sizes of pieces."""
@@ -41,4 +42,6 @@ def settings_text(profile: Profile, consumer: str, piece: int = 0) -> str:
         return flexkv_variables(subject, piece)
     if consumer == "kv-offload":
         return kv_offload_json(subject, profile.created)
+    if consumer == "reframe":
+        return reframe_references(subject)
     return ucx_conf(subject) if consumer == "ucx" else vllm_constants(subject)
