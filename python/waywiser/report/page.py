@@ -15,6 +15,10 @@ from waywiser.report.parts import (
     Assessment,
     Document,
     Picture,
+    Sheet,
+    SheetCell,
+    SheetColumn,
+    SheetRow,
     Tile,
     shown_of,
     shown_there,
@@ -66,6 +70,8 @@ def _environment() -> Environment:
         to_do=_to_do,
         texts={"brand": BRAND, "more": MORE, "all_numbers": ALL_NUMBERS, "to_do": TO_DO},
         short_rows=SHORT_ROWS,
+        columns_of=_columns_of,
+        details_of=_details_of,
         shown_of=shown_of,
         shown_there=shown_there,
     )
@@ -106,6 +112,24 @@ def page(document: Document) -> str:
     )
     template = environment.get_template("page.html.j2")
     return visible(template.render(document=document, style=Markup(_style())))
+
+
+def _columns_of(sheet: Sheet, row: SheetRow) -> list[tuple[SheetColumn, SheetCell]]:
+    """The cells of a row that a page shows in columns."""
+    pairs = zip(sheet.columns, row.cells, strict=True)
+    return [(column, cell) for column, cell in pairs if column.detail != "page"]
+
+
+def _details_of(sheet: Sheet, row: SheetRow) -> list[tuple[SheetColumn, SheetCell]]:
+    """The cells with a text that are in the details of a row, those of every page before those of
+    a narrow one; none if there are none of every page."""
+    known = [
+        (column, cell)
+        for column, cell in zip(sheet.columns, row.cells, strict=True)
+        if column.detail and (cell.text or cell.note)
+    ]
+    known.sort(key=lambda each: (each[0].detail != "page", not each[0].folds))
+    return known if known and known[0][0].detail == "page" else []
 
 
 def _grounds(verdict: Assessment) -> list[str]:

@@ -28,13 +28,14 @@ COLUMNS = (
     SheetColumn("path", short="headline paths"),
     SheetColumn("GB/s", number=True, notes="±", notes_spared=8),
     SheetColumn("of the bound", number=True, short="bound"),
-    SheetColumn("size", number=True, short="at", spared=6),
-    SheetColumn(NORMAL, short="normal", spared=5, shortened=7, folds=True, most=34),
+    SheetColumn("size", number=True, short="at", spared=6, detail="narrow"),
+    SheetColumn(NORMAL, short="normal", spared=5, shortened=7, folds=True, most=34, detail="narrow"),
     SheetColumn("latency", number=True, notes="±", notes_spared=1),
-    SheetColumn(COMPLETION, number=True, spared=2),
-    SheetColumn("achieved by", spared=4, folds=True, most=36),
-    SheetColumn("all such paths, GB/s", spared=3),
+    SheetColumn(COMPLETION, number=True, spared=2, detail="page"),
+    SheetColumn("achieved by", spared=4, folds=True, most=36, detail="page"),
+    SheetColumn("all such paths, GB/s", spared=3, detail="page"),
 )
+"""At most six of them are columns of a page."""
 
 
 def headline_sheet(
