@@ -153,21 +153,19 @@ def _key_of_tiles(tiles: Sequence[Tile]) -> str:
     return " ".join(key for key, is_used in keys if is_used)
 
 
-def _to_do(document: Document) -> tuple[str, str, str]:
-    """(words, a link to the findings, what to do) below the tiles: the gravest finding, unless the
-    status states it, with its remedy if there is room for both; or how many there are."""
+def _to_do(document: Document) -> tuple[str, str]:
+    """(a link to the findings, what to do) below the tiles: the gravest finding, unless the status
+    states it, with its remedy if there is room for both; or how many there are."""
     found = document.first_remarks()
     if found is None:
-        return "", "No finding asks for a change.", ""
+        return "No finding asks for a change.", ""
     first, findings = found.remarks[0], count(max(found.of, len(found.remarks)), "finding")
-    if first.severity == "info":
-        return "Nothing needs attention.", f"{findings} to know", ""
     said = " ".join(verdict.statement.lower() for verdict in _verdicts(document))
     statement = findings if with_sizes(first.statement).lower() in said else first.statement
     left = MOST_WORDS - _words_above(document)
     if len(f"{statement} {TO_DO} {first.remedy}".split()) <= left:
-        return "", statement, first.remedy
-    return "", statement if len(statement.split()) <= left else findings, ""
+        return statement, first.remedy
+    return statement if len(statement.split()) <= left else findings, ""
 
 
 def _verdicts(document: Document) -> list[Assessment]:
