@@ -39,6 +39,16 @@ def headline_label(group: Group | None, name: str) -> str:
     return f"{group} {name}" if group and not name.startswith(group) else name
 
 
+def headline_title(group: str, workload: Workload) -> str:
+    """``H2D, numa:0 -> gpu:0``, ``H2D, numa:0 -> gpu:0 (dirtied)``: the group, the places and the
+    states of a path; of a set the group and the states alone."""
+    if workload.transfer is None:
+        return f"{group}{workload.states}"
+    source, destination = workload.transfer.path.places
+    ends = f"within {source}" if source == destination else f"{source} -> {destination}"
+    return f"{group}, {ends}{workload.states}"
+
+
 FILE_READ = "file read"
 """The group of file reads, which tables show after the headline paths. No two files are
 equivalent, so that comparisons of paths leave them out."""

@@ -30,8 +30,8 @@ SMALL_BYTES = 4096
 """Up to here a time shows the latency."""
 
 NEIGHBOURS = 2
-"""Sizes of a sweep differ by at most this factor. What lies between sizes that are further apart was
-not measured, and no figure draws a line there."""
+"""Sizes of a sweep differ by at most this factor. What lies between others was not measured, and no
+figure draws a line there."""
 
 MOST_POINTS = 64
 """Points per octave: neighbours would differ by 1 %, which is as fine as a median is stated."""

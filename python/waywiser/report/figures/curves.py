@@ -232,10 +232,7 @@ def _drawn_once(plotted: Sequence[_Plotted]) -> dict[int, int]:
 
 def _near(each: _Plotted, other: _Plotted) -> list[bool]:
     """Returns for each point whether it cannot be distinguished from the other curve."""
-    return [
-        (at := _height(other, x)) is not None and abs(at - y) < HIDDEN
-        for x, y in each.points
-    ]
+    return [(at := _height(other, x)) is not None and abs(at - y) < HIDDEN for x, y in each.points]
 
 
 def _height(each: _Plotted, x: float) -> float | None:
