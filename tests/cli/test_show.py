@@ -355,8 +355,10 @@ def test_only_keeps_what_is_asked_for(profile: Path, capsys: pytest.CaptureFixtu
 
 
 def test_only_that_matches_nothing_is_an_error(profile: Path) -> None:
-    with pytest.raises(NothingMatches, match="nearest") as caught:
+    with pytest.raises(NothingMatches, match="there is no gpu:7 here"):
         show(str(profile), only=["gpu:7"])
+    with pytest.raises(NothingMatches, match="nearest") as caught:
+        show(str(profile), only=["gpu:1 -> file"])
     assert caught.value.exit_code == 2
 
 
