@@ -139,8 +139,7 @@ def _header(profile: Profile, found: Overview, slow_links: Sequence[str]) -> Ite
     yield Words("; ".join(filter(None, parts)), "lead")
     yield from (Words(text, "lead", "warning") for text in
                 (lost_text(profile.machine), *slow_links) if text)  # fmt: skip
-    unsupported = [member for group in found.unsupported_paths for member in group.members]
-    yield Words(_sentence(found.summary, counted(unsupported), imported=bool(tools)))
+    yield Words(_sentence(found.summary, imported=bool(tools)))
     yield from disturbance_words(Situation(profile.machine, stored=profile.environment))
     if found.planned_visits and found.visits < found.planned_visits:
         text = (
@@ -290,9 +289,9 @@ def _curve_lines(machine: Machine, shown: Sequence[Curve], marks: Marks) -> Iter
     yield from curve_line_sections(shown, marks, first)
 
 
-def _sentence(summary: Summary, unsupported: str, *, imported: bool) -> str:
-    """How much was measured, and how many paths, operations and pairs of memories are
-    ``unsupported``. Results of other tools do not say whether they converged."""
+def _sentence(summary: Summary, *, imported: bool) -> str:
+    """How much was measured; what cannot be is said with its reason. Results of other tools do not
+    say whether they converged."""
     measured = summary.converged + summary.not_converged
     share = f" ({summary.converged / measured:.0%} of the measured)" if measured else ""
     parts = [f"{count(summary.series, 'series')} of {count(summary.curves, 'curve')}"]
@@ -305,6 +304,5 @@ def _sentence(summary: Summary, unsupported: str, *, imported: bool) -> str:
         "skipped with a reason": summary.skipped,
     }
     parts += [f"{count} {what}" for what, count in others.items() if count]
-    parts += [f"{unsupported} not supported"] if unsupported else []
     took = f"; {format_time(summary.seconds, 0.005)} of measuring" if not imported else ""
     return ", ".join(parts) + took
