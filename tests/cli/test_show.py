@@ -122,7 +122,9 @@ def test_of_many_reasons_one_line_says_how_many(profile: Path) -> None:
             print_parts(console, profile_parts(opened, found, everything=everything))
             texts.append(stream.getvalue())
     assert [line for line in texts[0].splitlines() if line.startswith("not measured")] == [
-        "not measured: 3 paths and 1 operation, for 3 reasons; --all lists them"
+        "not measured: the driver cannot prefetch here (2 paths); --all lists them",
+        "not measured: file:/data/x -> pageable@numa:0 by cpu: there is no such file",
+        "not measured: malloc@numa:0: neither is a file",
     ]
     assert "not measured: both are memory (2 pairs of memories)\n  device -> managed" in texts[1]
 

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from waywiser.curves.headline import (
     FILE_READ,
     GROUPS,
+    all_cores_group,
     group_of,
     headline_label,
     headline_title,
@@ -84,6 +85,8 @@ def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, .
     labels = [headline_label(headline, name)] if headline else []
     if any_state := group or group_of(replace(workload, cache="warm"), traits):
         labels += [headline_title(any_state, workload)] if workload.transfer else []
+    if machine is not None and (of_cores := all_cores_group(workload, machine)):
+        labels.append(headline_title(of_cores, workload))
     equal = (f"{LABEL}{label}" for label in labels)
     return (*named, *with_terms(workload, named[-1], machine), *exact, *equal)
 
