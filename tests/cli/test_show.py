@@ -21,7 +21,7 @@ from waywiser.profile import MissingProfile, Profile, WritableProfile
 from waywiser.profile.quality_flags import REMEDIES
 from waywiser.report.terminal import print_parts
 from waywiser.report.views.profile import profile_parts
-from waywiser.words.records import Failure, Samples, Unsupported
+from waywiser.words.records import Failure, Samples, Unsupported, Visit
 
 
 @pytest.fixture(scope="module")
@@ -441,10 +441,30 @@ def test_sizes_left_out_as_saturated_stand_with_their_curve(
     show(str(path), everything=True)
     out = capsys.readouterr().out
     assert "  skipped, as the bandwidth has saturated: 1 GiB\n" in out
-    assert "1 skipped with a reason" in out and "failed" not in out
+    assert "1 not needed or too long" in out and "failed" not in out and "time" not in out
     assert "1 converged (100% of the measured)" in out
     show(str(path))
     assert "skipped: the bandwidth has saturated: 55 GB/s (1 visit" in capsys.readouterr().out
+
+
+def test_what_had_no_time_is_one_line_with_what_was_not_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng, over = random.Random(1), "the 30 s of standard were over"
+
+    def late(size: int, block: int) -> Visit:
+        what = profiles.workload(profiles.D2H, size)
+        made = profiles.visit(what, block, failure=Failure("skipped", over))
+        return msgspec.structs.replace(made, stop="skipped")
+
+    known = profiles.visit(profiles.workload(profiles.D2H, 2**12), 0, profiles.samples(rng, 1e-5))
+    visits = [known, late(2**12, 1), late(2**12, 2), *(late(2**20, n) for n in range(3))]
+    path = write(tmp_path / "a.wwp", *visits, late(2**21, 0))
+    show(str(path))
+    out = capsys.readouterr().out
+    assert "3 series of 1 curve, 1 converged (100% of the measured), 2 without time; " in out
+    assert out.count("skipped") == 1
+    assert f"skipped: {over} (2 series, and 2 repetitions of others)" in out
 
 
 def test_a_series_of_void_samples_is_among_the_failures(
