@@ -274,6 +274,7 @@ COPIES = (
 
 LOADING = "waywiser.transfer.torch"
 PATCHING = "waywiser.transfer.torch_patch"
+OF_NUMPY = "waywiser.transfer.numpy"
 LOADING_ERRORS = (
     LOADING,
     "waywiser.transfer.checkpoint",
@@ -321,6 +322,10 @@ def _copies() -> Iterator[str]:
         node = loading.get(name)
         if node is not None and not name.endswith("Error"):
             yield from documented(node, f"transfer.torch.{name}")
+    of_numpy = members(tree(OF_NUMPY).body)
+    for name in exported(OF_NUMPY):
+        if name in of_numpy:
+            yield from documented(of_numpy[name], f"transfer.numpy.{name}")
     yield "### Errors of waywiser.transfer\n"
     yield from errors("waywiser.transfer.errors", *LOADING_ERRORS)
 

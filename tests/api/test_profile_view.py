@@ -321,6 +321,30 @@ def test_a_figure_without_paths_has_headline_paths(view: ProfileView) -> None:
     assert 1 < len(axes.containers) <= 8
 
 
+def test_a_figure_has_lines_between_neighbouring_sizes_alone(tmp_path: Path) -> None:
+    sizes = (8, 2**14, 2**15, 2**16, 2**22, 2**25, 2**26)
+    view = made(tmp_path / "a.wwp", (H2D, sizes))
+    (axes,) = view.plot(H2D).axes
+    points = axes.containers[0].lines[0]
+    assert points.get_linestyle() == "None" and list(points.get_xdata()) == list(sizes)
+    lines = [
+        list(map(int, line.get_xdata()))
+        for line in axes.lines
+        if line.get_color() == points.get_color()
+    ]
+    lines = [line for line in lines if line != list(sizes)]
+    assert [each for each in lines if len(set(each)) > 1] == [[2**14, 2**15, 2**16], [2**25, 2**26]]
+
+
+def test_a_figure_without_paths_has_one_path_of_each_kind(tmp_path: Path) -> None:
+    to = [f"pinned@numa:0 -> device@gpu:{n} by copy-engine" for n in range(9)]
+    back = "device@gpu:3 -> pinned@numa:0 by copy-engine"
+    made_of = ((text, (2**25, 2**26)) for text in (*to, back))
+    figure = made(tmp_path / "a.wwp", *made_of).plot()
+    drawn = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert [text for text in drawn if "->" in text] == [to[0], back]
+
+
 def test_what_has_no_size_cannot_be_plotted(flawed: ProfileView) -> None:
     from waywiser.notebook.curve_figure import NothingToPlot
 

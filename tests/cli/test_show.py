@@ -21,7 +21,7 @@ from waywiser.profile import MissingProfile, Profile, WritableProfile
 from waywiser.profile.quality_flags import REMEDIES
 from waywiser.report.terminal import print_parts
 from waywiser.report.views.profile import profile_parts
-from waywiser.words.records import Failure, Samples, Unsupported
+from waywiser.words.records import Failure, Samples, Unsupported, Visit
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +122,9 @@ def test_of_many_reasons_one_line_says_how_many(profile: Path) -> None:
             print_parts(console, profile_parts(opened, found, everything=everything))
             texts.append(stream.getvalue())
     assert [line for line in texts[0].splitlines() if line.startswith("not measured")] == [
-        "not measured: 3 paths, 2 pairs of memories and 1 operation, for 4 reasons; "
-        "--all lists them"
+        "not measured: the driver cannot prefetch here (2 paths); --all lists them",
+        "not measured: file:/data/x -> pageable@numa:0 by cpu: there is no such file",
+        "not measured: malloc@numa:0: neither is a file",
     ]
     assert "not measured: both are memory (2 pairs of memories)\n  device -> managed" in texts[1]
 
@@ -172,7 +173,7 @@ def test_the_first_lines_say_what_was_measured_and_how_well(brief: str) -> None:
     machine = r"node7: Test CPU, 1 NUMA node; 2 × Test GPU; driver 580\.159"
     assert re.fullmatch(rf"{machine}; \d{{4}}-\d\d-\d\d \d\d:\d\d UTC", first)
     assert second.startswith("23 series of 7 curves, 19 converged (95% of the measured)")
-    assert "1 did not converge, 3 failed, 3 paths not supported; 3.51 s of measuring" in second
+    assert "1 did not converge, 3 failed; 3.51 s of measuring" in second
 
 
 def test_the_last_lines_name_the_next_commands(shown: str, brief: str, profile: Path) -> None:
@@ -355,8 +356,10 @@ def test_only_keeps_what_is_asked_for(profile: Path, capsys: pytest.CaptureFixtu
 
 
 def test_only_that_matches_nothing_is_an_error(profile: Path) -> None:
-    with pytest.raises(NothingMatches, match="nearest") as caught:
+    with pytest.raises(NothingMatches, match="there is no gpu:7 here"):
         show(str(profile), only=["gpu:7"])
+    with pytest.raises(NothingMatches, match="nearest") as caught:
+        show(str(profile), only=["gpu:1 -> file"])
     assert caught.value.exit_code == 2
 
 
@@ -380,22 +383,23 @@ def test_a_profile_of_unsupported_alone_is_shown(
     path = write(tmp_path / "a.wwp", unsupported_paths=profiles.UNSUPPORTED_PATHS)
     assert show(str(path)) == 0
     out = capsys.readouterr().out
-    assert "\n0 series of 0 curves, 0 converged, 3 paths not supported; 0 ns of measuring\n" in out
+    assert "\n0 series of 0 curves, 0 converged; 0 ns of measuring\n" in out
     assert "every size" not in out and "next:" not in out
 
 
 def test_what_is_not_supported_is_counted_by_what_it_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As below, in the lines of what was not measured: an operation is no path."""
+    """An operation is no path, and no machine has such a pair of memories without places."""
     names = ("pinned@numa:0 -> device@gpu:0 by sm", "pinned -> device by sm", "malloc@gpu:0")
     unsupported = [Unsupported(name, "no such thing here") for name in names]
     path = write(tmp_path / "a.wwp", unsupported_paths=unsupported)
     assert show(str(path)) == 0
     out = capsys.readouterr().out
-    each = "1 path, 1 pair of memories and 1 operation"
-    assert f"0 converged, {each} not supported;" in out
-    assert f"not measured: no such thing here ({each}); --all lists them" in out
+    assert "0 converged; " in out
+    assert "not measured: no such thing here (1 path and 1 operation); --all lists them" in out
+    assert show(str(path), everything=True) == 0
+    assert "(1 path, 1 pair of memories and 1 operation)" in capsys.readouterr().out
 
 
 def test_the_sizes_of_an_unsupported_path_stay_as_they_are(
@@ -437,10 +441,30 @@ def test_sizes_left_out_as_saturated_stand_with_their_curve(
     show(str(path), everything=True)
     out = capsys.readouterr().out
     assert "  skipped, as the bandwidth has saturated: 1 GiB\n" in out
-    assert "1 skipped with a reason" in out and "failed" not in out
+    assert "1 not needed or too long" in out and "failed" not in out and "time" not in out
     assert "1 converged (100% of the measured)" in out
     show(str(path))
     assert "skipped: the bandwidth has saturated: 55 GB/s (1 visit" in capsys.readouterr().out
+
+
+def test_what_had_no_time_is_one_line_with_what_was_not_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng, over = random.Random(1), "the 30 s of standard were over"
+
+    def late(size: int, block: int) -> Visit:
+        what = profiles.workload(profiles.D2H, size)
+        made = profiles.visit(what, block, failure=Failure("skipped", over))
+        return msgspec.structs.replace(made, stop="skipped")
+
+    known = profiles.visit(profiles.workload(profiles.D2H, 2**12), 0, profiles.samples(rng, 1e-5))
+    visits = [known, late(2**12, 1), late(2**12, 2), *(late(2**20, n) for n in range(3))]
+    path = write(tmp_path / "a.wwp", *visits, late(2**21, 0))
+    show(str(path))
+    out = capsys.readouterr().out
+    assert "3 series of 1 curve, 1 converged (100% of the measured), 2 without time; " in out
+    assert out.count("skipped") == 1
+    assert f"skipped: {over} (2 series, and 2 repetitions of others)" in out
 
 
 def test_a_series_of_void_samples_is_among_the_failures(

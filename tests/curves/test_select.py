@@ -520,3 +520,37 @@ def test_terms_may_be_written_out(written: str, term: str) -> None:
     texts = [texts_of(Workload.parse(f"{a} -> {b} by sm")) for a in ends for b in ends]
     found = [matches_any(each, [written]) for each in texts]
     assert any(found) and found == [matches_any(each, [term]) for each in texts]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "gpus", "says"),
+    [
+        (
+            "d2h gpu:7",
+            2,
+            r"--only 'd2h gpu:7': there is no gpu:7 here \(the machine has gpu:0 to gpu:1",
+        ),
+        ("GPU 12", 1, r"there is no gpu:12 here \(the machine has gpu:0 alone\)"),
+        ("device@gpu:3 -> device@gpu:0 by sm", 3, r"there is no gpu:3 here"),
+        ("h2d gpu:4", 0, r"there is no gpu:4 here \(the machine has no GPU\)"),
+    ],
+)
+def test_a_gpu_that_is_not_there_is_named(pattern: str, gpus: int, says: str) -> None:
+    with pytest.raises(NothingMatches, match=says):
+        require_match([pattern], [H2D, D2H], gpus=gpus)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "gpus"), [("pinend gpu:1", 2), ("pinend gpu:0", 1), ("gpu:5", None)]
+)
+def test_a_gpu_that_is_there_or_may_be_is_not_missed(pattern: str, gpus: int | None) -> None:
+    with pytest.raises(NothingMatches, match=r"matches no series|was not measured") as error:
+        require_match([pattern], [H2D, D2H], gpus=gpus)
+    assert "there is no" not in str(error.value)
+
+
+def test_the_gpus_of_a_selection_keep_their_numbers() -> None:
+    third = H2D.replace("gpu:0", "gpu:3")
+    with pytest.raises(NothingMatches) as error:
+        require_match(["sync gpu:3"], [third], gpus=1)
+    assert "there is no gpu" not in str(error.value)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waywiser.curves.sizes import SizesError, parse_sizes, size_range, thin
+from waywiser.curves.sizes import SizesError, joined, parse_sizes, size_range, thin
 
 SIZE = st.integers(1, 2**40)
 
@@ -63,3 +63,23 @@ def test_a_decimal_unit_is_answered_with_the_binary_one() -> None:
     assert str(caught.value) == (
         "--sizes '8:1MB': '1MB' has a decimal unit, and sizes are binary (write 1MiB)"
     )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parts"),
+    [
+        ((), []),
+        ((8,), []),
+        ((8, 2**20, 2**26), []),
+        ((4096, 8192, 2**20, 2**26, 2**27, 2**28), [(4096, 8192), (2**26, 2**27, 2**28)]),
+        ((64, 88, 128, 4096), [(64, 88, 128)]),
+    ],
+)
+def test_neighbours_of_a_sweep_are_joined(sizes: tuple[int, ...], parts: list) -> None:
+    assert [sizes[part] for part in joined(sizes)] == parts
+
+
+def test_all_default_sizes_are_joined_and_thinned_ones_are_not() -> None:
+    sizes = parse_sizes("8:1GiB")
+    assert joined(sizes) == [slice(0, len(sizes))]
+    assert joined(thin(sizes, 2)) == []

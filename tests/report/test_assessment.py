@@ -10,7 +10,7 @@ import pytest
 import profiles
 from analysis.questions.subjects import subject
 from report import machines
-from waywiser.curves.answer import CRASHED, UNDECIDED, Answer, Finding
+from waywiser.curves.answer import CRASHED, SHARED, UNDECIDED, Answer, Finding
 from waywiser.profile import RunHealth
 from waywiser.profile.health import health_report
 from waywiser.report.assessment import MOST_ADVICE, assess, first_advice
@@ -48,6 +48,22 @@ def test_one_of_each_question_comes_before_a_second_of_any() -> None:
     loud = answer("loud", *(finding(name, "warning") for name in "abcfgh"))
     calm = answer("calm", finding("d", "info"), finding("e", "info"))
     assert statements(result(loud, calm)) == ["A", "B", "C", "F", "D"]
+
+
+def test_what_every_machine_of_a_class_does_is_no_finding() -> None:
+    """Which of two methods is faster has a chapter of its own; what is slow has a remedy."""
+    methods = answer("crossovers", finding("faster", "info"), finding("crossover", "info"))
+    usual = answer("efficiency", finding("best-method", "info", remedy=""))
+    entry = result(methods, usual)
+    assert statements(entry) == []
+    (words,) = findings([entry]).blocks
+    assert words == Words("No finding asks for a change.")
+    assert statements(result(answer("crossovers", finding("slow", "warning")))) == ["Slow"]
+
+
+def test_what_costs_bandwidth_is_a_finding_without_anything_to_do() -> None:
+    entry = result(answer("contention", finding(SHARED, "info", remedy="")))
+    assert statements(entry) == ["shared-bottleneck"]
 
 
 def test_what_is_broken_comes_before_all() -> None:

@@ -169,7 +169,10 @@ def test_a_figure_has_no_more_curves_than_can_be_distinguished_and_says_how_many
     ]
     assert (MOST_LINES, len(several)) == (8, 9)
     picture = pictures(*several)[0]
-    said = f"{MOST_LINES} of {len(several)} curves are drawn; the report's table has all."
+    said = (
+        f"{MOST_LINES} of {len(several)} curves (within numa:0) are drawn; "
+        "the table below has all of the family."
+    )
     assert said in picture.draw().notes
     assert picture.data is not None and len(picture.data.columns) == 1 + MOST_LINES
 

@@ -11,6 +11,7 @@ import pytest
 
 from kept import RESULTS, unpacked
 from report.browser import MOST_WORDS_ON_FIRST_SCREEN
+from waywiser.report.assessment import MOST_ADVICE
 from waywiser.report.document import document
 from waywiser.report.entry import read
 from waywiser.report.page import page
@@ -82,6 +83,15 @@ def test_each_number_has_the_interval_of_the_headline_table(shown: Document) -> 
     assert ("±: half of the 95 % interval." in text) == any(
         "±" in tile.sure for tile in shown.tiles
     )
+
+
+def test_it_states_no_finding_that_every_machine_of_the_class_has(shown: Document) -> None:
+    found = shown.first_remarks()
+    remarks = found.remarks if found is not None else ()
+    assert len(remarks) <= MOST_ADVICE
+    text = page(shown)
+    for truism in ("move at least", "plan each", "plan with", "Nothing needs attention", "to know"):
+        assert truism not in text, truism
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from machine.captured import machine as captured
 from report import machines
 from waywiser.curves.figure_range import range_of
 from waywiser.curves.headlines import headline_rows
-from waywiser.machine.machine import Cache
-from waywiser.report.chapters.headlines import headlines
+from waywiser.machine.machine import Cache, Machine, NumaNode
+from waywiser.report.chapters.headlines import headlines, tiles
 from waywiser.report.entry import Entry, entry
 from waywiser.report.parts import Sheet, SheetCell, SheetRow
 from waywiser.words.number_format import format_rate
@@ -226,3 +226,52 @@ def test_the_headline_stands_at_the_size_that_several_processes_measured() -> No
     alone = subject(curve(profiles.H2D, line, (8, 2**20, 2**30), blocks=1))
     (row,) = headline_rows(alone.machine, alone.curves)
     assert row.large is not None and row.large.bytes == 2**30  # no size is repeated
+
+
+def host(nodes: int, cpus: int) -> Machine:
+    """A machine without GPUs."""
+    numa = [
+        NumaNode(n, tuple(range(n * cpus, n * cpus + cpus)), 2**36, package=n) for n in range(nodes)
+    ]
+    return msgspec.structs.replace(profiles.machine(), gpus=(), numa=tuple(numa))
+
+
+def test_all_cores_come_before_one_thread_on_a_machine_without_gpus() -> None:
+    across = "pageable@numa:0 -> pageable@numa:1 by cpu[threads=8]"
+    curves = [
+        curve(HOST, postal(1e-7, 12e9)),
+        curve(f"{HOST}[threads=3]", postal(1e-7, 30e9)),
+        curve(f"{HOST}[threads=8]", postal(1e-6, 90e9)),
+        curve(f"{HOST}[stores=streaming,threads=8]", postal(1e-6, 95e9)),
+        curve(across, postal(1e-6, 40e9)),
+    ]
+    found = entry(subject(*curves, machine=host(2, 8)), name="a")
+    rows = headline_rows(found.subject.machine, found.curves)
+    assert [(row.group, row.first.text) for row in rows] == [
+        ("host copy by all cores", f"{HOST}[threads=8]"),
+        ("between nodes by all cores", across),
+        ("host copy", HOST),
+    ]
+    assert rows[0].call == "memcpy in 8 threads, pageable host memory"
+    assert [tile.name for tile in tiles(found)][0] == "host copy by all cores"
+
+
+@pytest.mark.parametrize(("nodes", "cpus"), [(1, 16), (2, 12)])
+def test_some_of_the_cores_are_not_all(nodes: int, cpus: int) -> None:
+    found = entry(
+        subject(
+            curve(HOST, postal(1e-7, 12e9)),
+            curve(f"{HOST}[threads=8]", postal(1e-6, 90e9)),
+            machine=host(nodes, cpus),
+        ),
+        name="a",
+    )
+    rows = headline_rows(found.subject.machine, found.curves)
+    assert [row.group for row in rows] == ["host copy"]
+
+
+def test_a_machine_with_gpus_has_no_row_of_all_cores() -> None:
+    made = entry(subject(curve(f"{HOST}[threads=8]", postal(1e-6, 90e9))), name="a")
+    assert made.subject.machine.gpus
+    groups = [row.group for row in headline_rows(made.subject.machine, made.curves)]
+    assert "host copy by all cores" not in groups

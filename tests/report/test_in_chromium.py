@@ -195,6 +195,38 @@ def test_nothing_overflows_on_a_phone(look: Look, name: str, opened: bool) -> No
     assert beyond == []
 
 
+HEADLINES = """() => {
+  const scroll = document.querySelector('#headlines .scroll');
+  const seen = each => each.checkVisibility();
+  const cells = [...scroll.querySelectorAll('th, td')].filter(seen);
+  return {
+    columns: [...scroll.querySelectorAll('thead th')].filter(seen).map(each => each.innerText),
+    cut: scroll.scrollWidth - scroll.clientWidth,
+    lines: Math.max(...cells.map(each => each.getBoundingClientRect().height)) /
+      parseFloat(getComputedStyle(cells[0]).lineHeight),
+    text: scroll.innerText,
+  };
+}"""
+
+
+@pytest.mark.parametrize("name", ["alone", "direct", "recorded"])
+@pytest.mark.parametrize("width", [1920, 1400, 390])
+def test_the_headline_table_has_few_columns_and_is_not_cut(
+    look: Look, name: str, width: int
+) -> None:
+    page = look(name, viewport={"width": width, "height": 900})
+    found = page.evaluate(HEADLINES)
+    assert found["columns"][:2] == ["path", "GB/s"] and len(found["columns"]) <= 6
+    assert found["cut"] <= 0 and found["lines"] < 5
+    hidden = ("all such paths, GB/s", "call to completion")
+    assert not any(each in found["text"] for each in hidden)
+    page.evaluate(ALL_OPEN)
+    opened = page.evaluate(HEADLINES)
+    assert opened["cut"] <= 0
+    assert all(each in opened["text"] for each in hidden)
+    assert all(each in opened["text"] for each in ("size", "normal for", "achieved by"))
+
+
 HINTED = """() => [...document.querySelectorAll('figure')].map(figure => {
   const drawing = figure.querySelector('.drawing'), hint = figure.querySelector('.hint');
   return [drawing.scrollWidth > drawing.clientWidth + 1 &&

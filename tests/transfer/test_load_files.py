@@ -31,9 +31,11 @@ import waywiser.transfer
 from transfer import torch_stand_in
 from transfer.safetensors_files import write_bytes
 from transfer.transfer_stand_in import StandInTransfers
+from waywiser.transfer import loading as reading
 from waywiser.transfer.errors import TransferError, UnsupportedTransfer
 from waywiser.transfer.read_plan import SMALL_BYTES, plan_reads
 from waywiser.transfer.safetensors_header import DTYPE_BITS
+from waywiser.transfer.safetensors_layout import ARRAY_NAMES
 
 MODULE = "waywiser.transfer.torch"
 WHOLE_BYTE_TYPES = sorted(name for name, bits in DTYPE_BITS.items() if bits >= 8)
@@ -120,7 +122,7 @@ def test_all_types_and_shapes_come_whole(loading: Any, moved: None, tmp_path: Pa
     assert list(loaded) == list(tensors)
     for name, (dtype, shape, data) in tensors.items():
         assert tuple(loaded[name].shape) == tuple(shape)
-        assert loaded[name].dtype is getattr(loading.torch, loading.TORCH_NAMES[dtype])
+        assert loaded[name].dtype is getattr(loading.torch, ARRAY_NAMES[dtype])
         assert bytes_of(loaded[name]) == data
 
 
@@ -251,8 +253,8 @@ def test_any_checkpoint_comes_whole(
         loading = load_module(monkeypatch, torch_stand_in)
         small, span, gap = limits
         planner = functools.partial(plan_reads, small=small, span=span, gap=gap)
-        monkeypatch.setattr(loading, "plan_reads", planner)
-        monkeypatch.setattr(loading, "MOST_TRANSFERS", 1 + random_.randrange(4))
+        monkeypatch.setattr(reading, "plan_reads", planner)
+        monkeypatch.setattr(reading, "MOST_TRANSFERS", 1 + random_.randrange(4))
         shards: list[dict[str, tuple[str, list[int], bytes]]] = [{} for _ in range(files)]
         for number, (dtype, count) in enumerate(sizes):
             data = random_.randbytes(count * DTYPE_BITS[dtype] // 8)

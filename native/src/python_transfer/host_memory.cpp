@@ -72,14 +72,18 @@ HostMemory HostMemory::pinned(std::size_t bytes, int numa) {
         const GilRelease unlocked;
         status = waywiser_pinned_alloc(bytes, numa, &data);
         pinned = status == WAYWISER_OK && is_pinned(data);
-        if (!pinned) waywiser_pinned_free(std::exchange(data, nullptr));
     }
     check(status);
-    if (!pinned) {
-        raise(Failure::unsupported,
-              {.what = "memory cannot be pinned without a GPU: " + why_no_gpu(),
-               .where = "pinned_empty",
-               .remedy = "or use an ordinary array"});
+    // A worker that a fork keeps from its parent's GPU is told so; without a GPU there is nothing
+    // to pin the memory for.
+    if (const std::string why = pinned ? "" : why_no_gpu(); why.find("forked") != std::string::npos) {
+        {
+            const GilRelease unlocked;
+            waywiser_pinned_free(std::exchange(data, nullptr));
+        }
+        raise(Failure::unsupported, {.what = "memory cannot be pinned without a GPU: " + why,
+                                     .where = "pinned_empty",
+                                     .remedy = "or use an ordinary array"});
     }
     return {data, bytes, nullptr, 0, true};
 }

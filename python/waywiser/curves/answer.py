@@ -153,6 +153,9 @@ UNDECIDED = "undecided-path"
 CRASHED = "crashed-path"
 """The finding that what uses a path crashed: it is about the machine, and not its numbers."""
 
+SHARED = "shared-bottleneck"
+"""The finding that transfers have less bandwidth together than alone, which costs who needs all."""
+
 LOADED = "loaded-machine"
 """The finding that other programs used the machine while it was measured."""
 

@@ -15,6 +15,7 @@ from waywiser.curves.name import SETS, name_of
 from waywiser.machine.machine import Machine
 from waywiser.machine.traits import DECLARED, Traits
 from waywiser.words import Path, Transfer, Workload
+from waywiser.words.numbers import whole_number
 
 Group = Literal[
     "H2D",
@@ -37,6 +38,42 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 def headline_label(group: Group | None, name: str) -> str:
     """The name of a path after its group of headline paths, unless it starts with that."""
     return f"{group} {name}" if group and not name.startswith(group) else name
+
+
+def headline_title(group: str, workload: Workload) -> str:
+    """``H2D, numa:0 -> gpu:0``, ``H2D, numa:0 -> gpu:0 (dirtied)``: the group, the places and the
+    states of a path; of a set the group and the states alone."""
+    if workload.transfer is None:
+        return f"{group}{workload.states}"
+    source, destination = workload.transfer.path.places
+    ends = f"within {source}" if source == destination else f"{source} -> {destination}"
+    return f"{group}, {ends}{workload.states}"
+
+
+ALL_CORES, BETWEEN_NODES = "host copy by all cores", "between nodes by all cores"
+"""The groups that come first on a machine without GPUs. They are no headline paths of checks."""
+
+
+def all_cores_group(workload: Workload, machine: Machine) -> str:
+    """The group of a copy within the host by all cores of a node of a machine without GPUs; empty
+    for anything else."""
+    transfer, traits = workload.transfer, machine.traits
+    if machine.gpus or transfer is None or workload.states or transfer.layout is not None:
+        return ""
+    path, settings = transfer.path, dict(transfer.parameters)
+    threads = whole_number(settings.pop("threads", "")) or 0
+    is_reference = path.executor == traits.reference_executor("host") and path.is_plain
+    kinds = {path.source.kind, path.destination.kind}
+    if settings or threads < 2 or not is_reference:
+        return ""
+    if kinds != {traits.reference_memory("host", "numa")}:
+        return ""
+    cores = {node.index: len(node.cpus) for node in machine.numa}
+    fewest = min(cores.get(place.index, 0) for place in path.places)
+    # a CPU may be left to the process that waits
+    if threads < fewest - 1 or not fewest:
+        return ""
+    return ALL_CORES if path.source.place == path.destination.place else BETWEEN_NODES
 
 
 FILE_READ = "file read"

@@ -13,7 +13,15 @@ from dataclasses import dataclass, replace
 from waywiser.curves.answer import MATTERS
 from waywiser.curves.curve import FAMILIES, SMALL_BYTES, Curve, Point
 from waywiser.curves.exchanges import is_exchange
-from waywiser.curves.headline import FILE_READ, GROUPS, headline, reads_file
+from waywiser.curves.headline import (
+    ALL_CORES,
+    BETWEEN_NODES,
+    FILE_READ,
+    GROUPS,
+    all_cores_group,
+    headline,
+    reads_file,
+)
 from waywiser.curves.methods import is_cached, is_copy
 from waywiser.machine.calls import call_text
 from waywiser.machine.machine import Machine
@@ -25,7 +33,10 @@ from waywiser.words.sizes_in_text import size_of
 LIBRARY_CALL = "waywiser.transfer.copy"
 """How the call of an executor begins with which the transfer library makes a copy."""
 
-ORDER = (*GROUPS, FILE_READ, *FAMILIES, *FACTORS, UNEVEN_EXCHANGE)
+ORDER = (
+    *(*GROUPS[:-1], ALL_CORES, BETWEEN_NODES, GROUPS[-1]),
+    *(FILE_READ, *FAMILIES, *FACTORS, UNEVEN_EXCHANGE),
+)
 """The groups in the order in which they are shown."""
 
 
@@ -67,10 +78,13 @@ class HeadlineRow:
 
 
 def headline_groups(machine: Machine, workloads: Iterable[Workload]) -> dict[str, str]:
-    """The group of each headline path among ``workloads``, by curve: reads of files too."""
+    """The group of each headline path among ``workloads``, by curve: reads of files too, and of a
+    machine without GPUs copies by all cores."""
     known = list(workloads)
     found: dict[str, str] = {**headline(machine, known)}
     for workload in known:
+        if of_cores := all_cores_group(workload, machine):
+            found.setdefault(workload.curve, of_cores)
         if reads_file(workload, machine.traits):
             found.setdefault(workload.curve, FILE_READ)
     return found

@@ -13,7 +13,17 @@ from fnmatch import fnmatchcase
 from functools import cache
 from itertools import pairwise
 
-from waywiser.curves.headline import FILE_READ, GROUPS, group_of, headline_label, reads_file
+from msgspec.structs import replace
+
+from waywiser.curves.headline import (
+    FILE_READ,
+    GROUPS,
+    all_cores_group,
+    group_of,
+    headline_label,
+    headline_title,
+    reads_file,
+)
 from waywiser.curves.name import SETS, label_of, name_of
 from waywiser.curves.terms import (
     GPUS_OF,
@@ -57,7 +67,7 @@ class UnknownLinks(WaywiserError):
 
 def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, ...]:
     """What a pattern may be meant for: the curve, its name, both together, the same with the terms
-    that apply to it, and of a headline path its label and its group.
+    that apply to it, and of a headline path its label, its title and its group.
 
     Without the ``machine`` whose workload it is, no link is known: ``pcie`` and ``nvlink`` apply to
     nothing.
@@ -72,8 +82,13 @@ def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, .
         members = dict.fromkeys(str(single) for end in ends for single in end.each)
         named = (*named, f"{curve}: {' '.join(members)}")
     exact = (group,) if group and group.casefold() in HEADLINES else ()
-    label = (f"{LABEL}{headline_label(headline, name)}",) if headline else ()
-    return (*named, *with_terms(workload, named[-1], machine), *exact, *label)
+    labels = [headline_label(headline, name)] if headline else []
+    if any_state := group or group_of(replace(workload, cache="warm"), traits):
+        labels += [headline_title(any_state, workload)] if workload.transfer else []
+    if machine is not None and (of_cores := all_cores_group(workload, machine)):
+        labels.append(headline_title(of_cores, workload))
+    equal = (f"{LABEL}{label}" for label in labels)
+    return (*named, *with_terms(workload, named[-1], machine), *exact, *equal)
 
 
 def sized_texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, ...]:
@@ -96,7 +111,8 @@ def matches_any(texts: Iterable[str], patterns: Sequence[str]) -> bool:
 
     The name of a group of headline paths (`HEADLINES`) matches this name alone, as `texts_of` has
     it. A whole path, as tables print it, matches this path alone, also after its group
-    (``H2D A -> B by X``) or a term. A pattern with ``*`` or ``?`` is a glob over the whole text
+    (``H2D A -> B by X``) or a term, and so does the title of a headline path
+    (``H2D, numa:0 -> gpu:0``). A pattern with ``*`` or ``?`` is a glob over the whole text
     (brackets are ordinary letters, since settings are written in them). Any other is words that
     must all occur, one with a place (``launch@gpu:0``) from the start of a name; with an arrow
     (``pinned -> device``) also in that order, since the opposite path has the same words. A word
@@ -394,6 +410,10 @@ def _nothing_matches(
             if measured
             else "waywiser doctor shows what this machine has",
         )
+    if missing := _absent_gpu(pattern, texts, gpus):
+        known = "no GPU" if not gpus else "gpu:0 alone" if gpus == 1 else f"gpu:0 to gpu:{gpus - 1}"
+        what = f"{option} {pattern!r}: there is no {missing} here"
+        return NothingMatches(what, remedy=f"the machine has {known}")
     absent = "was not measured" if measured else "matches no series"
     remedy = _remedy_of_names(pattern, texts, option, measured=measured)
     if not remedy and (remedy := _remedy_of_quantity(pattern, option)):
@@ -403,6 +423,21 @@ def _nothing_matches(
         absent = "matches no series"
         remedy = suggestion(pattern, texts, others) or "nearest: nothing can be measured here"
     return NothingMatches(f"{option} {pattern!r} {absent}", remedy=remedy)
+
+
+def _absent_gpu(pattern: str, texts: Iterable[str], gpus: int | None) -> str:
+    """The first GPU that a pattern names and that a machine with so many GPUs does not have; empty
+    if there is none, or if the number of GPUs is not known. Those of a selection keep their
+    numbers, so that one with a path is there."""
+    named = _GPU.findall(_folded(pattern))
+    if gpus is None or all(int(number) < gpus for number in named):
+        return ""
+    known = {number for text in texts for number in _GPU.findall(text)}
+    absent = (number for number in named if int(number) >= gpus and number not in known)
+    return next((f"gpu:{number}" for number in absent), "")
+
+
+_GPU = re.compile(r"\bgpu:([0-9]{1,9})(?![0-9])")
 
 
 def _remedy_of_names(pattern: str, texts: Sequence[str], option: str, *, measured: bool) -> str:

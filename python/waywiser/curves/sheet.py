@@ -68,6 +68,9 @@ class SheetColumn(Value, frozen=True):
     shortened: int = 0
     """The number of the column once its cells are brief. They become brief, under the short name,
     instead of being omitted; 0: they do not."""
+    detail: Literal["", "narrow", "page"] = ""
+    """Whether its cells are in the details of their rows instead of a column: of a page, or of a
+    narrow one. Other forms have a column."""
 
 
 class Sheet(Value, frozen=True):

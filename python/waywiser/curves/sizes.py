@@ -10,7 +10,7 @@ The ends of a range are always among its sizes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.words import DecimalUnit, WaywiserError, WordError, parse_bytes
@@ -28,6 +28,10 @@ LATENCY_BELOW = 64 * 2**10
 
 SMALL_BYTES = 4096
 """Up to here a time shows the latency."""
+
+NEIGHBOURS = 2
+"""Sizes of a sweep differ by at most this factor. What lies between others was not measured, and no
+figure draws a line there."""
 
 MOST_POINTS = 64
 """Points per octave: neighbours would differ by 1 %, which is as fine as a median is stated."""
@@ -99,6 +103,17 @@ def size_range(low: int, high: int, points_per_octave: int = 1) -> tuple[int, ..
         if low <= size <= high:
             sizes.add(size)
     return tuple(sorted(sizes))
+
+
+def joined(sizes: Sequence[int]) -> list[slice]:
+    """The parts of ascending ``sizes`` that a line may join: neighbours of a sweep, two or more."""
+    found, first = [], 0
+    for n in range(1, len(sizes) + 1):
+        if n == len(sizes) or sizes[n] > NEIGHBOURS * sizes[n - 1]:
+            if n - first > 1:
+                found.append(slice(first, n))
+            first = n
+    return found
 
 
 def thin(sizes: tuple[int, ...], octaves: int, largest: int = GROWING) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from matplotlib.figure import Figure
 
 from waywiser.curves.curve import Curve
+from waywiser.curves.sizes import joined
 from waywiser.report.figures.theme import INK, LINE, SERIES, SOFT
 from waywiser.stats.order import Interval
 from waywiser.words import WaywiserError, format_bytes
@@ -48,7 +49,8 @@ class _Plotted(NamedTuple):
 def curve_figure(
     curves: Sequence[Curve], quantity: CurveQuantity, title: str, *, named: bool
 ) -> CurveFigure:
-    """Points with their 95 % intervals over size; the bound as a line if all curves share it.
+    """Points with their 95 % intervals over size, joined by lines between neighbouring sizes of a
+    sweep; the bound as a line if all curves share it.
 
     Raises `NothingToPlot` if no curve has the quantity, and for curves that the caller ``named`` if
     one of them has not.
@@ -92,7 +94,9 @@ def _draw(axes: Any, points: Sequence[_Plotted], colour: str, marker: str, label
     below = [point.value - point.interval.low for point in points]
     above = [point.interval.high - point.value for point in points]
     axes.errorbar(sizes, values, yerr=[below, above], color=colour, marker=marker, markersize=4,
-                  linewidth=1.3, capsize=2, label=label)  # fmt: skip
+                  linestyle="none", elinewidth=1.3, capsize=2, label=label)  # fmt: skip
+    for part in joined(sizes):
+        axes.plot(sizes[part], values[part], color=colour, linewidth=1.3)
 
 
 def _plain(text: str) -> str:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from waywiser.curves.curve import Curve, by_family
-from waywiser.curves.headlines import HeadlineRow, headline_path_rows
+from waywiser.curves.headlines import HeadlineRow, headline_path_rows, headline_rows
 from waywiser.curves.overview import Overview
 from waywiser.curves.select import matches_any, nearest, suggestion, texts_of, with_terms
 from waywiser.curves.series_rows import (
@@ -137,8 +137,10 @@ class ProfileView:
         return DataTable.of(found.name, CURVE_TYPES, rows)
 
     def plot(self, *paths: str, quantity: CurveQuantity = "bandwidth", title: str = "") -> Figure:
-        """A figure of one or several paths over size, with their intervals; without ``paths`` of
-        the first headline paths. ``quantity`` is ``bandwidth`` or ``latency``.
+        """A figure of one or several paths over size: points with their intervals, and lines
+        between neighbouring sizes of a sweep. Without ``paths`` it has the first path of each kind
+        of headline path, of at most eight kinds. ``quantity`` is ``bandwidth`` or
+        ``latency``.
 
         Raises `NoSuchPath`, `NothingToPlot`, `MissingPackage` without matplotlib.
         """
@@ -148,7 +150,8 @@ class ProfileView:
         if paths:
             curves = [self.measured_curve(path) for path in paths]
         else:
-            curves = [self._by_text[row.first.text] for row in self._headlines[:MOST_CURVES]]
+            rows = headline_rows(self.machine, by_family(self._subject.curves))
+            curves = list({row.first.text: row.first for row in rows}.values())[:MOST_CURVES]
         return curve_figure(curves, quantity, title or self.node.name, named=bool(paths))
 
     def placement(self) -> Placement:

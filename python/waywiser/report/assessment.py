@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from waywiser.curves.answer import CRASHED, EXPLAINING, LOADED, UNDECIDED, Answer, Finding
+from waywiser.curves.answer import CRASHED, EXPLAINING, LOADED, SHARED, UNDECIDED, Answer, Finding
 from waywiser.curves.curve import outliers_text
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Assessment, Remark
@@ -22,6 +22,10 @@ MOST_WARNINGS = 3
 
 OF_NUMBERS = "trust"
 """The question whose warnings are about the numbers; all others are about the machine."""
+
+OF_METHODS = "crossovers"
+"""The question which of two methods is faster. What it says is so on other machines too, and the
+chapter about methods has it."""
 
 OPPOSITE = "anisotropic-path"
 """The finding that a path has less bandwidth than its opposite direction."""
@@ -117,6 +121,11 @@ def _is_of_numbers(entry: Entry, link: str, finding: Finding) -> bool:
     return of_numbers and finding.severity != "error"
 
 
+def _is_choice(entry: Entry, link: str, finding: Finding) -> bool:
+    """Whether a finding says which of two methods is faster."""
+    return link == f"{entry.key}question-{OF_METHODS}" and finding.severity == "info"
+
+
 def _quality(entry: Entry, brief: bool) -> tuple[str, str]:
     """The quality of the numbers with its anchor: what the warnings are about, the gravest first,
     and the processes that no figure uses; briefly, how many warnings there are. Empty if nothing is
@@ -141,15 +150,18 @@ def _quality(entry: Entry, brief: bool) -> tuple[str, str]:
 
 
 def advice(entry: Entry) -> list[Found]:
-    """Findings that change what a person would do: problems, and what has a recommendation and is
-    not about the quality of the numbers, nor follows from a slow link. Those that concern a GPU
-    come before those of the host."""
+    """Findings that this machine has and others of its class need not have, or that cost its user
+    something, and that change what a person would do: problems, and what has a recommendation and
+    is not about the quality of the numbers, nor a choice of methods, nor follows from a slow link.
+    Those that concern a GPU come before those of the host."""
     known = findings(entry)
     links = [finding for _, finding in known if finding.id in EXPLAINING]
     found = [
         each
         for each in known
-        if each[1].severity == "error" or (each[1].remedy and not _is_of_numbers(entry, *each))
+        if each[1].severity == "error"
+        or each[1].id == SHARED
+        or (each[1].remedy and not _is_of_numbers(entry, *each) and not _is_choice(entry, *each))
         if not any(_follows(each[1], link) for link in links)
     ]
     return sorted(

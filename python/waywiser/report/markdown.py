@@ -238,8 +238,8 @@ def _fold(fold: Fold) -> Iterator[str]:
 
 def _remark(remark: Remark, head: str) -> Iterator[str]:
     indent = " " * (len(head) + 1)
-    sign, word = SEVERITIES[remark.severity]
-    yield f"{head} **{sign} {word}:** {_text(remark.statement)}"
+    _, word = SEVERITIES[remark.severity]
+    yield f"{head} **{word}:** {_text(remark.statement)}"
     if remark.detail:
         yield f"{indent}{_text(remark.detail)}"
     about = [remark.machine, remark.effect, "; ".join(remark.devices)]

@@ -15,6 +15,10 @@ from waywiser.report.parts import (
     Assessment,
     Document,
     Picture,
+    Sheet,
+    SheetCell,
+    SheetColumn,
+    SheetRow,
     Tile,
     shown_of,
     shown_there,
@@ -66,6 +70,8 @@ def _environment() -> Environment:
         to_do=_to_do,
         texts={"brand": BRAND, "more": MORE, "all_numbers": ALL_NUMBERS, "to_do": TO_DO},
         short_rows=SHORT_ROWS,
+        columns_of=_columns_of,
+        details_of=_details_of,
         shown_of=shown_of,
         shown_there=shown_there,
     )
@@ -108,6 +114,24 @@ def page(document: Document) -> str:
     return visible(template.render(document=document, style=Markup(_style())))
 
 
+def _columns_of(sheet: Sheet, row: SheetRow) -> list[tuple[SheetColumn, SheetCell]]:
+    """The cells of a row that a page shows in columns."""
+    pairs = zip(sheet.columns, row.cells, strict=True)
+    return [(column, cell) for column, cell in pairs if column.detail != "page"]
+
+
+def _details_of(sheet: Sheet, row: SheetRow) -> list[tuple[SheetColumn, SheetCell]]:
+    """The cells with a text that are in the details of a row, those of every page before those of
+    a narrow one; none if there are none of every page."""
+    known = [
+        (column, cell)
+        for column, cell in zip(sheet.columns, row.cells, strict=True)
+        if column.detail and (cell.text or cell.note)
+    ]
+    known.sort(key=lambda each: (each[0].detail != "page", not each[0].folds))
+    return known if known and known[0][0].detail == "page" else []
+
+
 def _grounds(verdict: Assessment) -> list[str]:
     """What a status rests on, briefly: ``Link equivalence``, ``Not determined: 2 of 8 questions``,
     ``3 warnings``."""
@@ -129,21 +153,19 @@ def _key_of_tiles(tiles: Sequence[Tile]) -> str:
     return " ".join(key for key, is_used in keys if is_used)
 
 
-def _to_do(document: Document) -> tuple[str, str, str]:
-    """(words, a link to the findings, what to do) below the tiles: the gravest finding, unless the
-    status states it, with its remedy if there is room for both; or how many there are."""
+def _to_do(document: Document) -> tuple[str, str]:
+    """(a link to the findings, what to do) below the tiles: the gravest finding, unless the status
+    states it, with its remedy if there is room for both; or how many there are."""
     found = document.first_remarks()
     if found is None:
-        return "", "No finding asks for a change.", ""
+        return "No finding asks for a change.", ""
     first, findings = found.remarks[0], count(max(found.of, len(found.remarks)), "finding")
-    if first.severity == "info":
-        return "Nothing needs attention.", f"{findings} to know", ""
     said = " ".join(verdict.statement.lower() for verdict in _verdicts(document))
     statement = findings if with_sizes(first.statement).lower() in said else first.statement
     left = MOST_WORDS - _words_above(document)
     if len(f"{statement} {TO_DO} {first.remedy}".split()) <= left:
-        return "", statement, first.remedy
-    return "", statement if len(statement.split()) <= left else findings, ""
+        return statement, first.remedy
+    return statement if len(statement.split()) <= left else findings, ""
 
 
 def _verdicts(document: Document) -> list[Assessment]:

@@ -31,7 +31,7 @@ MARKS: dict[Mark | Severity, tuple[str, str]] = {
 """A mark as it is seen, and as it is read aloud. An answer is a word, a status is a sign."""
 
 SEVERITIES: dict[Severity, tuple[str, str]] = {
-    "info": ("i", "to know"),
+    "info": ("i", "note"),
     "warning": ("?", "review"),
     "error": ("×", "problem"),
 }

@@ -53,8 +53,8 @@ def pinned_empty(shape: int | Sequence[int], dtype: Any = float, *, numa: int | 
     ``dtype`` is what numpy takes for a dtype, or a torch dtype: then a torch tensor is returned.
     ``numa`` is the node of the memory; None: that of the calling thread. The memory is freed with
     the last array that uses it, and does not belong to any context. Raises `TransferMemoryError`
-    if the limit of locked memory is reached, and `UnsupportedTransfer` with the reason if this
-    process can use no GPU.
+    if the limit of locked memory is reached. Without a GPU it is ordinary memory, so that a program
+    runs there too; a fork of a process that has used a GPU raises `UnsupportedTransfer`.
     """
     sizes = _sizes(shape)
     try:

@@ -31,6 +31,32 @@ _DTYPES_IN_FILE = (
 _RANK = {name: rank for rank, name in enumerate(_DTYPES_IN_FILE.split())}
 """The order of the tensors in a file: by type, with the most aligned ones first, then by name."""
 
+ARRAY_NAMES = {
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E8M0": "float8_e8m0fnu",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "I16": "int16",
+    "U16": "uint16",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I32": "int32",
+    "U32": "uint32",
+    "F32": "float32",
+    "I64": "int64",
+    "U64": "uint64",
+    "F64": "float64",
+    "C64": "complex64",
+}
+"""Types of the format as torch, numpy and ml_dtypes name them. Those of less than a byte are
+missing: none of these has an array of the same shape for them."""
+
+FORMAT_NAMES = {name: dtype for dtype, name in ARRAY_NAMES.items()}
+
 MOST_SHARDS = 99_999
 """The largest number of shards: file names have five digits for it."""
 

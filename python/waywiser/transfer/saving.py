@@ -1,7 +1,4 @@
-"""Tensors into safetensors files that are complete on the disk, or not there at all.
-
-torch is passed in, because only `waywiser.transfer.torch` imports it.
-"""
+"""Tensors into safetensors files that are complete on the disk, or not there at all."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from waywiser import transfer
 from waywiser.transfer.checkpoint import INDEX_NAME
 from waywiser.transfer.durable_output import NewFile, new_file, new_folder
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer
+from waywiser.transfer.loading import ArrayMaker
 from waywiser.transfer.read_plan import PlannedRead, plan_reads
 from waywiser.transfer.safetensors_layout import (
     CALL,
@@ -26,7 +24,6 @@ from waywiser.transfer.safetensors_layout import (
     split_into_shards,
 )
 from waywiser.transfer.strict_json import clipped
-from waywiser.transfer.torch_tensors import bytes_of, checked_tensors, sized
 from waywiser.transfer.transfer_window import TransferWindow
 
 MOST_TRANSFERS = 64
@@ -36,29 +33,27 @@ is reported soon, since it is raised after what runs has ended."""
 
 
 def save(
-    tensors: object,
+    tensors: Mapping[str, Any],
+    listed: Iterable[SizedTensor],
     path: str | os.PathLike[str],
     shard_bytes: object,
     metadata: object,
     *,
-    torch: Any,
-    dtypes: Mapping[str, str],
+    make: ArrayMaker,
 ) -> None:
-    """Does what `waywiser.transfer.torch.save_files` says. ``dtypes``: the types of the format by
-    the names of torch."""
-    checked = checked_tensors(tensors, torch, dtypes, CALL)
+    """Saves tensors that are checked, dense and contiguous; ``listed`` is what the files say of
+    them. See `waywiser.transfer.torch.save_files`."""
     texts = checked_metadata(metadata)
     target = _path(path)
-    listed = [sized(name, tensor, dtypes) for name, tensor in checked.items()]
     if shard_bytes is None:
-        _save_file(listed, texts, checked, torch, lambda nbytes: new_file(target, nbytes))
+        _save_file(listed, texts, tensors, make, lambda nbytes: new_file(target, nbytes))
         return
     shards = split_into_shards(listed, _size(shard_bytes))
     names = [*shards, INDEX_NAME] if len(shards) > 1 else list(shards)
     with new_folder(target, names) as folder:
         for name, shard in shards.items():
             _save_file(
-                shard, texts, checked, torch, lambda nbytes, name=name: folder.file(name, nbytes)
+                shard, texts, tensors, make, lambda nbytes, name=name: folder.file(name, nbytes)
             )
         if len(shards) > 1:
             index = index_of(shards)
@@ -98,23 +93,23 @@ def _save_file(
     listed: Iterable[SizedTensor],
     metadata: Mapping[str, str] | None,
     tensors: Mapping[str, Any],
-    torch: Any,
+    make: ArrayMaker,
     open_file: Any,
 ) -> None:
     layout = lay_out(listed, metadata)
     opened: AbstractContextManager[NewFile] = open_file(layout.nbytes)
     with opened as file:
-        _write(file, layout, tensors, torch)
+        _write(file, layout, tensors, make)
 
 
-def _write(file: NewFile, layout: FileLayout, tensors: Mapping[str, Any], torch: Any) -> None:
+def _write(file: NewFile, layout: FileLayout, tensors: Mapping[str, Any], make: ArrayMaker) -> None:
     transfer.write(file, layout.start)
     window = TransferWindow(most_transfers=MOST_TRANSFERS, most_bytes=MOST_BYTES)
     with window:
         for planned in plan_reads(layout.entries):
             if planned.nbytes:
                 window.make_room(planned.nbytes)
-                _PlannedWrite(file, planned).start(window, tensors, torch)
+                _PlannedWrite(file, planned).start(window, tensors, make)
 
 
 class _PlannedWrite:
@@ -124,11 +119,11 @@ class _PlannedWrite:
         self._file = file
         self._planned = planned
 
-    def start(self, window: TransferWindow, tensors: Mapping[str, Any], torch: Any) -> None:
+    def start(self, window: TransferWindow, tensors: Mapping[str, Any], make: ArrayMaker) -> None:
         planned = self._planned
         filled = [tensors[entry.name] for entry in planned.entries if entry.nbytes]
         try:
-            source = filled[0].detach() if len(filled) == 1 else _gathered(filled, torch)
+            source = make.bytes_of(filled[0]) if len(filled) == 1 else _gathered(filled, make)
             started = transfer.write_async(self._file, source, offset=planned.offset)
         except Exception as error:
             error.add_note(str(self))
@@ -144,15 +139,16 @@ class _PlannedWrite:
         return f"while tensor {names[0]}{more} was written to {self._file.name}"
 
 
-def _gathered(tensors: list[Any], torch: Any) -> Any:
+def _gathered(tensors: list[Any], make: ArrayMaker) -> Any:
     """Small tensors one after the other in host memory."""
-    sizes = [tensor.nbytes for tensor in tensors]
-    gathered = torch.empty(sum(sizes), dtype=torch.uint8, device=torch.device("cpu"))
+    gathered = make.row(sum(tensor.nbytes for tensor in tensors))
     pairs: dict[str, tuple[list[Any], list[Any]]] = {}
-    for part, tensor in zip(gathered.split(sizes), tensors, strict=True):
-        to, of = pairs.setdefault(str(tensor.device), ([], []))
-        to.append(part)
-        of.append(bytes_of(tensor, torch))
+    reached = 0
+    for tensor in tensors:
+        to, of = pairs.setdefault(str(getattr(tensor, "device", "cpu")), ([], []))
+        to.append(gathered[reached : reached + tensor.nbytes])
+        of.append(make.bytes_of(tensor))
+        reached += tensor.nbytes
     for to, of in pairs.values():
         transfer.copy_batch(dsts=to, srcs=of)
     return gathered

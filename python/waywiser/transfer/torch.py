@@ -18,15 +18,21 @@ from waywiser import transfer
 from waywiser.errors import WaywiserError
 from waywiser.transfer.checkpoint import OpenFile, Selection, TensorNotFoundError, open_checkpoint
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer, UnsupportedTransfer
-from waywiser.transfer.read_plan import PlannedRead, plan_reads
+from waywiser.transfer.loading import load
 from waywiser.transfer.safetensors_header import SafetensorsError, TensorEntry
+from waywiser.transfer.safetensors_layout import ARRAY_NAMES, FORMAT_NAMES
+from waywiser.transfer.safetensors_layout import CALL as SAVE
 from waywiser.transfer.saving import save
 from waywiser.transfer.snapshots import Snapshot
 from waywiser.transfer.snapshots import snapshot as _snapshot
 from waywiser.transfer.strict_json import clipped
-from waywiser.transfer.torch_tensors import SharedTensorsError
+from waywiser.transfer.torch_tensors import (
+    SharedTensorsError,
+    bytes_of,
+    checked_tensors,
+    sized,
+)
 from waywiser.transfer.torch_version import REMEDY, too_old
-from waywiser.transfer.transfer_window import TransferWindow
 
 __all__ = [
     "SafetensorsError",
@@ -65,37 +71,6 @@ from waywiser.transfer.torch_patch import patch  # noqa: E402 - after the check 
 CALL = "load_files"
 DEVICES = "pass 'cpu', 'cuda', 'cuda:0' or the number of a GPU"
 
-MOST_TRANSFERS = 64
-MOST_BYTES = 512 * 2**20
-"""Bounds what runs at once: enough that links and disks never wait, and little enough that an error
-is reported soon, since it is raised after what runs has ended."""
-
-TORCH_NAMES = {
-    "BOOL": "bool",
-    "U8": "uint8",
-    "I8": "int8",
-    "F8_E5M2": "float8_e5m2",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E8M0": "float8_e8m0fnu",
-    "F8_E4M3FNUZ": "float8_e4m3fnuz",
-    "F8_E5M2FNUZ": "float8_e5m2fnuz",
-    "I16": "int16",
-    "U16": "uint16",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "I32": "int32",
-    "U32": "uint32",
-    "F32": "float32",
-    "I64": "int64",
-    "U64": "uint64",
-    "F64": "float64",
-    "C64": "complex64",
-}
-"""Types of the format as torch names them. Those of less than a byte are missing: torch has no
-tensor of the same shape for them."""
-
-FORMAT_NAMES = {name: dtype for dtype, name in TORCH_NAMES.items()}
-
 
 def load_file(
     path: str | os.PathLike[str],
@@ -133,19 +108,8 @@ def load_files(
     ``waywiser.transfer.read_async`` and torch raise. No transfer runs when an error is raised.
     """
     target = _device(device)
-    tensors: dict[str, torch.Tensor] = {}
     with open_checkpoint(paths, keys) as selections:
-        dtypes = _dtypes(selections)
-        try:
-            with TransferWindow(most_transfers=MOST_TRANSFERS, most_bytes=MOST_BYTES) as window:
-                for file, read in ((f, read) for f, own in selections for read in plan_reads(own)):
-                    window.make_room(read.nbytes)
-                    _LoadingRead(file, read, target, dtypes, tensors).start(window)
-        except BaseException:
-            # The traceback would keep the memory of what was loaded.
-            tensors.clear()
-            raise
-    return tensors
+        return load(selections, _TensorMaker(target, _dtypes(selections)))
 
 
 def save_files(
@@ -181,7 +145,9 @@ def save_files(
     type; `TransferFileError`, which is an `OSError`, if the disk is full or the path cannot be
     written; and what ``waywiser.transfer.write_async`` raises.
     """
-    save(tensors, path, shard_bytes, metadata, torch=torch, dtypes=FORMAT_NAMES)
+    checked = checked_tensors(tensors, torch, FORMAT_NAMES, SAVE)
+    listed = [sized(name, tensor, FORMAT_NAMES) for name, tensor in checked.items()]
+    save(checked, listed, path, shard_bytes, metadata, make=_TensorMaker(torch.device("cpu"), {}))
 
 
 def snapshot(
@@ -267,7 +233,7 @@ def _dtypes(selections: list[Selection]) -> dict[str, torch.dtype]:
 
 
 def _dtype(file: OpenFile, entry: TensorEntry) -> torch.dtype:
-    name = TORCH_NAMES.get(entry.dtype)
+    name = ARRAY_NAMES.get(entry.dtype)
     dtype = None if name is None else getattr(torch, name, None)
     if dtype is None:
         raise SafetensorsError(
@@ -279,69 +245,19 @@ def _dtype(file: OpenFile, entry: TensorEntry) -> torch.dtype:
     return dtype
 
 
-class _LoadingRead:
-    """One read and the tensors that it fills. Its text says what was being loaded."""
+class _TensorMaker:
+    """Makes tensors of torch; ``dtypes`` by the names of the format."""
 
-    def __init__(
-        self,
-        file: OpenFile,
-        read: PlannedRead,
-        target: torch.device,
-        dtypes: dict[str, torch.dtype],
-        tensors: dict[str, torch.Tensor],
-    ) -> None:
-        """Allocates the tensors and puts them into ``tensors``."""
-        self._file = file
-        self._read = read
+    def __init__(self, target: torch.device, dtypes: Mapping[str, torch.dtype]) -> None:
         self._target = target
-        self._made: dict[str, torch.Tensor] = {
-            entry.name: torch.empty(entry.shape, dtype=dtypes[entry.dtype], device=target)
-            for entry in read.entries
-        }
-        tensors.update(self._made)
-        self._staging: torch.Tensor | None = None
+        self._dtypes = dtypes
 
-    def start(self, window: TransferWindow) -> None:
-        read = self._read
-        if not read.nbytes:
-            return
-        if read.direct:
-            into = next(self._made[entry.name] for entry in read.entries if entry.nbytes)
-        else:
-            into = torch.empty(read.nbytes, dtype=torch.uint8, device=self._target)
-            self._staging = into
-        try:
-            started = transfer.read_async(
-                self._file.descriptor, into, offset=read.offset, nbytes=read.nbytes
-            )
-        except Exception as error:
-            error.add_note(str(self))
-            raise
-        window.add(started, read.nbytes, self)
+    def array(self, entry: TensorEntry) -> torch.Tensor:
+        return torch.empty(entry.shape, dtype=self._dtypes[entry.dtype], device=self._target)
 
-    def finish(self, moved: int) -> None:
-        if moved != self._read.nbytes:
-            raise SafetensorsError(
-                f"the file ended at byte {self._read.offset + moved:,} while it was read: it was "
-                "longer when its header was read",
-                where=str(self._file.path),
-                remedy="write a checkpoint under another name and rename it when it is complete",
-            )
-        if self._staging is not None:
-            self._scatter(self._staging)
+    def row(self, nbytes: int) -> torch.Tensor:
+        return torch.empty(nbytes, dtype=torch.uint8, device=self._target)
 
-    def _scatter(self, staging: torch.Tensor) -> None:
-        """Copies the tensors from staging memory, ordered in the current stream."""
-        pieces = self._read.pieces()
-        parts = staging.split([nbytes for nbytes, _ in pieces])
-        to, of = [], []
-        for part, (_, entry) in zip(parts, pieces, strict=True):
-            if entry is not None:
-                to.append(self._made[entry.name].view(-1).view(torch.uint8))
-                of.append(part)
-        transfer.copy_batch(dsts=to, srcs=of)
-
-    def __str__(self) -> str:
-        names = [clipped(entry.name) for entry in self._read.entries if entry.nbytes]
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        return f"while tensor {names[0]}{more} of {self._file.path} was loaded"
+    def bytes_of(self, array: torch.Tensor) -> torch.Tensor:
+        row: torch.Tensor = bytes_of(array, torch)
+        return row

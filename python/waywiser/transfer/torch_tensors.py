@@ -6,7 +6,7 @@ torch is passed in, because only `waywiser.transfer.torch` imports it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from waywiser.transfer.errors import (
@@ -106,12 +106,21 @@ def _dtype_name(tensor: Any) -> str:
 
 def _check_apart(tensors: Mapping[str, Any], where: str) -> None:
     """Raises for the first two tensors, by their addresses, that have a byte in common."""
-    ranges = []
-    for name, tensor in tensors.items():
-        if tensor.nbytes:
-            begin = tensor.data_ptr()
-            ranges.append((str(tensor.device), begin, begin + _extent(tensor), name))
-    ranges.sort()
+    require_apart(
+        (
+            (str(tensor.device), tensor.data_ptr(), tensor.data_ptr() + _extent(tensor), name)
+            for name, tensor in tensors.items()
+            if tensor.nbytes
+        ),
+        where,
+        "tensor.clone()",
+    )
+
+
+def require_apart(known: Iterable[tuple[str, int, int, str]], where: str, copy: str) -> None:
+    """Raises `SharedTensorsError` for the first two of ``known``, by their addresses, that have a
+    byte in common: each is a device, the first byte, the one after the last, and a name."""
+    ranges = sorted(known)
     last: tuple[str, int, int, str] | None = None
     for each in ranges:
         device, begin, end, name = each
@@ -120,7 +129,7 @@ def _check_apart(tensors: Mapping[str, Any], where: str) -> None:
                 f"tensors {clipped(last[3])} and {clipped(name)} share memory: a file would have "
                 "it twice, and they would be loaded as two tensors",
                 where=where,
-                remedy="save one of them, or pass tensor.clone()",
+                remedy=f"save one of them, or pass {copy}",
             )
         if last is None or last[0] != device or end > last[2]:
             last = each

@@ -22,6 +22,7 @@ from waywiser.analysis.cluster.texts import (
     has_finding,
     measured_text,
     severity_of,
+    standing_remedy,
 )
 from waywiser.analysis.cluster.verdict_values import (
     NODE_REASONS,
@@ -29,6 +30,7 @@ from waywiser.analysis.cluster.verdict_values import (
     NodeVerdict,
 )
 from waywiser.curves.answer import Finding
+from waywiser.words import Reason
 
 
 def test_every_kind_of_finding_has_a_remedy_and_a_severity() -> None:
@@ -200,3 +202,13 @@ def test_a_remedy_names_no_transport_that_the_run_does_not_have(kind: str) -> No
     for transport in ("mpi", "simulated", ""):
         assert "NCCL" not in finding_remedy(kind, transport)
         assert "rings" not in finding_remedy(kind, transport)
+
+
+@pytest.mark.parametrize("standing", [each for each in NODE_REASONS if each not in ("ok", "slow")])
+@pytest.mark.parametrize("complete", [False, True])
+def test_each_node_that_no_finding_explains_has_something_to_do(
+    standing: Reason, complete: bool
+) -> None:
+    """A slow node always has a finding. One whose agent was killed is ``failed``."""
+    found = planted(nodes(9, {"n05": standing}), complete=complete)
+    assert len(standing_remedy(standing, found)) > 10

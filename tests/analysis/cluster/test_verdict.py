@@ -173,6 +173,19 @@ def test_two_nodes_compare_their_rails() -> None:
     assert "neither can be blamed" in finding.text
 
 
+@pytest.mark.parametrize(("nodes", "rails"), [(2, 1), (3, 2), (8, 1)])
+def test_times_of_pairs_are_multiples_of_the_usual_time_that_is_shown(
+    nodes: int, rails: int
+) -> None:
+    """Messages of one node take longer, so that the median is not the usual time."""
+    slow = {(0, rail, 0): 0.25 for rail in range(rails)}
+    cluster = SimulatedCluster(nodes, np.random.default_rng(4), rails=rails, slow=slow)
+    found = survey(cluster, cluster.plan()).verdict
+    assert found.pairs and max(each.ratio for each in found.pairs) > 1.1
+    for each in found.pairs:
+        assert each.seconds == pytest.approx(each.ratio * found.usual_seconds[each.rail])
+
+
 def test_all_rails_below_the_rate_of_their_interface() -> None:
     cluster = SimulatedCluster(4, np.random.default_rng(1))
     done = survey(cluster, cluster.plan())

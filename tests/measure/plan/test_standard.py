@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from waywiser.curves.headline import all_cores_group
 from waywiser.machine.assemble import machine_from
 from waywiser.machine.capture import load_capture
 from waywiser.machine.catalogue import list_executors, list_operations
@@ -17,6 +18,7 @@ from waywiser.measure.plan.outlook import outlook
 from waywiser.measure.plan.plan import Plan, make_plan
 from waywiser.measure.plan.points import PlannedPoint
 from waywiser.measure.plan.preset import Request, find_preset
+from waywiser.words import Workload
 
 PEER = "device@gpu:0 -> device@gpu:1"
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
@@ -263,3 +265,20 @@ def test_the_seconds_of_a_preset_grow_with_the_gpus_up_to_eight() -> None:
     assert standard.deadline_seconds(0) == standard.deadline_seconds(1)
     assert standard.deadline_seconds(1) < standard.deadline_seconds(4)
     assert standard.deadline_seconds(8) == standard.deadline_seconds(64)
+
+
+@pytest.mark.parametrize("preset", ["quick", "standard", "full"])
+def test_a_machine_without_gpus_copies_by_all_cores_of_a_node_and_between_nodes(
+    preset: str,
+) -> None:
+    machine = machine_from(load_capture(CAPTURES / "two-socket-4gpu.json"))
+    nodes = [node for node in machine.numa if node.cpus]
+    alone = msgspec.structs.replace(machine, gpus=(), gpu_reason="no driver")
+    planned = curves(make_plan(alone, Request(preset=preset)))
+    by_all = [text for text in planned if " by cpu[threads=" in text and ";" not in text]
+    by_all = [text for text in by_all if all_cores_group(Workload.parse(text), alone)]
+    ends = {text.partition(" by ")[0] for text in by_all}
+    first, second = (f"pageable@numa:{node.index}" for node in nodes[:2])
+    assert {f"{first} -> {first}", f"{first} -> {second}"} <= ends
+    with_gpus = curves(make_plan(machine, Request(preset="quick")))
+    assert not any(" by cpu[threads=" in text for text in with_gpus)

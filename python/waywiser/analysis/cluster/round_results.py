@@ -253,9 +253,20 @@ class RoundResults:
     def beside_usual(self, tests: PairTests, *, with_groups: bool = False) -> PairTests:
         """Returns tests of any phase as logarithms of the ratio to the usual time of their rail,
         inside a group or across groups; ``with_groups`` with what slow groups explain."""
+        inside, across = self.usual
+        crosses = self.group_of[tests.a] != self.group_of[tests.b]
+        usual = np.where(crosses[:, None], across[None, :], inside[None, :])
+        beside = tests.replaced(tests.y - usual[:, :, None])
+        if with_groups:
+            return beside
+        beside = without_groups(beside, self.group_of, self.group_levels)
+        return self._without_crossings(beside)
+
+    @cached_property
+    def usual(self) -> tuple[Floats, Floats]:
+        """The usual logarithm of the time of each rail, inside a group and across groups."""
         kept = self.undisturbed
         crossed = self.group_of[kept.a] != self.group_of[kept.b]
-        crosses = self.group_of[tests.a] != self.group_of[tests.b]
         inside = quantile(kept.y[~crossed], 0.25, axis=(0, 2))
         slow: Bools = np.asarray(self.group_levels.stands_out.any(axis=(1, 2)))
         usual_groups = crossed & ~slow[self.group_of[kept.a]] & ~slow[self.group_of[kept.b]]
@@ -264,9 +275,4 @@ class RoundResults:
             np.where(np.isnan(inside), across, inside),
             np.where(np.isnan(across), inside, across),
         )
-        usual = np.where(crosses[:, None], across[None, :], inside[None, :]) + self.base[None, :]
-        beside = tests.replaced(tests.y - usual[:, :, None])
-        if with_groups:
-            return beside
-        beside = without_groups(beside, self.group_of, self.group_levels)
-        return self._without_crossings(beside)
+        return inside + self.base, across + self.base

@@ -91,6 +91,8 @@ NCCL_REMEDIES: dict[str, str] = {
 """What replaces them if messages were sent by NCCL."""
 
 STANDING_REMEDIES: dict[Reason, str] = {
+    "failed": "see in the kernel's log of the node whether its agent was killed or the node went "
+    "down; then resume with --retry",
     "stuck": "a process of the node survives its kill: restart the node",
     "not reached": "see whether the node is up and can reach the coordinator's address and port; "
     "then resume with --retry",

@@ -212,10 +212,11 @@ def _collective_finding(state: ClusterState, result: CollectiveResult) -> Findin
 
 
 def _usual_seconds(state: ClusterState) -> dict[int, float]:
-    y = state.rounds.undisturbed.y
-    if not len(y):
+    """The times that those of pairs are multiples of."""
+    if not len(state.rounds.undisturbed):
         return {}
-    usual = np.exp(quantile(y, 0.5, axis=(0, 2))).tolist()
+    inside, _ = state.rounds.usual
+    usual = np.exp(inside).tolist()
     return {rail: seconds for rail, seconds in enumerate(usual) if np.isfinite(seconds)}
 
 

@@ -127,7 +127,8 @@ class ClusterVerdict(Value, frozen=True):
     detectable: tuple[DetectableRail, ...] = ()
     coverage: PairCoverage = PairCoverage()
     usual_seconds: dict[int, float] = msgspec.field(default_factory=dict)
-    """By rail: the time of one message between usual nodes."""
+    """By rail: the time of one message between usual nodes of one group, which `PairTime.ratio` is
+    a multiple of."""
     bytes: int = 0
     """The size of one message of a rail."""
     suspects: tuple[str, ...] = ()

@@ -147,7 +147,7 @@ def _of_kind(subject: Subject, members: Sequence[RegimeResult]) -> Finding:
             else f"{slow} -> {fast} {by} {{slower}} than {fast} -> {slow}{{sizes}}"
         )
         + (f" ({some})" if len(pairs) > 1 else ""),
-        "plan each direction with its own bandwidth",
+        "",
         what=RATIO,
         pairs=pairs,
     )
@@ -181,7 +181,7 @@ def _of_latency(subject: Subject, groups: Sequence[CurveGroup]) -> Iterator[Find
             "anisotropic-start",
             f"small copies of {count(len(found), 'kind')} take longer in one direction, most of "
             "all {slow}: {effect}{sizes}",
-            "plan small copies with the latency of each direction",
+            "",
             what=RATIO,
         )
 

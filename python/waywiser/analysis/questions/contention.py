@@ -26,6 +26,7 @@ from waywiser.analysis.questions.sustained import (
 from waywiser.analysis.questions.together import Together, found_together
 from waywiser.curves.answer import (
     MATTERS,
+    SHARED,
     Answer,
     Exhibit,
     Finding,
@@ -231,7 +232,7 @@ def _duplex_loss(subject: Subject, lost: Sequence[_Lost]) -> Finding:
         exhibits=tuple(e for one in lost[:NAMED] for e in _exhibits(one.middle, (0, 1))),
         remedy=f"compare these paths with their equivalents{_compared(lost[0].kind)}"
         if odd
-        else "plan with these bandwidths if both directions are used at the same time",
+        else "",
     )
 
 
@@ -341,10 +342,10 @@ def _shared(subject: Subject, each: Together) -> Finding:
         if further
         else ""
     )
-    remedy = "plan with this bandwidth for all of them together"
+    remedy = ""
     if len(members) > 2:
-        remedy += subject.surveyed(
-            "; measure pairs to see which of them share a bottleneck: "
+        remedy = subject.surveyed(
+            "measure pairs to see which of them share a bottleneck: "
             f"{shlex.join(['waywiser', 'survey', *subject.launch])} "
             f"--workload '{members[0].way}; {members[1].way}'"
         )
@@ -380,7 +381,7 @@ def _bottleneck(
     rate, span = each.carried(group)
     alone = sum(each.alone[n].rate for n in group)
     return Finding(
-        id="shared-bottleneck",
+        id=SHARED,
         severity=severity,
         statement=f"{statement}{_who(subject, members)}",
         effect=1 - rate / alone,

@@ -52,6 +52,12 @@ of it at best (docs/results here, PCIe 3 and NVLink 1 and 2 in CS and the thesis
 OUT_OF_CACHE = 1.5
 """Times the sustained rate: smaller copies within host memory that are faster come from caches."""
 
+REMEDY = (
+    "check what limits it: link width and generation under load, IOMMU, firmware settings, few "
+    "threads where CPUs copy; ask waywiser doctor"
+)
+"""What to do about a low share of the bound."""
+
 SIZES = (2**12, 2**16, 2**20, 2**24, 2**28)
 """Sizes in the table that compares methods: a page, a message, and what a program streams."""
 
@@ -100,11 +106,8 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding:
     pair = group.first
     curve = best_curve(pair)
     top, largest = sustained(curve), curve.measured[-1].bytes
-    share, saturates = top.of_bound, saturation(curve)
+    share = top.of_bound
     low = largest >= BANDWIDTH_BYTES and share is not None and share < USUAL_SHARE
-    # If the largest size alone saturates, it is unknown which size is large enough.
-    unsure = _fall(curve) or _caches(pair, curve)
-    enough = saturates if saturates < largest and not unsure else None
     return Finding(
         id="low-share" if low else "best-method",
         severity="warning" if low else "info",
@@ -112,7 +115,7 @@ def _best(subject: Subject, group: PlaceGroup) -> Finding:
         effect=1 - share if low and share is not None else None,
         devices=tuple(map(subject.device, dict.fromkeys((pair.source, pair.destination)))),
         exhibits=tuple(point.exhibit() for point in (top, *_second(pair, curve))),
-        remedy=_remedy(low, enough),
+        remedy=REMEDY if low else "",
     )
 
 
@@ -246,17 +249,6 @@ def _second(pair: PlacePair, best: Curve) -> list[Point]:
     """The next best method that is another memory or executor, and no setting of the same."""
     others = [sustained(curve) for curve in _rivals(pair, best) if curve.path != best.path]
     return [max(others, key=lambda point: point.rate)] if others else []
-
-
-def _remedy(low: bool, saturates: int | None) -> str:
-    if low:
-        return (
-            "check what limits it: link width and generation under load, IOMMU, firmware "
-            "settings, few threads where CPUs copy; ask waywiser doctor"
-        )
-    if saturates is None:
-        return ""
-    return f"move at least {format_bytes(saturates)} at once, or combine small transfers"
 
 
 def _range(group: PlaceGroup, curve: Curve) -> str:

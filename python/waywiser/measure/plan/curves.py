@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from waywiser.curves.headline import all_cores_group
 from waywiser.curves.name import name_of
 from waywiser.machine.catalogue import Catalogue, Parameter
 from waywiser.measure.plan.basis import Basis
@@ -177,7 +178,9 @@ def path_curves(
             continue
         principal, remote = is_principal(path, catalogue), is_remote(path, catalogue)
         a_guest = has_file(path) and path.executor in elsewhere and preset.depth < Depth.PAIRS
-        for index, transfer in enumerate(_settings(path, basis, principal)):
+        transfers, by_all = list(_settings(path, basis, principal)), _by_all_cores(path, basis)
+        transfers += [by_all] if by_all is not None and by_all not in transfers else []
+        for index, transfer in enumerate(transfers):
             if a_guest and transfer.parameters:
                 continue
             if index and (reason := catalogue.unsupported_reason(transfer)):
@@ -187,11 +190,21 @@ def path_curves(
                 PlannedCurve.of(
                     [transfer],
                     catalogue,
-                    principal=principal and index == 0,
+                    principal=principal and (index == 0 or transfer == by_all),
                     remote=remote or _is_on_request(transfer, catalogue),
                 )
             )
     return curves, unsupported_paths
+
+
+def _by_all_cores(path: Path, basis: Basis) -> Transfer | None:
+    """On a machine without GPUs, a copy within the host by all threads of a node: what such a
+    machine is asked for first. None on other paths, and where one thread is all."""
+    catalogue, machine = basis.catalogue, basis.machine
+    threads = (p for p in catalogue.parameters(Transfer(path)) if p.name == "threads")
+    most = max((each for p in threads for each in p.choices), key=int, default="1")
+    transfer = Transfer(path, parameters={"threads": most})
+    return transfer if all_cores_group(Workload((transfer,)), machine) else None
 
 
 def _settings(path: Path, basis: Basis, principal: bool) -> Iterator[Transfer]:

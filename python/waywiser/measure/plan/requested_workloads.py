@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from waywiser.curves.named_workloads import size_of_each
 from waywiser.machine.catalogue import Catalogue, Parameter
 from waywiser.machine.machine import Machine
 from waywiser.measure.plan.curves import PlannedCurve
@@ -90,7 +91,8 @@ def unsupported_transfers(
 def parse_workload(text: str) -> Workload:
     """The workload, with the opposite for ``A <-> B``; sizes of settings may have units, as tables
     write them. A size of 0, which words take for none, is an error."""
-    plain = without_units(text)
+    pieces = (size_of_each(piece, 2 if "<->" in piece else 1) for piece in text.split(";"))
+    plain = without_units(";".join(pieces))
     try:
         workload = Workload.parse(plain.replace("<->", "->"))
         transfers: list[Transfer] = []

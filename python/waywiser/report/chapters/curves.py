@@ -242,7 +242,9 @@ def _note(shown: int, group: DrawnGroup) -> str:
     """How many curves are not drawn."""
     if shown == group.total:
         return ""
-    return f"{shown} of {count(group.total, 'curve')} are drawn; the report's table has all."
+    of = f" ({group.title})" if group.title else ""
+    drawn = f"{shown} of {count(group.total, 'curve')}{of} are drawn"
+    return f"{drawn}; the table below has all of the family."
 
 
 def _shared(entries: Sequence[Entry]) -> dict[str, list[Picture]]:

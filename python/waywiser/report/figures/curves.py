@@ -1,4 +1,5 @@
-"""Bandwidth or latency over size: points with their intervals, joined by lines, under their bound.
+"""Bandwidth or latency over size: points with their intervals, under their bound. Lines join
+neighbouring sizes of a sweep alone.
 
 Names of curves stand at the ends of their lines if there is room for all of them, else below the
 figure.
@@ -13,6 +14,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from waywiser.curves.curve import Point
+from waywiser.curves.sizes import joined
 from waywiser.report.figures.axes import (
     Axis,
     draw_axes,
@@ -54,8 +56,8 @@ LEADER_FROM = 0.6
 """A thin line leads to the name from a curve that ends in this part of the axes or further on."""
 LINE_WIDTH = 1.4
 MARKER = 4.5
-JOINED = 3
-"""Points from which on a line joins them: a line through two would claim what lies between."""
+FEWEST = 3
+"""Points at which a curve says more than a table does, and from which on one hides another."""
 BOUND_LABELS = 2
 """Bounds that are named in the figure; the tables have all."""
 HIDDEN = LINE_WIDTH
@@ -131,10 +133,9 @@ def with_quantity(drawn: Sequence[Drawn], what: Quantity) -> list[Drawn]:
 
 
 def has_quantity(drawn: Sequence[Drawn], what: Quantity) -> bool:
-    """Whether any curve has so many sizes at which the quantity is meant to be shown that a line
-    joins them."""
+    """Whether any curve has enough sizes at which the quantity is meant to be shown."""
     return any(
-        sum(bool(_value(point, what)) and _is_meant(point, what) for point in each.points) >= JOINED
+        sum(bool(_value(point, what)) and _is_meant(point, what) for point in each.points) >= FEWEST
         for each in drawn
     )
 
@@ -208,8 +209,8 @@ def _plot(each: Drawn, what: Quantity, x: Axis, y: Axis) -> _Plotted:
 
 def _curve(found: Drawing, each: _Plotted) -> None:
     colour = colour_of(each.drawn.style)
-    if len(each.points) >= JOINED:
-        found.line(each.points, colour, LINE_WIDTH)
+    for part in joined(each.sizes):
+        found.line(each.points[part], colour, LINE_WIDTH)
     found.markers(each.points, marker_of(each.drawn.style), colour, MARKER)
 
 
@@ -231,18 +232,16 @@ def _drawn_once(plotted: Sequence[_Plotted]) -> dict[int, int]:
 
 def _near(each: _Plotted, other: _Plotted) -> list[bool]:
     """Returns for each point whether it cannot be distinguished from the other curve."""
-    return [
-        (at := _height(other.points, x)) is not None and abs(at - y) < HIDDEN
-        for x, y in each.points
-    ]
+    return [(at := _height(other, x)) is not None and abs(at - y) < HIDDEN for x, y in each.points]
 
 
-def _height(points: Sequence[Position], x: float) -> float | None:
-    """The height of the line through the points at ``x``; None beyond its ends."""
-    for (start, before), (end, after) in pairwise(points):
-        if start <= x <= end:
-            return before + (after - before) * (x - start) / (end - start)
-    return points[0][1] if len(points) == 1 and points[0][0] == x else None
+def _height(each: _Plotted, x: float) -> float | None:
+    """The height of a curve at ``x``; None where it has neither a point nor a line."""
+    for part in joined(each.sizes):
+        for (start, before), (end, after) in pairwise(each.points[part]):
+            if start <= x <= end:
+                return before + (after - before) * (x - start) / (end - start)
+    return next((y for at, y in each.points if at == x), None)
 
 
 def _overlaps(plotted: Sequence[_Plotted], same: dict[int, int], what: Quantity) -> Iterator[str]:
@@ -268,14 +267,14 @@ def _overlaps(plotted: Sequence[_Plotted], same: dict[int, int], what: Quantity)
 
 def _longest(each: _Plotted, other: _Plotted) -> tuple[int, int] | None:
     """The longest run of points that lie on the other curve, as its first and its length; None if
-    it is shorter than `JOINED`."""
+    it is shorter than `FEWEST`."""
     found, first = (0, 0), 0
     near = _near(each, other)
     for n, is_near in enumerate([*near, False]):
         if not is_near:
             found = max(found, (first, n - first), key=lambda run: run[1])
             first = n + 1
-    return found if found[1] >= JOINED else None
+    return found if found[1] >= FEWEST else None
 
 
 def _difference(each: _Plotted, other: _Plotted, what: Quantity) -> float:
@@ -346,7 +345,7 @@ def _keys(plotted: Sequence[_Plotted], same: dict[int, int]) -> list[Key]:
 
 
 def _intervals(found: Drawing, each: _Plotted, what: Quantity, x: Axis, y: Axis) -> None:
-    """A bar for each interval, and an area that joins them along a line."""
+    """A bar for each interval, and an area that joins them along each line."""
     low, high = [], []
     for point in each.drawn.points:
         value = _value(point, what)
@@ -354,8 +353,8 @@ def _intervals(found: Drawing, each: _Plotted, what: Quantity, x: Axis, y: Axis)
         low.append((x.at(point.bytes), y.at(interval.low)))
         high.append((x.at(point.bytes), y.at(interval.high)))
     colour = colour_of(each.drawn.style)
-    if len(each.points) >= JOINED:
-        found.area(_within(low, y) + _within(high, y)[::-1], colour, 0.2)
+    for part in joined(each.sizes):
+        found.area(_within(low[part], y) + _within(high[part], y)[::-1], colour, 0.2)
     ends = [(_cut(one, y), _cut(other, y)) for one, other in zip(low, high, strict=True)]
     found.bars(ends, colour, 3.5, 0.45)
 

@@ -8,6 +8,7 @@ import msgspec
 
 from waywiser.curves.curve import Curve, Point
 from waywiser.curves.figure_range import range_of
+from waywiser.curves.headline import headline_title
 from waywiser.curves.headlines import HeadlineRow, headline_rows
 from waywiser.curves.normal import NO_BASELINE, NormalPath, normal_paths
 from waywiser.machine.machine import Machine
@@ -28,13 +29,16 @@ COLUMNS = (
     SheetColumn("path", short="headline paths"),
     SheetColumn("GB/s", number=True, notes="±", notes_spared=8),
     SheetColumn("of the bound", number=True, short="bound"),
-    SheetColumn("size", number=True, short="at", spared=6),
-    SheetColumn(NORMAL, short="normal", spared=5, shortened=7, folds=True, most=34),
+    SheetColumn("size", number=True, short="at", spared=6, detail="narrow"),
+    SheetColumn(
+        NORMAL, short="normal", spared=5, shortened=7, folds=True, most=34, detail="narrow"
+    ),
     SheetColumn("latency", number=True, notes="±", notes_spared=1),
-    SheetColumn(COMPLETION, number=True, spared=2),
-    SheetColumn("achieved by", spared=4, folds=True, most=36),
-    SheetColumn("all such paths, GB/s", spared=3),
+    SheetColumn(COMPLETION, number=True, spared=2, detail="page"),
+    SheetColumn("achieved by", spared=4, folds=True, most=36, detail="page"),
+    SheetColumn("all such paths, GB/s", spared=3, detail="page"),
 )
+"""At most six of them are columns of a page."""
 
 
 def headline_sheet(
@@ -48,7 +52,7 @@ def headline_sheet(
     small = format_bytes(min(smallest)) if len(smallest) == 1 else "the size in small print"
     cells = (
         (
-            SheetCell(_named(row), link=link(row.first.text)),
+            SheetCell(headline_title(row.group, row.first.workload), link=link(row.first.text)),
             bandwidth_cell(row.large),
             _share(row.large),
             row.at,
@@ -77,15 +81,6 @@ def headline_sheet(
             f"Normal for: what machines of others with such a link reach, in GB/s. {NO_BASELINE}"
         )
     return msgspec.structs.replace(sheet, caption=" ".join(caption))
-
-
-def _named(row: HeadlineRow) -> str:
-    """``H2D, numa:0 -> gpu:0``; sets of transfers by their group alone."""
-    if row.first.transfer is None:
-        return row.group
-    source, destination = row.first.transfer.path.places
-    ends = f"within {source}" if source == destination else f"{source} -> {destination}"
-    return f"{row.group}, {ends}"
 
 
 def normal_cell(row: HeadlineRow, beside: Sequence[NormalPath]) -> SheetCell:

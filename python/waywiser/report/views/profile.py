@@ -4,6 +4,7 @@ numbers."""
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from string import ascii_lowercase
@@ -17,6 +18,7 @@ from waywiser.curves.answer import Finding
 from waywiser.curves.curve import Curve, Point, by_family, curves_of, outliers_text
 from waywiser.curves.headlines import ORDER, headline_groups
 from waywiser.curves.imported import imported_from
+from waywiser.curves.name import label_of
 from waywiser.curves.normal import NO_BASELINE, below_findings, normal_paths
 from waywiser.curves.overview import Overview, Summary
 from waywiser.curves.reasons import ReasonGroup
@@ -46,7 +48,7 @@ from waywiser.report.views.gpu_links import gpu_link_sections
 from waywiser.report.views.headline import headline_sheet
 from waywiser.report.views.pairs import pair_sections
 from waywiser.report.views.unsupported import all_unsupported_words, unsupported_words
-from waywiser.words.member_lines import counted, member_lines
+from waywiser.words.member_lines import counted, member_lines, series_of
 from waywiser.words.number_format import count, format_time
 from waywiser.words.same_wording import by_wording
 from waywiser.words.sizes_in_text import with_sizes
@@ -139,8 +141,8 @@ def _header(profile: Profile, found: Overview, slow_links: Sequence[str]) -> Ite
     yield Words("; ".join(filter(None, parts)), "lead")
     yield from (Words(text, "lead", "warning") for text in
                 (lost_text(profile.machine), *slow_links) if text)  # fmt: skip
-    unsupported = [member for group in found.unsupported_paths for member in group.members]
-    yield Words(_sentence(found.summary, counted(unsupported), imported=bool(tools)))
+    late = sum(is_for_time(point.skipped) for point in found.series)
+    yield Words(_sentence(found.summary, late, imported=bool(tools)))
     yield from disturbance_words(Situation(profile.machine, stored=profile.environment))
     if found.planned_visits and found.visits < found.planned_visits:
         text = (
@@ -173,8 +175,8 @@ def _reasons(machine: Machine, found: Overview, marks: Marks, everything: bool) 
         if is_short and everything:
             yield from _group("skipped", group)
         elif is_short or few:
-            text = f"skipped: {group.reason} ({counted(group.members)})"
-            yield Words(text, tone="warning")
+            what = _late(found, group) if is_short else counted(group.members)
+            yield Words(f"skipped: {group.reason} ({what})", tone="warning")
     for group in found.warnings:
         yield from _warning(marks[group.reason], group, found, everything)
     visits = {group.reason: len(group.members) for group in found.notes}
@@ -185,6 +187,21 @@ def _reasons(machine: Machine, found: Overview, marks: Marks, everything: bool) 
         yield Words(f"no bound for {count(len(group.members), 'curve')}: {group.reason}")
     for group in found.link_use_unknown if everything else ():
         yield Words(f"links of {count(len(group.members), 'curve')} unknown: {group.reason}")
+
+
+def _late(found: Overview, group: ReasonGroup) -> str:
+    """``62 series, and 12 repetitions of others``: which have no time at all, of visits that were
+    skipped for want of time."""
+    without = {label_of(point.workload) for point in found.series if is_for_time(point.skipped)}
+    series = Counter(map(series_of, group.members))
+    never = sum(name in without for name in series)
+    repeated = sum(number for name, number in series.items() if name not in without)
+    of = " of others" if never else ""
+    parts = (
+        count(never, "series") if never else "",
+        f"{count(repeated, 'repetition')}{of}" if repeated else "",
+    )
+    return ", and ".join(filter(None, parts))
 
 
 def _group(title: str, group: ReasonGroup) -> Iterator[Words]:
@@ -290,9 +307,9 @@ def _curve_lines(machine: Machine, shown: Sequence[Curve], marks: Marks) -> Iter
     yield from curve_line_sections(shown, marks, first)
 
 
-def _sentence(summary: Summary, unsupported: str, *, imported: bool) -> str:
-    """How much was measured, and how many paths, operations and pairs of memories are
-    ``unsupported``. Results of other tools do not say whether they converged."""
+def _sentence(summary: Summary, late: int, *, imported: bool) -> str:
+    """How much was measured, and of how many series there was no time, ``late``; what cannot be
+    measured is said with its reason. Results of other tools do not say whether they converged."""
     measured = summary.converged + summary.not_converged
     share = f" ({summary.converged / measured:.0%} of the measured)" if measured else ""
     parts = [f"{count(summary.series, 'series')} of {count(summary.curves, 'curve')}"]
@@ -302,9 +319,9 @@ def _sentence(summary: Summary, unsupported: str, *, imported: bool) -> str:
         "did not converge": 0 if imported else summary.not_converged,
         "not supported when measured": summary.unsupported,
         "failed": summary.failed,
-        "skipped with a reason": summary.skipped,
+        "not needed or too long": summary.skipped - late,
+        "without time": late,
     }
     parts += [f"{count} {what}" for what, count in others.items() if count]
-    parts += [f"{unsupported} not supported"] if unsupported else []
     took = f"; {format_time(summary.seconds, 0.005)} of measuring" if not imported else ""
     return ", ".join(parts) + took

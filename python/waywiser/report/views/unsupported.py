@@ -18,10 +18,14 @@ Groups = Iterable[tuple[str, Sequence[str]]]
 
 def unsupported_words(groups: Groups, machine: Machine, where: str) -> Iterator[Words]:
     """A line for what needs a GPU on a machine without one, and one for each other reason; if
-    there are more than `MOST_REASONS`, one for all. ``where`` is the option that lists them."""
+    there are more than `MOST_REASONS`, one for all. ``where`` is the option that lists them. Pairs
+    of memories without places, which no machine supports, are counted if there is nothing else."""
     hint = f"; {where} lists them"
     others = []
-    for reason, members in merged(group for group in groups if group[1]):
+    known = [(reason, members) for reason, members in groups if members]
+    of_places = [(reason, [each for each in own if "@" in each]) for reason, own in known]
+    known = [group for group in of_places if group[1]] or known
+    for reason, members in merged(known):
         if machine.gpus or reason != machine.gpu_reason:
             others.append((reason, members))
             continue
