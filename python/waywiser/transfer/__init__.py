@@ -36,6 +36,7 @@ from waywiser.transfer.errors import (
     UnsupportedTransfer,
 )
 from waywiser.transfer.module import native
+from waywiser.transfer.open_files import SafeOpen, safe_open
 from waywiser.transfer.operations import Copy, CopyBlocks, Read, TransferOperation, Write
 from waywiser.transfer.transfer_info import TransferInfo
 
@@ -49,6 +50,7 @@ __all__ = [
     "InvalidTransfer",
     "PinnedRegistration",
     "Read",
+    "SafeOpen",
     "TransferCancelled",
     "TransferError",
     "TransferFileError",
@@ -76,6 +78,7 @@ __all__ = [
     "read",
     "read_async",
     "register",
+    "safe_open",
     "snapshot_batch",
     "stats",
     "submit",

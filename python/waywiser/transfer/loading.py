@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, Protocol
 
 from waywiser import transfer
-from waywiser.transfer.checkpoint import OpenFile, Selection
-from waywiser.transfer.read_plan import PlannedRead, plan_reads
+from waywiser.transfer.checkpoint import OpenFile, Selection, TensorNotFoundError
+from waywiser.transfer.errors import InvalidOperand
+from waywiser.transfer.read_plan import FilePart, PlannedRead, plan_reads
 from waywiser.transfer.safetensors_header import SafetensorsError, TensorEntry
 from waywiser.transfer.strict_json import clipped
+from waywiser.transfer.tensor_slices import TensorSlice, parts_of, tensor_slice
 from waywiser.transfer.transfer_window import TransferWindow
 
 MOST_TRANSFERS = 64
@@ -30,20 +32,75 @@ class ArrayMaker(Protocol):
     def bytes_of(self, array: Any) -> Any:
         """An array as a row of bytes."""
 
+    def rows(self, row: Any, rows: int, stride: int, nbytes: int) -> Any:
+        """A view of a row of bytes: so many rows of ``nbytes`` each, ``stride`` bytes apart."""
 
-def load(selections: Iterable[Selection], make: ArrayMaker) -> dict[str, Any]:
-    """The selected tensors by name. No transfer runs when an error is raised."""
+    def indexed(self, array: Any, index: tuple[int | slice, ...]) -> Any:
+        """The part of an array, with memory of its own."""
+
+
+def load(
+    selections: Iterable[Selection],
+    make: ArrayMaker,
+    slices: Mapping[str, TensorSlice] | None = None,
+) -> dict[str, Any]:
+    """The selected tensors by name; of those in ``slices`` these parts. No transfer runs when an
+    error is raised."""
+    parts = slices or {}
     tensors: dict[str, Any] = {}
     try:
         with TransferWindow(most_transfers=MOST_TRANSFERS, most_bytes=MOST_BYTES) as window:
-            for file, read in ((f, read) for f, own in selections for read in plan_reads(own)):
-                window.make_room(read.nbytes)
-                _LoadingRead(file, read, make, tensors).start(window)
+            for file, entries in selections:
+                boxes = {each.name: _box(each, parts.get(each.name)) for each in entries}
+                ranges = (part for each in entries for part in parts_of(each, parts.get(each.name)))
+                for read in plan_reads(ranges):
+                    window.make_room(read.nbytes)
+                    _LoadingRead(file, read, make, boxes, tensors).start(window)
+        for name, part in parts.items():
+            if not part.is_box:
+                tensors[name] = make.indexed(tensors[name], part.rest)
     except BaseException:
         # The traceback would keep the memory of what was loaded.
         tensors.clear()
         raise
     return tensors
+
+
+def slices_of(
+    selections: Iterable[Selection], slices: object, where: str
+) -> dict[str, TensorSlice]:
+    """The slices of a caller: indices by the names of selected tensors.
+
+    Raises `InvalidOperand` for anything else, `TensorNotFoundError` for a tensor that is not
+    selected, and what `tensor_slice` raises.
+    """
+    if slices is None:
+        return {}
+    if not isinstance(slices, Mapping):
+        raise InvalidOperand(
+            f"slices is of type {type(slices).__name__}, not a dict",
+            where=where,
+            remedy="pass slices={'name': (slice(0, 10), slice(None))}",
+        )
+    entries = {entry.name: entry for _, own in selections for entry in own}
+    require_names(slices, entries, "slices", where)
+    return {name: tensor_slice(index, entries[name]) for name, index in slices.items()}
+
+
+def require_names(names: Iterable[str], loaded: Container[str], what: str, where: str) -> None:
+    """Raises `TensorNotFoundError` for a name that is not among the tensors that are loaded."""
+    for name in names:
+        if name not in loaded:
+            raise TensorNotFoundError(
+                f"{what} has {clipped(name)}, which is not among the tensors that are loaded",
+                where=where,
+                remedy="check the name, and that keys has it too",
+            )
+
+
+def _box(entry: TensorEntry, part: TensorSlice | None) -> TensorEntry:
+    """A tensor as it is allocated: of a slice the box that holds it."""
+    return entry if part is None else entry._replace(shape=part.shape)
 
 
 class _LoadingRead:
@@ -52,25 +109,28 @@ class _LoadingRead:
     def __init__(
         self,
         file: OpenFile,
-        read: PlannedRead,
+        read: PlannedRead[FilePart],
         make: ArrayMaker,
+        boxes: Mapping[str, TensorEntry],
         tensors: dict[str, Any],
     ) -> None:
-        """Allocates the tensors and puts them into ``tensors``."""
+        """Allocates the tensors of ``boxes`` that ``tensors`` has not, and puts them there."""
         self._file = file
         self._read = read
         self._make = make
-        self._made: dict[str, Any] = {entry.name: make.array(entry) for entry in read.entries}
-        tensors.update(self._made)
+        for part in read.entries:
+            if part.name not in tensors:
+                tensors[part.name] = make.array(boxes[part.name])
+        self._made = {part.name: tensors[part.name] for part in read.entries}
         self._staging: Any = None
 
     def start(self, window: TransferWindow) -> None:
         read = self._read
         if not read.nbytes:
             return
-        if read.direct:
-            made = next(self._made[entry.name] for entry in read.entries if entry.nbytes)
-            into = self._make.bytes_of(made)
+        filled = [part for part in read.entries if part.nbytes]
+        if read.direct and filled[0].rows == 1:
+            into = self._bytes_of(filled[0])
         else:
             into = self._staging = self._make.row(read.nbytes)
         try:
@@ -96,12 +156,27 @@ class _LoadingRead:
     def _scatter(self, staging: Any) -> None:
         """Copies the tensors from staging memory, ordered in the current stream."""
         to, of, reached = [], [], 0
-        for nbytes, entry in self._read.pieces():
-            if entry is not None:
-                to.append(self._make.bytes_of(self._made[entry.name]))
-                of.append(staging[reached : reached + nbytes])
+        for nbytes, part in self._read.pieces():
+            source = staging[reached : reached + nbytes]
             reached += nbytes
-        transfer.copy_batch(dsts=to, srcs=of)
+            if part is None:
+                continue
+            if part.rows == 1:
+                to.append(self._bytes_of(part))
+                of.append(source)
+                continue
+            row, rows = part.row_bytes, part.rows
+            transfer.copy(
+                self._make.rows(self._bytes_of(part), rows, row, row),
+                self._make.rows(source, rows, part.stride, row),
+            )
+        if to:
+            transfer.copy_batch(dsts=to, srcs=of)
+
+    def _bytes_of(self, part: FilePart) -> Any:
+        """The bytes of a tensor that a part fills."""
+        row = self._make.bytes_of(self._made[part.name])
+        return row[part.at : part.at + part.rows * part.row_bytes]
 
     def __str__(self) -> str:
         names = [clipped(entry.name) for entry in self._read.entries if entry.nbytes]

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy
 
+from waywiser.transfer.checkpoint import CALL as LOAD
 from waywiser.transfer.checkpoint import OpenFile, Selection, TensorNotFoundError, open_checkpoint
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer, UnsupportedTransfer
-from waywiser.transfer.loading import load
+from waywiser.transfer.loading import ArrayMaker, load, slices_of
 from waywiser.transfer.safetensors_header import METADATA, SafetensorsError, TensorEntry
 from waywiser.transfer.safetensors_layout import (
     ARRAY_NAMES,
@@ -27,6 +28,7 @@ from waywiser.transfer.safetensors_layout import (
 )
 from waywiser.transfer.saving import save
 from waywiser.transfer.strict_json import clipped
+from waywiser.transfer.tensor_slices import TensorIndex
 from waywiser.transfer.torch_tensors import SharedTensorsError, require_apart
 
 __all__ = [
@@ -40,26 +42,31 @@ __all__ = [
 
 
 def load_file(
-    path: str | os.PathLike[str], keys: Iterable[str] | None = None
+    path: str | os.PathLike[str],
+    keys: Iterable[str] | None = None,
+    slices: Mapping[str, TensorIndex] | None = None,
 ) -> dict[str, numpy.ndarray]:
     """Loads one checkpoint: a safetensors file, an index, or a folder. As `load_files`."""
-    return load_files([path], keys)
+    return load_files([path], keys, slices)
 
 
 def load_files(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     keys: Iterable[str] | None = None,
+    slices: Mapping[str, TensorIndex] | None = None,
 ) -> dict[str, numpy.ndarray]:
     """Loads arrays from safetensors files to host memory; returns them by name.
 
-    ``paths``, ``keys``, the order of the arrays and the errors are those of
+    ``paths``, ``keys``, ``slices``, the order of the arrays and the errors are those of
     `waywiser.transfer.torch.load_files`. Each array has memory of its own. Thread safe.
 
     numpy has no type BF16 or F8; a program that has imported ``ml_dtypes`` gets its types. Without
     it, such an array raises `SafetensorsError`.
     """
     with open_checkpoint(paths, keys) as selections:
-        return load(selections, _ArrayMaker(_dtypes(selections)))
+        return load(
+            selections, _ArrayMaker(_dtypes(selections)), slices_of(selections, slices, LOAD)
+        )
 
 
 def save_files(
@@ -80,6 +87,18 @@ def save_files(
         for name, array in checked.items()
     ]
     save(checked, listed, path, shard_bytes, metadata, make=_ArrayMaker({}))
+
+
+def maker_of(selections: Iterable[Selection], device: Any) -> ArrayMaker:
+    """Makes arrays of the types of selected ones. Raises as `load_files` does, and
+    `UnsupportedTransfer` for a device other than host memory."""
+    if str(device) != "cpu":
+        raise UnsupportedTransfer(
+            f"device is {device!r}, and numpy has arrays in host memory only",
+            where=LOAD,
+            remedy="pass 'cpu', or framework='pt'",
+        )
+    return _ArrayMaker(_dtypes(selections))
 
 
 def _dtypes(selections: Iterable[Selection]) -> dict[str, numpy.dtype[Any]]:
@@ -165,3 +184,9 @@ class _ArrayMaker:
 
     def bytes_of(self, array: numpy.ndarray) -> numpy.ndarray:
         return array.reshape(-1).view(numpy.uint8)
+
+    def rows(self, row: numpy.ndarray, rows: int, stride: int, nbytes: int) -> numpy.ndarray:
+        return numpy.lib.stride_tricks.as_strided(row, (rows, nbytes), (stride, 1))
+
+    def indexed(self, array: numpy.ndarray, index: tuple[int | slice, ...]) -> numpy.ndarray:
+        return numpy.array(array[index])

@@ -14,6 +14,7 @@ from waywiser.transfer.durable_output import NewFile, new_file, new_folder
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer
 from waywiser.transfer.loading import ArrayMaker
 from waywiser.transfer.read_plan import PlannedRead, plan_reads
+from waywiser.transfer.safetensors_header import TensorEntry
 from waywiser.transfer.safetensors_layout import (
     CALL,
     FileLayout,
@@ -115,7 +116,7 @@ def _write(file: NewFile, layout: FileLayout, tensors: Mapping[str, Any], make: 
 class _PlannedWrite:
     """One write of a range of a file. Its text says what was being saved."""
 
-    def __init__(self, file: NewFile, planned: PlannedRead) -> None:
+    def __init__(self, file: NewFile, planned: PlannedRead[TensorEntry]) -> None:
         self._file = file
         self._planned = planned
 

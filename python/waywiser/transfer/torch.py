@@ -18,7 +18,7 @@ from waywiser import transfer
 from waywiser.errors import WaywiserError
 from waywiser.transfer.checkpoint import OpenFile, Selection, TensorNotFoundError, open_checkpoint
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer, UnsupportedTransfer
-from waywiser.transfer.loading import load
+from waywiser.transfer.loading import ArrayMaker, load, require_names, slices_of
 from waywiser.transfer.safetensors_header import SafetensorsError, TensorEntry
 from waywiser.transfer.safetensors_layout import ARRAY_NAMES, FORMAT_NAMES
 from waywiser.transfer.safetensors_layout import CALL as SAVE
@@ -26,6 +26,7 @@ from waywiser.transfer.saving import save
 from waywiser.transfer.snapshots import Snapshot
 from waywiser.transfer.snapshots import snapshot as _snapshot
 from waywiser.transfer.strict_json import clipped
+from waywiser.transfer.tensor_slices import TensorIndex
 from waywiser.transfer.torch_tensors import (
     SharedTensorsError,
     bytes_of,
@@ -76,15 +77,18 @@ def load_file(
     path: str | os.PathLike[str],
     device: str | int | torch.device,
     keys: Iterable[str] | None = None,
+    slices: Mapping[str, TensorIndex] | None = None,
 ) -> dict[str, torch.Tensor]:
     """Loads one checkpoint: a safetensors file, an index, or a folder. As `load_files`."""
-    return load_files([path], device, keys)
+    return load_files([path], device, keys, slices)
 
 
 def load_files(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     device: str | int | torch.device,
     keys: Iterable[str] | None = None,
+    slices: Mapping[str, TensorIndex] | None = None,
+    devices: Mapping[str, str | int | torch.device] | None = None,
 ) -> dict[str, torch.Tensor]:
     """Loads tensors from safetensors files to a device; returns them by name.
 
@@ -95,6 +99,10 @@ def load_files(
             an error: pass the one to load.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, the number of a GPU, or a ``torch.device``.
         keys: the names of the tensors to load, in any order; None for all of them.
+        slices: what to load of a tensor, by its name: integers, slices and an ellipsis, as
+            ``tensor[...]`` takes them; ``{"w": (slice(0, 1024), ...)}``. Only these bytes are read,
+            with those of gaps of at most 64 KiB between them.
+        devices: the devices of tensors, by their names, that go to another one than ``device``.
 
     Tensors are in the order of the files and of their bytes in them, whatever the order of
     ``keys``. Each has memory of its own and is freed alone. They are complete and may be used on
@@ -108,8 +116,24 @@ def load_files(
     ``waywiser.transfer.read_async`` and torch raise. No transfer runs when an error is raised.
     """
     target = _device(device)
+    others = {name: _device(each) for name, each in (devices or {}).items()}
     with open_checkpoint(paths, keys) as selections:
-        return load(selections, _TensorMaker(target, _dtypes(selections)))
+        dtypes = _dtypes(selections)
+        boxes = slices_of(selections, slices, CALL)
+        all_names = {entry.name for _, entries in selections for entry in entries}
+        require_names(others, all_names, "devices", CALL)
+        loaded: dict[str, torch.Tensor] = {}
+        for place in dict.fromkeys(map(str, (target, *others.values()))):
+            own = [
+                Selection(
+                    file, tuple(e for e in entries if str(others.get(e.name, target)) == place)
+                )
+                for file, entries in selections
+            ]
+            names = {entry.name for _, entries in own for entry in entries}
+            part = {name: each for name, each in boxes.items() if name in names}
+            loaded |= load(own, _TensorMaker(torch.device(place), dtypes), part)
+        return {entry.name: loaded[entry.name] for _, entries in selections for entry in entries}
 
 
 def save_files(
@@ -175,6 +199,11 @@ def snapshot(
     return _snapshot(tensors, into, pinned, torch=torch)
 
 
+def maker_of(selections: Iterable[Selection], device: str | int | torch.device) -> ArrayMaker:
+    """Makes tensors of the types of selected ones on a device. Raises as `load_files` does."""
+    return _TensorMaker(_device(device), _dtypes(selections))
+
+
 def _device(device: str | int | torch.device) -> torch.device:
     try:
         if isinstance(device, bool):
@@ -222,7 +251,7 @@ def _gpu(device: object, index: int | None) -> int:
     return index
 
 
-def _dtypes(selections: list[Selection]) -> dict[str, torch.dtype]:
+def _dtypes(selections: Iterable[Selection]) -> dict[str, torch.dtype]:
     """The torch types of all selected tensors, so that a missing one is found before any read."""
     dtypes: dict[str, torch.dtype] = {}
     for file, entries in selections:
@@ -261,3 +290,9 @@ class _TensorMaker:
     def bytes_of(self, array: torch.Tensor) -> torch.Tensor:
         row: torch.Tensor = bytes_of(array, torch)
         return row
+
+    def rows(self, row: torch.Tensor, rows: int, stride: int, nbytes: int) -> torch.Tensor:
+        return row.as_strided((rows, nbytes), (stride, 1))
+
+    def indexed(self, array: torch.Tensor, index: tuple[int | slice, ...]) -> torch.Tensor:
+        return array[index].clone()

@@ -1,0 +1,181 @@
+"""Open safetensors files, with the interface of `safetensors.safe_open`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from waywiser.transfer.checkpoint import Selection, TensorNotFoundError, open_checkpoint
+from waywiser.transfer.errors import InvalidOperand, InvalidTransfer
+from waywiser.transfer.loading import ArrayMaker, load
+from waywiser.transfer.safetensors_header import TensorEntry
+from waywiser.transfer.strict_json import clipped
+from waywiser.transfer.tensor_slices import TensorIndex, tensor_slice
+
+CALL = "safe_open"
+TORCH = ("pt", "torch", "pytorch")
+NUMPY = ("np", "numpy")
+
+MakerOf = Callable[[Iterable[Selection], Any], ArrayMaker]
+"""Makes arrays of the types of selected tensors, on a device."""
+
+
+class TensorMeta(NamedTuple):
+    """What the header says of a tensor, without reading its bytes."""
+
+    dtype: str
+    """As the format writes it: ``BF16``."""
+    shape: list[int]
+    data_offsets: tuple[int, int]
+    """From the first byte after the header of its file."""
+
+
+class SafeOpen:
+    """Open safetensors files: a file, an index, a folder, or several of them.
+
+    A context manager; at its end the files are closed. Thread safe. Errors are those of
+    ``waywiser.transfer.torch.load_files``.
+    """
+
+    def __init__(
+        self,
+        filename: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        framework: str,
+        device: Any = "cpu",
+    ) -> None:
+        self._maker = _maker_of(framework, device)
+        self._device = device
+        self._files = ExitStack()
+        self._selections = self._files.enter_context(open_checkpoint(filename))
+        self._of = {
+            entry.name: (selection, entry)
+            for selection in self._selections
+            for entry in selection.entries
+        }
+
+    def keys(self) -> list[str]:
+        """The names of the tensors, sorted."""
+        return sorted(self._of)
+
+    def offset_keys(self) -> list[str]:
+        """The names of the tensors in the order of the files and of their bytes."""
+        return list(self._of)
+
+    def metadata(self) -> dict[str, str] | None:
+        """The free texts of the header; of several files those of all, of which the first counts.
+        None if there are none."""
+        found: dict[str, str] = {}
+        for selection in reversed(self._selections):
+            found |= selection.file.header.metadata
+        return found or None
+
+    def get_tensor_meta(self, name: str) -> TensorMeta:
+        """The type, the shape and the place of a tensor."""
+        selection, entry = self._found(name)
+        first = min(each.offset for each in selection.file.header.tensors.values())
+        begin = entry.offset - first
+        return TensorMeta(entry.dtype, list(entry.shape), (begin, begin + entry.nbytes))
+
+    def get_tensor(self, name: str, device: Any = None) -> Any:
+        """A whole tensor. ``device``: another one than that of `safe_open`."""
+        return self._load(name, ..., device)
+
+    def get_tensors(self) -> dict[str, Any]:
+        """All tensors by name, in the order of `offset_keys`, read many at once."""
+        return load(self._selections, self._maker(self._selections, self._device))
+
+    def get_slice(self, name: str) -> SafeSlice:
+        """A tensor to index: only what the index needs is read."""
+        _, entry = self._found(name)
+        return SafeSlice(entry, lambda index, device: self._load(name, index, device))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._files.close()
+        self._of.clear()
+        self._selections = []
+
+    def _found(self, name: str) -> tuple[Selection, TensorEntry]:
+        if not self._selections:
+            raise InvalidTransfer(
+                "the files are closed", where=CALL, remedy="use them inside its with statement"
+            )
+        if name not in self._of:
+            raise TensorNotFoundError(
+                f"no file has a tensor {clipped(name)}", where=CALL, remedy="see keys()"
+            )
+        return self._of[name]
+
+    def _load(self, name: str, index: Any, device: Any) -> Any:
+        selection, entry = self._found(name)
+        own = [Selection(selection.file, (entry,))]
+        make = self._maker(own, self._device if device is None else device)
+        return load(own, make, {name: tensor_slice(index, entry)})[name]
+
+
+class SafeSlice:
+    """A tensor in a file that is read where it is indexed."""
+
+    def __init__(self, entry: TensorEntry, load_index: Callable[[Any, Any], Any]) -> None:
+        self._entry = entry
+        self._load = load_index
+
+    def get_shape(self) -> list[int]:
+        """The shape of the whole tensor."""
+        return list(self._entry.shape)
+
+    def get_dtype(self) -> str:
+        """The type as the format writes it."""
+        return self._entry.dtype
+
+    def to(self, device: Any, index: TensorIndex) -> Any:
+        """The part at an index, on another device than that of `safe_open`."""
+        return self._load(index, device)
+
+    def __getitem__(self, index: TensorIndex) -> Any:
+        """The part at integers, slices with a step from 1 on, and one ellipsis."""
+        return self._load(index, None)
+
+
+def safe_open(
+    filename: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    framework: str,
+    device: Any = "cpu",
+) -> SafeOpen:
+    """Opens safetensors files, as `safetensors.safe_open` does.
+
+    Args:
+        filename: a file, an index (``model.safetensors.index.json``), a folder with one of them,
+            or several.
+        framework: ``"pt"`` for torch, ``"np"`` for numpy.
+        device: where tensors go, as ``load_files`` takes it; ``"cpu"`` for numpy.
+
+    Raises `InvalidOperand` for another framework, and what ``load_files`` raises.
+    """
+    return SafeOpen(filename, framework, device)
+
+
+def _maker_of(framework: str, device: Any) -> MakerOf:
+    if framework in TORCH:
+        from waywiser.transfer.torch import maker_of
+
+        maker_of((), device)  # so that a wrong device is found now
+        return maker_of
+    if framework not in NUMPY:
+        raise InvalidOperand(
+            f"framework is {clipped(framework)}", where=CALL, remedy="pass 'pt' or 'np'"
+        )
+    from waywiser.transfer.numpy import maker_of as maker_of_arrays
+
+    maker_of_arrays((), device)
+    return maker_of_arrays
