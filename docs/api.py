@@ -268,7 +268,10 @@ ERRORS = (
 
 COPIES = (
     "waywiser._transfer",
-    *(f"waywiser.transfer.{name}" for name in ("arrays", "context", "operations", "transfer_info")),
+    *(
+        f"waywiser.transfer.{name}"
+        for name in ("arrays", "context", "open_files", "operations", "transfer_info")
+    ),
 )
 """Modules of the calls of `waywiser.transfer`; the last one that has a name documents it."""
 

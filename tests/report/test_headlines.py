@@ -253,7 +253,7 @@ def test_all_cores_come_before_one_thread_on_a_machine_without_gpus() -> None:
         ("host copy", HOST),
     ]
     assert rows[0].call == "memcpy in 8 threads, pageable host memory"
-    assert [tile.name for tile in tiles(found)][0] == "host copy by all cores"
+    assert next(tile.name for tile in tiles(found)) == "host copy by all cores"
 
 
 @pytest.mark.parametrize(("nodes", "cpus"), [(1, 16), (2, 12)])

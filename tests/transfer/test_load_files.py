@@ -66,8 +66,8 @@ def loading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def transfers(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInTransfers]:
     made = StandInTransfers()
-    monkeypatch.setattr(waywiser.transfer, "read_async", made.read_async)
-    monkeypatch.setattr(waywiser.transfer, "copy_batch", made.copy_batch)
+    monkeypatch.setattr(waywiser.transfer.native, "read_async", made.read_async)
+    monkeypatch.setattr(waywiser.transfer.native, "copy_batch", made.copy_batch)
     yield made
     made.close()
 

@@ -49,13 +49,13 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, np.
 def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The bytes of each read."""
     found: list[int] = []
-    read_async = transfer.read_async
+    read_async = transfer.native.read_async
 
     def counted(file: Any, into: Any, *, offset: int, nbytes: int) -> Any:
         found.append(nbytes)
         return read_async(file, into, offset=offset, nbytes=nbytes)
 
-    monkeypatch.setattr(transfer, "read_async", counted)
+    monkeypatch.setattr(transfer.native, "read_async", counted)
     yield found
 
 

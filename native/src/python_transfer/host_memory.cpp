@@ -31,8 +31,10 @@ bool is_pinned(const void* data) {
     return waywiser_describe(data, 1, &found) == WAYWISER_OK && found.kind == WAYWISER_PINNED;
 }
 
-std::string why_no_gpu() {
+// Why this process has no GPU if that is so because it was forked; empty otherwise.
+std::string why_gpu_is_of_parent() {
     const nb::object machine = nb::module_::import_("waywiser.transfer.context").attr("machine")();
+    if (!nb::cast<bool>(machine["gpu_of_parent"])) return "";
     return nb::cast<std::string>(machine["gpu_unavailable"]);
 }
 
@@ -74,9 +76,9 @@ HostMemory HostMemory::pinned(std::size_t bytes, int numa) {
         pinned = status == WAYWISER_OK && is_pinned(data);
     }
     check(status);
-    // A worker that a fork keeps from its parent's GPU is told so; without a GPU there is nothing
-    // to pin the memory for.
-    if (const std::string why = pinned ? "" : why_no_gpu(); why.find("forked") != std::string::npos) {
+    // Without a GPU there is nothing to pin the memory for. A worker that has none since it was
+    // forked expects one.
+    if (const std::string why = pinned ? "" : why_gpu_is_of_parent(); !why.empty()) {
         {
             const GilRelease unlocked;
             waywiser_pinned_free(std::exchange(data, nullptr));

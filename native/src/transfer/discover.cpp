@@ -123,11 +123,13 @@ std::string machine_json(const Machine& machine) {
                 ", \"memory_bytes\": " + std::to_string(device.memory_bytes) +
                 ", \"peers\": " + listed(place.peers) + "}";
     }
+    const std::string reason = gpu::unavailable_reason();
     return "{\"numa\": [" + nodes + "], \"gpus\": [" + gpus +
            "], \"threads\": " + std::to_string(thread_limit()) +
            ", \"local_ranks\": " + std::to_string(local_ranks()) +
            ", \"gpu_backend\": " + quoted(gpu::backend()) +
-           ", \"gpu_unavailable\": " + quoted(gpu::unavailable_reason()) + "}";
+           ", \"gpu_unavailable\": " + quoted(reason) +
+           ", \"gpu_of_parent\": " + (reason == gpu::kForkedReason ? "true" : "false") + "}";
 }
 
 }  // namespace waywiser::transfer

@@ -67,9 +67,8 @@ def curve_figure(
             f"{what} {quantity} over size", remedy="name other paths of profile.series"
         )
     drawn = [(curve, points) for curve, points in drawn if points]
-    width, height = INCHES
-    legend = LEGEND_INCHES * len(drawn)
-    figure = CurveFigure(figsize=(width, height + legend), layout="constrained")
+    size = (INCHES[0], INCHES[1] + LEGEND_INCHES * len(drawn))
+    figure = CurveFigure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
     for (curve, points), colour, marker in zip(drawn, cycle(SERIES), cycle(MARKERS), strict=False):
         _draw(axes, points, colour.light, marker, _plain(curve.name))

@@ -210,6 +210,7 @@ def _places(name: str, values: Any) -> list[int]:
 
 def machine() -> dict[str, Any]:
     """The machine as this process may use it: ``numa`` nodes, ``gpus`` with their peers, most
-    copying ``threads``, ``local_ranks``, and why no GPU is there if none is."""
+    copying ``threads``, ``local_ranks``, and if no GPU is there why, and whether that is so since
+    the process was forked from one that has used it."""
     found: dict[str, Any] = json.loads(native.machine_json())
     return found

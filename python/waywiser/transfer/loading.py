@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import Any, Protocol
 
-from waywiser import transfer
 from waywiser.transfer.checkpoint import OpenFile, Selection, TensorNotFoundError
 from waywiser.transfer.errors import InvalidOperand
-from waywiser.transfer.read_plan import FilePart, PlannedRead, plan_reads
+from waywiser.transfer.module import native
+from waywiser.transfer.read_plan import PlannedRead, TensorRange, plan_reads
 from waywiser.transfer.safetensors_header import SafetensorsError, TensorEntry
 from waywiser.transfer.strict_json import clipped
 from waywiser.transfer.tensor_slices import TensorSlice, parts_of, tensor_slice
@@ -109,7 +109,7 @@ class _LoadingRead:
     def __init__(
         self,
         file: OpenFile,
-        read: PlannedRead[FilePart],
+        read: PlannedRead[TensorRange],
         make: ArrayMaker,
         boxes: Mapping[str, TensorEntry],
         tensors: dict[str, Any],
@@ -134,7 +134,7 @@ class _LoadingRead:
         else:
             into = self._staging = self._make.row(read.nbytes)
         try:
-            started = transfer.read_async(
+            started = native.read_async(
                 self._file.descriptor, into, offset=read.offset, nbytes=read.nbytes
             )
         except Exception as error:
@@ -166,14 +166,14 @@ class _LoadingRead:
                 of.append(source)
                 continue
             row, rows = part.row_bytes, part.rows
-            transfer.copy(
+            native.copy(
                 self._make.rows(self._bytes_of(part), rows, row, row),
                 self._make.rows(source, rows, part.stride, row),
             )
         if to:
-            transfer.copy_batch(dsts=to, srcs=of)
+            native.copy_batch(dsts=to, srcs=of)
 
-    def _bytes_of(self, part: FilePart) -> Any:
+    def _bytes_of(self, part: TensorRange) -> Any:
         """The bytes of a tensor that a part fills."""
         row = self._make.bytes_of(self._made[part.name])
         return row[part.at : part.at + part.rows * part.row_bytes]

@@ -82,6 +82,7 @@ def save_files(
     is as in `waywiser.transfer.torch.save_files`, which writes the same bytes.
     """
     checked = _checked(arrays)
+    _require_apart(checked)
     listed = [
         SizedTensor(name, FORMAT_NAMES[array.dtype.name], array.shape, array.nbytes)
         for name, array in checked.items()
@@ -161,13 +162,14 @@ def _checked(arrays: object) -> dict[str, numpy.ndarray]:
                 where=CALL,
                 remedy="pass numpy.ascontiguousarray(array)",
             )
-    starts = ((name, array.ctypes.data, array.nbytes) for name, array in arrays.items())
-    require_apart(
-        (("cpu", begin, begin + nbytes, name) for name, begin, nbytes in starts if nbytes),
-        CALL,
-        "array.copy()",
-    )
     return dict(arrays)
+
+
+def _require_apart(arrays: Mapping[str, numpy.ndarray]) -> None:
+    """Raises `SharedTensorsError` for two arrays with a byte in common."""
+    starts = ((name, array.ctypes.data, array.nbytes) for name, array in arrays.items())
+    ranges = (("cpu", begin, begin + nbytes, name) for name, begin, nbytes in starts if nbytes)
+    require_apart(ranges, CALL, "array.copy()")
 
 
 class _ArrayMaker:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from importlib import import_module
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -16,8 +17,12 @@ from waywiser.transfer.strict_json import clipped
 from waywiser.transfer.tensor_slices import TensorIndex, tensor_slice
 
 CALL = "safe_open"
-TORCH = ("pt", "torch", "pytorch")
-NUMPY = ("np", "numpy")
+FRAMEWORKS = {
+    **dict.fromkeys(("pt", "torch", "pytorch"), "waywiser.transfer.torch"),
+    **dict.fromkeys(("np", "numpy"), "waywiser.transfer.numpy"),
+}
+"""The module that makes the arrays of a framework."""
+
 
 MakerOf = Callable[[Iterable[Selection], Any], ArrayMaker]
 """Makes arrays of the types of selected tensors, on a device."""
@@ -166,16 +171,11 @@ def safe_open(
 
 
 def _maker_of(framework: str, device: Any) -> MakerOf:
-    if framework in TORCH:
-        from waywiser.transfer.torch import maker_of
-
-        maker_of((), device)  # so that a wrong device is found now
-        return maker_of
-    if framework not in NUMPY:
+    """Imports the framework. Raises for a device that it does not have."""
+    if framework not in FRAMEWORKS:
         raise InvalidOperand(
             f"framework is {clipped(framework)}", where=CALL, remedy="pass 'pt' or 'np'"
         )
-    from waywiser.transfer.numpy import maker_of as maker_of_arrays
-
-    maker_of_arrays((), device)
-    return maker_of_arrays
+    maker_of: MakerOf = import_module(FRAMEWORKS[framework]).maker_of
+    maker_of((), device)
+    return maker_of

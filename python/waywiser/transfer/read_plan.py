@@ -29,7 +29,7 @@ class FileRange(Protocol):
 Ranged = TypeVar("Ranged", bound=FileRange)
 
 
-class FilePart(NamedTuple):
+class TensorRange(NamedTuple):
     """Bytes of a file that hold rows of a tensor, and where these go."""
 
     name: str

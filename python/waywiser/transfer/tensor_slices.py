@@ -13,7 +13,7 @@ from types import EllipsisType
 from typing import Any, NamedTuple
 
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer
-from waywiser.transfer.read_plan import GAP_BYTES, SPAN_BYTES, FilePart
+from waywiser.transfer.read_plan import GAP_BYTES, SPAN_BYTES, TensorRange
 from waywiser.transfer.safetensors_header import TensorEntry
 from waywiser.transfer.strict_json import clipped
 
@@ -109,7 +109,7 @@ def _indices(given: slice, size: int, entry: TensorEntry) -> range:
     return found
 
 
-def parts_of(entry: TensorEntry, part: TensorSlice | None) -> Iterator[FilePart]:
+def parts_of(entry: TensorEntry, part: TensorSlice | None) -> Iterator[TensorRange]:
     """The ranges of the file that have the box of a slice, in the order of the file; ``part`` None:
     the whole tensor.
 
@@ -118,7 +118,7 @@ def parts_of(entry: TensorEntry, part: TensorSlice | None) -> Iterator[FilePart]
     """
     if part is None or part.shape == entry.shape or 0 in part.shape:
         nbytes = 0 if part is not None and 0 in part.shape else entry.nbytes
-        yield FilePart(entry.name, entry.offset, nbytes)
+        yield TensorRange(entry.name, entry.offset, nbytes)
         return
     item = entry.nbytes // math.prod(entry.shape)
     last = max(n for n, (own, size) in enumerate(zip(part.shape, entry.shape, strict=True))
@@ -135,5 +135,5 @@ def parts_of(entry: TensorEntry, part: TensorSlice | None) -> Iterator[FilePart]
         for first in range(rows.start, rows.stop, at_once):
             count = min(at_once, rows.stop - first)
             offset = start + first * stride if last else start
-            yield FilePart(entry.name, offset, (count - 1) * stride + take, at, count, stride)
+            yield TensorRange(entry.name, offset, (count - 1) * stride + take, at, count, stride)
             at += count * take

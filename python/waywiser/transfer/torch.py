@@ -118,22 +118,27 @@ def load_files(
     target = _device(device)
     others = {name: _device(each) for name, each in (devices or {}).items()}
     with open_checkpoint(paths, keys) as selections:
-        dtypes = _dtypes(selections)
-        boxes = slices_of(selections, slices, CALL)
-        all_names = {entry.name for _, entries in selections for entry in entries}
-        require_names(others, all_names, "devices", CALL)
-        loaded: dict[str, torch.Tensor] = {}
-        for place in dict.fromkeys(map(str, (target, *others.values()))):
-            own = [
-                Selection(
-                    file, tuple(e for e in entries if str(others.get(e.name, target)) == place)
-                )
-                for file, entries in selections
-            ]
-            names = {entry.name for _, entries in own for entry in entries}
-            part = {name: each for name, each in boxes.items() if name in names}
-            loaded |= load(own, _TensorMaker(torch.device(place), dtypes), part)
-        return {entry.name: loaded[entry.name] for _, entries in selections for entry in entries}
+        return _load(selections, slices, target, others)
+
+
+def _load(
+    selections: list[Selection],
+    slices: object,
+    target: torch.device,
+    others: Mapping[str, torch.device],
+) -> dict[str, torch.Tensor]:
+    """The selected tensors, one device after the other."""
+    dtypes, parts = _dtypes(selections), slices_of(selections, slices, CALL)
+    names = [entry.name for _, entries in selections for entry in entries]
+    require_names(others, names, "devices", CALL)
+    loaded: dict[str, torch.Tensor] = {}
+    for place in {str(each): each for each in (target, *others.values())}.values():
+        own = {name for name in names if others.get(name, target) == place}
+        chosen = [Selection(file, tuple(each for each in entries if each.name in own))
+                  for file, entries in selections]  # fmt: skip
+        boxes = {name: part for name, part in parts.items() if name in own}
+        loaded |= load(chosen, _TensorMaker(place, dtypes), boxes)
+    return {name: loaded[name] for name in names}
 
 
 def save_files(
