@@ -105,7 +105,7 @@ class TestVerdicts:
     def test_two_sources_decide_nothing(self) -> None:
         found = one(20, THREE[1:])
         assert (found.verdict, found.why) == ("", "a verdict needs 3 sources")
-        assert found.text == "PCIe 5 x16: 2 sources, no verdict"
+        assert found.text == "PCIe 5 x16: 52.0–55.0 (2 sources), no verdict"
 
     def test_a_source_that_is_repeated_is_one(self) -> None:
         again = tuple(replace(each, source=THREE[0].source) for each in THREE)

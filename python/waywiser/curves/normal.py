@@ -84,7 +84,7 @@ class NormalPath(Value, frozen=True):
         if self.range is None:
             return "link not known" if not self.link else ""
         if not self.range.decides:
-            return f"{self.range.of}: {count(len(self.range.sources), 'source')}, no verdict"
+            return f"{self.range}, no verdict"
         place = f"{self.verdict} " if self.verdict in ("below", "above") else ""
         return f"{place}{self.range}{self._undecided}"
 
