@@ -122,7 +122,7 @@ def test_whatever_shows_the_profile_says_that_it_is_simulated(
 @pytest.mark.parametrize(
     "words",
     [
-        ["policy", "four.wwp"],
+        ["advise", "four.wwp"],
         [
             "advise",
             "four.wwp",

@@ -69,7 +69,7 @@ def test_wrong_words_are_an_error_before_anything_is_measured(
     [
         (["fleet", "nodes", "--json"], "waywiser check nodes --json"),
         (["history", "nodes", "--since", "14d"], "waywiser check nodes --since 14d"),
-        (["normal"], "waywiser list --normal"),
+        (["normal"], "waywiser survey --normal"),
         (["normal", "n.wwp", "--all"], "waywiser check n.wwp --all"),
         (
             ["normal", "n.wwp", "--as-rows", "me/n:a"],
@@ -79,8 +79,23 @@ def test_wrong_words_are_an_error_before_anything_is_measured(
             ["normal", "n.wwp", "--as-rows=me/n:a"],
             "waywiser export n.wwp --for normal-values --source me/n:a",
         ),
-        (["normal", "--values", "t.csv"], "waywiser list --normal --values t.csv"),
+        (["normal", "--values", "t.csv"], "waywiser survey --normal --values t.csv"),
         (["fleet", "--help"], "waywiser check"),
+        (["list", "--all"], "waywiser survey --list --all"),
+        (["list", "--normal", "--json"], "waywiser survey --normal --json"),
+        (
+            ["mpi", "--try", "--launcher", "srun x"],
+            "waywiser doctor --mpi --try --launcher 'srun x'",
+        ),
+        (["completion", "zsh"], "waywiser --completion zsh"),
+        (["policy", "n.wwp", "--json"], "waywiser advise n.wwp --json"),
+        (["policy", "n.wwp", "-o", "p"], "waywiser export n.wwp -o p --for waywiser"),
+        (["policy", "--compare", "a", "b", "--json"], "waywiser advise b --against a --json"),
+        (["model", "n.wwp", "--validate"], "waywiser predict n.wwp --validate"),
+        (["model", "n.wwp", "--export=json"], "waywiser export n.wwp --for model"),
+        (["model", "n", "--export", "simgrid", "-o", "x"], "waywiser export n -o x --for simgrid"),
+        (["advise", "n.wwp", "--placement", "--for", "slurm"], "waywiser export n.wwp --for slurm"),
+        (["topology", "--xml=m.xml", "--json"], "waywiser topology m.xml --json"),
     ],
 )
 def test_a_former_verb_names_its_command_of_today(

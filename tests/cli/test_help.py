@@ -75,7 +75,7 @@ def test_examples_are_command_lines(example: Example) -> None:
     command().commands[verb].make_context(verb, words)  # raises for anything else
 
 
-NO_RUN = ("survey", "tune", "completion", "cluster survey", "cluster join")
+NO_RUN = ("survey", "tune", "cluster survey", "cluster join")
 MEASURES = ["check"]
 
 RUN = [each for each in ALL if words_of(each)[0] not in NO_RUN and words_of(each) != MEASURES]
@@ -158,7 +158,7 @@ def test_a_command_that_is_not_known_is_suggested(capsys: Output) -> None:
         ("cluster surve", "there is no 'waywiser cluster surve' (write waywiser cluster and "),
         ("cluster join", "missing argument 'HOST:PORT' (see 'waywiser cluster join --help')"),
         ("doctor missing", "missing: there is no such file (waywiser survey -o FILE makes one)"),
-        ("completion BASH", "there is no completion for 'BASH' (write one of bash, zsh, fish)"),
+        ("--completion BASH", "there is no completion for 'BASH' (write one of bash, zsh, fish)"),
     ],
 )
 def test_messages_lead_on(words: str, says: str, capsys: Output) -> None:

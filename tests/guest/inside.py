@@ -695,7 +695,7 @@ def said_of_survey() -> dict[str, str]:
     """What verbs say of the profile of `survey`."""
     profile = str(OUT / "survey.wwp")
     found = {}
-    for verb, *words in (("advise", "--placement"), ("policy",)):
+    for verb, *words in (("advise", "--placement"), ("export", "--for", "waywiser")):
         answer = _waywiser(verb, profile, *words)
         found[verb] = f"{answer.stdout}{answer.stderr}{answer.returncode}"
     return found

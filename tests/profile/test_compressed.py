@@ -49,9 +49,9 @@ VERBS = (
     ["check", "{}", "--baseline", "{}", "--no-measure"],
     ["check", "{}"],
     ["check", "{}", "--json"],
-    ["policy", "{}"],
+    ["advise", "{}"],
     ["advise", "{}", "--from", "pinned@numa:0", "--to", "device@gpu:0", "--bytes", "64MiB"],
-    ["model", "{}"],
+    ["predict", "{}"],
     ["predict", "{}", "-w", f"{profiles.H2D} of 64MiB"],
 )
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from typer.core import TyperCommand, TyperGroup
 
 from waywiser.cli.option_parameters import read_plainly
+from waywiser.cli.verb_table import GROUPS, VERBS
 
 
 class Example(NamedTuple):
@@ -77,8 +78,16 @@ class Waywiser(TyperGroup):
         return read_plainly(super().get_params(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        self.format_commands(ctx, formatter)
+        write_rows(formatter, "Commands", self._rows(is_first=True))
+        write_rows(formatter, "More commands", self._rows(is_first=False))
         write_rows(formatter, "Options", option_rows(self.params))
+
+    def _rows(self, *, is_first: bool) -> Iterator[tuple[str, str]]:
+        """The verbs with a sentence each; those of two words are one."""
+        shown = [each.name for each in VERBS if each.is_first is is_first]
+        for name in dict.fromkeys(each.split()[0] for each in shown):
+            verb = self.commands.get(name)
+            yield name, GROUPS[name] if verb is None else verb.short_help or verb.help or ""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         write_examples(formatter, COMMAND_EXAMPLES)

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from waywiser.cli.app import Json, print_result, verb
 from waywiser.cli.streams import put_line
 from waywiser.words import WaywiserError
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 @verb("Show CPUs, memory, GPUs and links of a machine.")
 def topology(
     file: str | None = None,
-    xml: str | None = None,
     capture: str | None = None,
     anonymous: bool = False,
     json: Json = False,
@@ -27,7 +24,6 @@ def topology(
     """Show CPUs, memory, GPUs and links of a machine, with the peak bandwidth of each link.
 
     [FILE]: A profile, a capture or hwloc XML; by default this machine.
-    --xml FILE: The same as FILE.
     --capture FILE: Write a capture of the machine to FILE, to send to others; - for standard
         output.
     --anonymous: Leave host name, jobs, addresses, serial numbers and UUIDs out of the capture.
@@ -40,9 +36,6 @@ def topology(
     from waywiser.profile import Profile
     from waywiser.profile.header import is_profile
 
-    if file is not None and xml is not None:
-        raise typer.BadParameter("name one file, without --xml")
-    file = file or xml
     if file is not None and not os.path.lexists(file):
         raise WaywiserError(
             "there is no such file", where=file, remedy="name a profile, a capture or hwloc XML"

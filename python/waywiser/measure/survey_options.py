@@ -165,7 +165,7 @@ class SurveyOptions:
         stored=Stored("selection", "rank_cpus"),
     )
     mpicc: str | None = option(
-        "The mpicc of the MPI library for --ranks; by default that of 'waywiser mpi'.",
+        "The mpicc of the MPI library for --ranks; by default that of 'waywiser doctor --mpi'.",
         metavar="PATH",
         stored=Stored("selection", "mpicc"),
     )
