@@ -192,7 +192,7 @@ def kill_checks(campaign: Campaign, count: int) -> None:
     campaign.run(SURVEY)
     shutil.copyfile(campaign.folder / "a.wwp", campaign.folder / "base.wwp")
     words = (
-        *("check", "a.wwp", "--baseline", "base.wwp", "--no-measure"),
+        *("check", "a.wwp", "--baseline", "base.wwp", "--within", "0"),
         *("--prometheus", "node.prom", "--junit", "node.xml"),
     )
     code, _ = campaign.run(words)
@@ -231,7 +231,7 @@ def end_verbs(campaign: Campaign, count: int) -> None:
         "report": ("a.wwp", "-o", "r.html"),
         "export": ("a.wwp", "--format", "csv", "-o", "e.csv"),
         "compare": ("base.wwp", "a.wwp"),
-        "check": ("a.wwp", "--baseline", "base.wwp", "--no-measure", "--junit", "j.xml"),
+        "check": ("a.wwp", "--baseline", "base.wwp", "--within", "0", "--junit", "j.xml"),
         "advise": ("a.wwp",),
         "predict": ("a.wwp",),
         "simulate": ("a.wwp", "--preset", "check", "-o", "s.wwp"),

@@ -122,7 +122,7 @@ def test_a_policy_keeps_the_defaults_where_cpus_copy(capsys: pytest.CaptureFixtu
 def test_a_check_under_load_decides_nothing(
     now: str, baseline: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["check", f"{now}.wwp", "--baseline", f"{baseline}.wwp", "--no-measure"]
+    words = ["check", f"{now}.wwp", "--baseline", f"{baseline}.wwp", "--within", "0"]
     first = output(capsys, *words, code=3).splitlines()[0]
     assert first.startswith("INCONCLUSIVE")
     assert f"loaded.wwp was surveyed under load: {LOADED}" in first
@@ -132,7 +132,7 @@ def test_a_check_under_load_decides_nothing(
 def test_a_check_of_the_idle_machine_says_nothing_of_load(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    cli.run(["check", "again.wwp", "--baseline", "idle.wwp", "--no-measure"])
+    cli.run(["check", "again.wwp", "--baseline", "idle.wwp", "--within", "0"])
     assert "under load" not in capsys.readouterr().out
 
 

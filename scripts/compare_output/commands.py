@@ -129,7 +129,7 @@ def _to_pipes(name: str) -> Iterator[Words]:
     for program in ("simgrid", "astra-sim", "model", "slurm"):
         yield ("export", name, "--for", program)
     yield ("export", name, "--for", "waywiser", "-o", "policy.json")
-    yield ("predict", name, "-w", f"{H2D} of 1MiB", "--messages", "4", "--gpus", "2")
+    yield ("predict", name, "-w", f"{H2D} of 1MiB", "--messages", "4", "--set", "gpus=2")
 
 
 def _to_pipes_of_two(name: str, sibling: str) -> Iterator[Words]:
@@ -137,7 +137,7 @@ def _to_pipes_of_two(name: str, sibling: str) -> Iterator[Words]:
     yield ("report", sibling, name, "--format", "md", "--all")
     yield ("compare", sibling, name, "--junit", "-")
     yield ("compare", sibling, name, "--only", "h2d", "--junit", "junit.xml")
-    yield ("check", name, "--baseline", sibling, "--no-measure", "--prometheus", "-")
+    yield ("check", name, "--baseline", sibling, "--within", "0", "--prometheus", "-")
     yield ("check", name, "--baseline", sibling, "--repeat", sibling, "--json")
     yield ("check", sibling, name, "--page", "page.html")
 

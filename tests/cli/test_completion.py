@@ -249,7 +249,7 @@ def test_every_option_of_a_command_is_known() -> None:
     assert survey >= {"--only", "-o", "--output", "--dry-run", "-h", "--help"}
     check = {name: each.values for each in of("check").options for name in each.names}
     assert check["--baseline"] is not None and check["--baseline"].kind == "profiles"
-    assert check["--no-measure"] is None
+    assert check["--keep"] is None
     assert of("help").arguments.words[0] == "survey"
 
 

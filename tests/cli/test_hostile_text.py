@@ -219,10 +219,7 @@ def require_harmless(
 def test_nothing_hostile_is_nothing_special(files: Files, capsys: Output) -> None:
     files.bad.write_bytes(files.loose.read_bytes())
     codes = require_harmless(files, "nothing", capsys)
-    assert {name for name, code in codes.items() if code == 2} == {
-        "methods",
-        "policy",
-    }  # too little is known
+    assert 2 not in codes.values()
 
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -292,16 +292,16 @@ class TestCheck:
     ) -> None:
         """The baseline has the same loss: the node did not change."""
         baseline = surveyed(tmp_path / "before.wwp", 0.9 * 55.3)
-        text = run(capsys, 0, "check", slow, "--baseline", baseline, "--no-measure")
+        text = run(capsys, 0, "check", slow, "--baseline", baseline, "--within", "0")
         assert text.startswith("OK ")
         assert "note: review: H2D, numa:0 -> gpu:0 has 49." in text
         assert "1 below. A range of other machines is no baseline" in text
 
     def test_drops_show_what_is_normal(self, capsys: Output, slow: str, healthy: str) -> None:
-        text = run(capsys, 3, "check", slow, "--baseline", healthy, "--no-measure")
+        text = run(capsys, 3, "check", slow, "--baseline", healthy, "--within", "0")
         assert re.search(r"GB/s now at 64 MiB; .*; below what is normal for PCIe 5 x16: ", text)
         document = json.loads(
-            run(capsys, 3, "check", slow, "--baseline", healthy, "--no-measure", "--json")
+            run(capsys, 3, "check", slow, "--baseline", healthy, "--within", "0", "--json")
         )
         assert any(note.startswith("review: H2D") for note in document["baseline"]["notes"])
 
@@ -309,7 +309,7 @@ class TestCheck:
         self, capsys: Output, healthy: str, tmp_path: Path
     ) -> None:
         again = surveyed(tmp_path / "again.wwp", 55.3, seed=3)
-        text = run(capsys, 0, "check", again, "--baseline", healthy, "--no-measure")
+        text = run(capsys, 0, "check", again, "--baseline", healthy, "--within", "0")
         (line,) = (line for line in text.splitlines() if "beside other machines" in line)
         assert line.strip() == (
             "note: beside other machines 2 of 3 headline paths have a verdict: 2 normal"

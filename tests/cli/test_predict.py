@@ -171,8 +171,8 @@ def test_validation_prints_each_class(file: str, capsys: Output) -> None:
         ("predict missing.wwp -w 'x by sm of 1'", "'x by sm of 1'"),
         (f"predict FILE --set x=1 -w '{H2D} of 1MiB'", "is not a change"),
         (
-            f"predict FILE --gpus 0 -w '{H2D} of 1MiB'",
-            "--gpus 0 is not a whole number from 1 to 1024",
+            f"predict FILE --set gpus=0 -w '{H2D} of 1MiB'",
+            "--set 'gpus=0' is not a number of GPUs (write gpus=N, N from 1 to 1024)",
         ),
         ("predict FILE --messages x -w y", "--messages 'x' is not a whole number"),
     ],

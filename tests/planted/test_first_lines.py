@@ -224,9 +224,18 @@ def test_a_simulated_slow_link(said: Said, folder: Path, gpu: int, rate: float) 
     if not original.exists():
         unpacked(ORIGINAL, original)
         for seed in ("1", "2", "3"):
-            said("simulate", "original.wwp", "--gpus", "4", "--seed", seed, "-o", f"sim{seed}.wwp")
+            said(
+                "simulate",
+                "original.wwp",
+                "--set",
+                "gpus=4",
+                "--seed",
+                seed,
+                "-o",
+                f"sim{seed}.wwp",
+            )
     file, change = f"slow{gpu}-{rate}.wwp", f"PCIe to gpu:{gpu}={rate}GB/s"
-    said("simulate", "original.wwp", "--gpus", "4", "--seed", "4", "--set", change, "-o", file)
+    said("simulate", "original.wwp", "--set", "gpus=4", "--seed", "4", "--set", change, "-o", file)
     assert (
         said("show", file)
         .splitlines()[1]

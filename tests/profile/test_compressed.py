@@ -46,7 +46,7 @@ VERBS = (
     ["export", "{}", "--format", "json", "-o", "-"],
     ["export", "{}", "--format", "csv", "-o", "-"],
     ["compare", "{}", "{}"],
-    ["check", "{}", "--baseline", "{}", "--no-measure"],
+    ["check", "{}", "--baseline", "{}", "--within", "0"],
     ["check", "{}"],
     ["check", "{}", "--json"],
     ["advise", "{}"],

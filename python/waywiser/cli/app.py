@@ -23,7 +23,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import is_dataclass
 from itertools import chain
 from typing import (
     TYPE_CHECKING,
@@ -46,7 +46,7 @@ from waywiser.measure.option import Option, options_of
 from waywiser.measure.survey_options import SurveyOptions
 from waywiser.version import __version__
 from waywiser.words import Status, WordError
-from waywiser.words.numbers import MOST_GPUS, MOST_SIMULATED_GPUS, Bounds, decimal_number
+from waywiser.words.numbers import MOST_GPUS, Bounds, decimal_number
 
 if TYPE_CHECKING:
     from waywiser.report.parts import Block, Section
@@ -83,19 +83,10 @@ Changes = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Assume another bandwidth of a resource or another latency of paths: "
-        "'PCIe to gpu:*=126GB/s', 'latency A -> B by X=1.5us'. May be repeated.",
+        help="Assume another bandwidth of a resource, another latency of paths or another number "
+        "of GPUs like those of the profile: 'PCIe to gpu:*=126GB/s', 'latency A -> B by X=1.5us', "
+        "gpus=4. May be repeated.",
     ),
-]
-_GPU_COUNT = Option(
-    "Assume N GPUs like those of the profile.",
-    metavar="N",
-    name="--gpus",
-    bounds=Bounds(1, MOST_GPUS),
-)
-GpuCount = Annotated[int | None, option_of(_GPU_COUNT)]
-SimulatedGpuCount = Annotated[
-    int | None, option_of(replace(_GPU_COUNT, bounds=Bounds(1, MOST_SIMULATED_GPUS)))
 ]
 ExpectedGpus = Annotated[
     int,

@@ -198,20 +198,15 @@ def _export_model(file: str, output: str, consumer: str) -> int:
 
 def _export_places(file: str, output: str, consumer: str, per_gpu: int, *, as_json: bool) -> int:
     """Writes what a launcher takes, and its reasons to standard error."""
-    from waywiser.analysis.questions.placement_answer import placement
-    from waywiser.analysis.questions.rank_affinity import by_kind, local_ranks_text
-    from waywiser.analysis.questions.rank_binding import bind_ranks
+    from waywiser.analysis.questions.rank_binding import bound_ranks
     from waywiser.cli.app import print_result
     from waywiser.cli.streams import json_text
-    from waywiser.curves.subject import Subject
     from waywiser.exchange.settings.launchers import comments, launcher_text
     from waywiser.profile import Profile
     from waywiser.report.parts import Words
 
     with Profile.open(file) as profile:
-        subject = Subject.of(profile).decidable
-        messages = local_ranks_text(by_kind(subject))
-        found = bind_ranks(placement(subject), profile.machine, per_gpu, messages=messages)
+        found = bound_ranks(profile, per_gpu)
         untimed = profile.machine.untimed
     text = launcher_text(found, consumer)
     if as_json:
@@ -250,25 +245,11 @@ def _export_settings(file: str, output: str, consumer: str, piece: str) -> int:
 
 
 def _export_normal_values(file: str, output: str, source: str) -> int:
-    """Raises `ExportError` if no row can be made, and what `read_values` raises for rows that are
-    not in the form."""
-    from waywiser.curves.curve import curves_of
-    from waywiser.curves.normal import values_of
-    from waywiser.curves.normal_table import read_values, values_text
-    from waywiser.curves.overview import overview
+    from waywiser.curves.normal import rows_text
     from waywiser.profile import Profile
 
     with Profile.open(file) as profile:
-        curves = curves_of(overview(profile).series)
-        found = values_of(profile.machine, curves, source, profile.created[:7])
-    if not found:
-        raise ExportError(
-            "no headline path has a link that is known and an interval that is narrow enough",
-            where=file,
-            remedy=f"waywiser check {file} --all says of each path why",
-        )
-    text = values_text(found)
-    read_values(text, "the rows")
+        text = rows_text(profile, source)
     with _text_stream(output) as stream:
         stream.write(text)
     return 0

@@ -5,6 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 
+Today = Callable[[Sequence[str]], list[str]]
+"""The command of today for the words behind a verb."""
+
 
 def _normal(words: Sequence[str]) -> list[str]:
     words = _split(words)
@@ -44,6 +47,22 @@ def _places(words: Sequence[str]) -> list[str]:
     return ["export", *(word for word in kept if word != "--placement")]
 
 
+def _check(words: Sequence[str]) -> list[str]:
+    return ["check", *(part for word in _split(words) for part in _OF_CHECK.get(word, (word,)))]
+
+
+_OF_CHECK = {"--no-measure": ("--within", "0"), "--measure": (), "--labels": ("--values",)}
+
+
+def _assumed(verb: str) -> Today:
+    def today(words: Sequence[str]) -> list[str]:
+        count, others = _taken(_split(words), "--gpus")
+        at = _split(words).index("--gpus")
+        return [verb, *others[:at], "--set", *(f"gpus={each}" for each in count), *others[at:]]
+
+    return today
+
+
 def _topology(words: Sequence[str]) -> list[str]:
     return ["topology", *(word for word in _split(words) if word != "--xml")]
 
@@ -64,8 +83,6 @@ def _parted(word: str) -> list[str]:
     return [name, value] if equals and name.startswith("--") else [word]
 
 
-Today = Callable[[Sequence[str]], list[str]]
-
 FORMER: dict[str, Today] = {
     "fleet": lambda words: ["check", *words],
     "history": lambda words: ["check", *words],
@@ -81,6 +98,11 @@ FORMER: dict[str, Today] = {
 FORMER_OPTIONS: dict[tuple[str, str], Today] = {
     ("advise", "--for"): _places,
     ("advise", "--ranks-per-gpu"): _places,
+    ("check", "--labels"): _check,
+    ("check", "--measure"): _check,
+    ("check", "--no-measure"): _check,
+    ("predict", "--gpus"): _assumed("predict"),
+    ("simulate", "--gpus"): _assumed("simulate"),
     ("topology", "--xml"): _topology,
 }
 """The command of today for the words behind a verb with a former option of it."""

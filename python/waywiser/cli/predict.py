@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from waywiser.cli.app import Changes, GpuCount, Json, NamedAnswer, ProfileFile, print_answers, verb
+from waywiser.cli.app import Changes, Json, NamedAnswer, ProfileFile, print_answers, verb
 from waywiser.cli.model_answers import PUBLISHED, model_answer, validation_answer
 from waywiser.cli.model_messages import crossovers_answer, published_answer
 from waywiser.cli.remedies import possible_remedies
@@ -35,7 +35,6 @@ def predict(
     workload: list[str] | None = None,
     messages: Annotated[int, POSITIVE_COUNTS] = 1,
     change: Changes = None,
-    gpus: GpuCount = None,
     compare: bool = False,
     validate: bool = False,
     rule: str = "",
@@ -75,9 +74,9 @@ def predict(
     waywiser predict node.wwp -w 'pinned@numa:0 <-> device@gpu:0 by sm of 64MiB'
         predict a copy and its opposite together
     """
-    from waywiser.model.whatif import Change, MachineChanges
+    from waywiser.model.whatif import MachineChanges
 
-    assumed = MachineChanges(tuple(map(Change.parse, change or ())), gpus)
+    assumed = MachineChanges.parse(change or ())
     others = validate or rule or switches or crossovers or processes or copies
     answers = []
     with possible_remedies(file):
