@@ -319,7 +319,7 @@ def test_what_cannot_be_meant_is_one_line(run: Run, arguments: tuple[str, ...], 
 
 @pytest.mark.slow
 def test_the_best_chunk_is_searched(run: Run, tmp_path: Path) -> None:
-    only = ("--paths", "device@rank:0 -> device@rank:1*", "--sizes", "64KiB", "--memory", "64MiB")
+    only = ("--only", "device@rank:0 -> device@rank:1*", "--sizes", "64KiB", "--memory", "64MiB")
     library = ("--ranks", "2", "--mpicc", mpicc_of("mpich"))
     code, out, err = finish(run("tune", "a.wwp", *library, *only, "--grid", "1"))
     assert code == 0, err

@@ -248,7 +248,7 @@ AUTO_TUNING = (
         by_memory_without_nvlink,
         "no survey of ranks over TCP is kept.",
         "Methods without a row were not measured yet, such as messages between host and GPU "
-        "memory. `waywiser tune chunks.wwp --ranks 2 --paths 'device@rank:0 -> device@rank:1*'` "
+        "memory. `waywiser tune chunks.wwp --ranks 2 --only 'device@rank:0 -> device@rank:1*'` "
         "searches the best chunk. `mpi-staged` without a chunk copies the whole message first. At "
         "32 MiB, chunks of 2 MiB are the fastest of the measured ones, as in the paper.",
         picture="auto-tuning-6.svg",

@@ -171,7 +171,7 @@ def _of_machines(modes: tuple[Mode, ...]) -> Iterator[Command]:
     tuned = ("tune", NEW, "--dry-run")
     shown: list[Words] = [
         *(("survey", "--list"), ("survey", "--list", "--all"), ("topology",), ("doctor",)),
-        *((*dry, "--preset", "check"), (*tuned, "--paths", "h2d")),
+        *((*dry, "--preset", "check"), (*tuned, "--only", "h2d")),
     ]
     others: list[Words] = [
         *(("topology", "--capture", "-"), ("topology", "--capture", "-", "--anonymous")),

@@ -99,6 +99,7 @@ def test_wrong_words_are_an_error_before_anything_is_measured(
         (["check", "nodes", "--labels=r.txt"], "waywiser check nodes --values r.txt"),
         (["predict", "n", "-w", "x", "--gpus", "4"], "waywiser predict n -w x --set gpus=4"),
         (["simulate", "n", "--gpus=4", "-o", "m"], "waywiser simulate n --set gpus=4 -o m"),
+        (["tune", "n", "--paths", "h2d sm"], "waywiser tune n --only 'h2d sm'"),
         (["topology", "--xml=m.xml", "--json"], "waywiser topology m.xml --json"),
     ],
 )

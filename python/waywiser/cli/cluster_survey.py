@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,6 +58,7 @@ def run_cluster_survey(options: ClusterSurveyOptions, *, dry_run: bool, json: bo
     """Surveys a cluster, or shows what would be tested, and returns the exit code: 0 if nothing is
     wrong, 1 for a finding or too few nodes, 3 if too little is known. Raises `WaywiserError`;
     finished tests are in the folder."""
+    options = dataclasses.replace(options, resume=options.resume or options.retry)
     _require_agreement(options, dry_run=dry_run)
     path = Path(options.output or f"cluster-{datetime.now():%Y%m%d-%H%M%S}")
     hosts = survey_hosts(options)
@@ -80,8 +82,6 @@ def run_cluster_join(options: ClusterJoinOptions) -> int:
 
 
 def _require_agreement(options: ClusterSurveyOptions, *, dry_run: bool) -> None:
-    if options.retry and not options.resume:
-        raise ClusterOptionError("--retry goes with --resume", remedy="write --resume --retry")
     if options.resume and dry_run:
         raise ClusterOptionError(
             "--resume and --dry-run say opposite things", remedy="leave one out"

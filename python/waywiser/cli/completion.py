@@ -80,7 +80,7 @@ def _values(verb: str, option: Any) -> Values:
     for key in (f"{verb} {name}", name):
         if key in _WORDS:
             return Values("words", _words(_WORDS[key]))
-    if name in ("--only", "--paths", "--workload"):
+    if name in ("--only", "--workload"):
         return Values("pattern", _path_words(with_terms=name != "--workload"))
     if name in _PROFILE_OPTIONS:
         return PROFILES

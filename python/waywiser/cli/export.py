@@ -55,9 +55,9 @@ def export(
 
     FILE...: A profile (.wwp); with --for waywiser several of one machine.
     --summary: Write a row per path and size: bandwidth, latency and intervals.
-    --format FORMAT: json, csv (a row per sample), parquet (the same, with pyarrow) or
-        google-benchmark (its JSON, under Comm|Scope's names); by default what the name of -o says,
-        else json. With --for slurm, mpich or openmpi: json has the reasons too.
+    --format FORMAT: The form of the file: json, csv (a row per sample), parquet (the same, with
+        pyarrow) or google-benchmark (its JSON, under Comm|Scope's names); by default what the name
+        of -o says, else json. With --for slurm, mpich or openmpi: json has the reasons too.
     -o, --output FILE: Write to FILE; by default to standard output, or with -. A terminal gets more
         than a screen of text only with -.
     --for PROGRAM: Write for another program. waywiser: which method is fastest for each copy, as
@@ -66,10 +66,10 @@ def export(
         rankfile): one process for each GPU on the better NUMA node; standard error has the reasons.
         simgrid, astra-sim, model (JSON): the model of the machine. normal-values: rows for a table
         of what machines reach.
-    --piece SIZE: With --for sglang or flexkv: bytes of one piece of the KV cache, as 32KiB.
-    --source SOURCE: With --for normal-values: the page (https://...) or the repository
-        (owner/name:path) where others find the profile.
-    --ranks-per-gpu N: With --for slurm, mpich or openmpi: so many processes of each GPU; by default
+    --piece SIZE: Bytes of one piece of the KV cache, as 32KiB, for --for sglang or flexkv.
+    --source SOURCE: The page (https://...) or the repository (owner/name:path) where others find
+        the profile, for --for normal-values.
+    --ranks-per-gpu N: So many processes of each GPU for --for slurm, mpich or openmpi; by default
         1.
 
     waywiser export node.wwp --summary -o summary.csv

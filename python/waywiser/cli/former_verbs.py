@@ -67,6 +67,10 @@ def _topology(words: Sequence[str]) -> list[str]:
     return ["topology", *(word for word in _split(words) if word != "--xml")]
 
 
+def _tune(words: Sequence[str]) -> list[str]:
+    return ["tune", *("--only" if word == "--paths" else word for word in _split(words))]
+
+
 def _taken(words: Sequence[str], option: str) -> tuple[list[str], list[str]]:
     """The value of an option, and the other words."""
     at = words.index(option)
@@ -104,6 +108,7 @@ FORMER_OPTIONS: dict[tuple[str, str], Today] = {
     ("predict", "--gpus"): _assumed("predict"),
     ("simulate", "--gpus"): _assumed("simulate"),
     ("topology", "--xml"): _topology,
+    ("tune", "--paths"): _tune,
 }
 """The command of today for the words behind a verb with a former option of it."""
 

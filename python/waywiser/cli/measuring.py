@@ -58,7 +58,7 @@ def tune(options: TuneOptions, dry_run: bool = False, json: Json = False) -> Non
 
     waywiser tune node.wwp --dry-run
         show which settings would be searched, and how long it takes
-    waywiser tune node.wwp --paths 'h2d staged' --sizes 64MiB --budget 30s
+    waywiser tune node.wwp --only 'h2d staged' --sizes 64MiB --budget 30s
         search the settings of staged H2D copies of 64 MiB
     """
     from waywiser.cli.tune import run_tune

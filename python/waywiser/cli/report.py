@@ -38,10 +38,10 @@ def report(
     FILE...: Profiles (.wwp), side by side; or the folder of a cluster survey, or a trace (.wwt).
     -o, --output FILE: By default report.html, and standard output for md; - for standard output. A
         former report is replaced.
-    --format FORMAT: html (one page that needs no network), md (a summary of at most 8 KB), or svg,
-        pdf or png of one figure, or perfetto (the worst second of a trace, for ui.perfetto.dev);
-        without it, what the name of FILE says, else html.
-    --figure NAME: Of svg, pdf and png; list names all of them.
+    --format FORMAT: The form of the file: html (one page that needs no network), md (a summary of
+        at most 8 KB), or svg, pdf or png of one figure, or perfetto (the worst second of a trace,
+        for ui.perfetto.dev); without it, what the name of FILE says, else html.
+    --figure NAME: The figure of svg, pdf and png; list names all of them.
     --all: With md: the whole report, not the summary.
 
     waywiser report node.wwp -o report.html

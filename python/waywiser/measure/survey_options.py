@@ -154,7 +154,7 @@ class SurveyOptions:
     ranks_per_gpu: int = option(
         "Give each GPU so many of the --ranks; by default as many to each.",
         default=0,
-        metavar="K",
+        metavar="N",
         bounds=Bounds(1, MOST_RANKS),
         stored=Stored("selection", "ranks_per_gpu"),
     )
