@@ -15,6 +15,7 @@ from waywiser.cli.command_help import (
     COMMAND_EXAMPLES,
     EXAMPLES,
     EXIT_CODES,
+    OF_TRACE,
     Example,
     argument_rows,
     option_rows,
@@ -49,6 +50,8 @@ def _lines() -> Iterator[str]:
     yield "| code | what it means |"
     yield "|---|---|"
     yield from (f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
+    yield ""
+    yield f"`{OF_TRACE.partition(' ')[0]}` {OF_TRACE.partition(' ')[2]}"
     yield ""
     yield from _index(group)
     for question, names in QUESTIONS.items():

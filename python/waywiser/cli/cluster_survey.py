@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from waywiser.cli.app import CLEAN, FINDING, print_result
 from waywiser.cli.cluster_progress import ClusterProgress
 from waywiser.cli.damaged_lines import say_damaged
 from waywiser.cli.signals import stopped_by_signals
@@ -44,8 +45,6 @@ from waywiser.words.cluster import ClusterNode, Rail
 from waywiser.words.number_format import count, format_seconds
 from waywiser.words.visible_text import visible
 
-OK, FINDING = 0, 1
-
 _OF_PLAN = ("seed", "groups", "uplink_pairs", "size", "transport")
 """Options that the plan of a folder has; a resume may not change them."""
 
@@ -73,12 +72,10 @@ def run_cluster_survey(options: ClusterSurveyOptions, *, dry_run: bool, json: bo
     return _show(options, path, json=json)
 
 
-def run_cluster_join(options: ClusterJoinOptions) -> int:
-    """Runs the agent of this node until the survey ends; returns the exit code, 0. Raises
-    `WaywiserError`."""
+def run_cluster_join(options: ClusterJoinOptions) -> None:
+    """Runs the agent of this node until the survey ends. Raises `WaywiserError`."""
     with stopped_by_signals():
         join_survey(options, lambda line: say(f"{visible(line)}\n"))
-    return OK
 
 
 def _require_agreement(options: ClusterSurveyOptions, *, dry_run: bool) -> None:
@@ -163,7 +160,6 @@ def _show(options: ClusterSurveyOptions, path: Path, *, json: bool) -> int:
     """Shows what the folder says."""
     from waywiser.analysis.cluster.summary import summarise_cluster
     from waywiser.analysis.cluster.verdict import verdict
-    from waywiser.cli.app import print_result
     from waywiser.cli.cluster_show import exit_code
     from waywiser.report.views.cluster import cluster_parts
 
@@ -205,14 +201,14 @@ def _show_plan(options: ClusterSurveyOptions, hosts: SurveyHosts, path: Path, *,
     if json:
         document = {"schema": 1, "nodes": names, "plan": plan, "time": encoded(found)}
         print_json({**document, "missing": missing, "missing_for_mpi": if_mpi})
-        return FINDING if missing else OK
+        return FINDING if missing else CLEAN
     for line in _plan_lines(len(nodes), found):
         put_line(line)
     for line in missing:
         put_line(f"missing: {visible(line)}")
     for line in if_mpi:
         put_line(f"missing if most nodes have no GPU with NCCL: {visible(line)}")
-    return FINDING if missing else OK
+    return FINDING if missing else CLEAN
 
 
 def _plan_lines(nodes: int, found: TimePlan) -> Iterator[str]:

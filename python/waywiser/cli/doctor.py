@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Json, print_result, verb
+from waywiser.cli.app import CLEAN, FINDING, Json, print_result, verb
 from waywiser.version import __version__
 
 if TYPE_CHECKING:
@@ -81,4 +81,4 @@ def doctor(
 
         document["mpi_library"], beside = mpi_answer(mpicc, launcher, tries=trying)
     print_result(document, chain(parts, beside), json=json)
-    return 1 if at_least(findings, least) else 0
+    return FINDING if at_least(findings, least) else CLEAN

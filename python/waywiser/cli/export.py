@@ -49,7 +49,7 @@ def export(
     piece: str = "",
     source: str = "",
     ranks_per_gpu: Annotated[int, RANKS_PER_GPU] = 1,
-) -> int:
+) -> None:
     """Write a profile's samples or a summary, its policy for waywiser.transfer, or settings and a
     model for other programs.
 
@@ -79,24 +79,26 @@ def export(
     """
     _require_sense(output, consumer, piece, source, has_form=bool(format) or summary)
     if consumer == POLICY:
-        return _export_policy(files, output)
+        _export_policy(files, output)
+        return
     if len(files) > 1:
         what = f"--for {consumer}" if consumer else "an export"
         raise ExportError(f"{what} is of one profile", remedy="name one")
     (file,) = files
-    if consumer == NORMAL_VALUES:
-        return _export_normal_values(file, output, source)
     _require_known(consumer)
-    if consumer in _launchers():
-        return _export_places(file, output, consumer, ranks_per_gpu, as_json=bool(format))
-    if consumer in _models():
-        return _export_model(file, output, consumer)
-    if consumer:
-        return _export_settings(file, output, consumer, piece)
-    return _export_samples(file, output, format, summary=summary)
+    if consumer == NORMAL_VALUES:
+        _export_normal_values(file, output, source)
+    elif consumer in _launchers():
+        _export_places(file, output, consumer, ranks_per_gpu, as_json=bool(format))
+    elif consumer in _models():
+        _export_model(file, output, consumer)
+    elif consumer:
+        _export_settings(file, output, consumer, piece)
+    else:
+        _export_samples(file, output, format, summary=summary)
 
 
-def _export_samples(file: str, output: str, format: str, *, summary: bool) -> int:
+def _export_samples(file: str, output: str, format: str, *, summary: bool) -> None:
     from waywiser.exchange.exports.samples import SUMMARY_WRITERS, WRITERS
     from waywiser.profile import Profile
 
@@ -105,10 +107,9 @@ def _export_samples(file: str, output: str, format: str, *, summary: bool) -> in
     with Profile.open(file) as profile:
         if format == "parquet":
             _export_parquet(profile, output, summary)
-            return 0
+            return
         with _text_stream(output) as stream:
             writers[format](profile, stream)
-    return 0
 
 
 def _require_known(consumer: str) -> None:
@@ -151,7 +152,7 @@ def _require_sense(output: str, consumer: str, piece: str, source: str, *, has_f
         )
 
 
-def _export_policy(files: Sequence[str], output: str) -> int:
+def _export_policy(files: Sequence[str], output: str) -> None:
     from waywiser.analysis.policy.policy_files import policy_of_files
     from waywiser.analysis.policy.table import FORMAT
     from waywiser.cli.app import print_result
@@ -169,13 +170,12 @@ def _export_policy(files: Sequence[str], output: str) -> int:
     if output in ("", STANDARD_OUTPUT):
         with _text_stream(output) as stream:
             stream.write(found.to_json().decode())
-        return 0
+        return
     write_output(output, found.to_json(), kind)
     print_result(None, written_parts(found, tables, output))
-    return 0
 
 
-def _export_model(file: str, output: str, consumer: str) -> int:
+def _export_model(file: str, output: str, consumer: str) -> None:
     """Raises `ModelError` if there is nothing to export."""
     from waywiser.cli.remedies import possible_remedies
     from waywiser.model.errors import ModelError
@@ -193,10 +193,9 @@ def _export_model(file: str, output: str, consumer: str) -> int:
             )
     with _text_stream(output) as stream:
         stream.write(_models()[consumer](found))
-    return 0
 
 
-def _export_places(file: str, output: str, consumer: str, per_gpu: int, *, as_json: bool) -> int:
+def _export_places(file: str, output: str, consumer: str, per_gpu: int, *, as_json: bool) -> None:
     """Writes what a launcher takes, and its reasons to standard error."""
     from waywiser.analysis.questions.rank_binding import bound_ranks
     from waywiser.cli.app import print_result
@@ -216,7 +215,6 @@ def _export_places(file: str, output: str, consumer: str, per_gpu: int, *, as_js
         print_result(None, map(Words, notes), to_errors=True)
     with _text_stream(output) as stream:
         stream.write(text)
-    return 0
 
 
 def _valid_format(format: str, writers: Container[str]) -> str:
@@ -230,7 +228,7 @@ def _valid_format(format: str, writers: Container[str]) -> str:
     return format
 
 
-def _export_settings(file: str, output: str, consumer: str, piece: str) -> int:
+def _export_settings(file: str, output: str, consumer: str, piece: str) -> None:
     from waywiser.exchange.settings.consumers import settings_text
     from waywiser.profile import Profile
 
@@ -241,10 +239,9 @@ def _export_settings(file: str, output: str, consumer: str, piece: str) -> int:
         text = settings_text(profile, consumer, piece_bytes)
     with _text_stream(output) as stream:
         stream.write(text)
-    return 0
 
 
-def _export_normal_values(file: str, output: str, source: str) -> int:
+def _export_normal_values(file: str, output: str, source: str) -> None:
     from waywiser.curves.normal import rows_text
     from waywiser.profile import Profile
 
@@ -252,7 +249,6 @@ def _export_normal_values(file: str, output: str, source: str) -> int:
         text = rows_text(profile, source)
     with _text_stream(output) as stream:
         stream.write(text)
-    return 0
 
 
 def _format_of(output: str) -> str:

@@ -322,24 +322,25 @@ def require_match(
     *,
     gpus: int | None = None,
     measured: bool = False,
+    option: str = "--only",
 ) -> None:
     """Raises `NothingMatches`, with the nearest texts, for a pattern that matches none of them and
     none of ``others``, which the message does not name. Raises `UnknownLinks` for one that asks for
     a kind of link, if the links of anything else that it matches are not known.
 
     ``gpus`` is the number of GPUs of the machine, None if it is not known. ``measured`` are texts
-    of a profile, not of a plan.
+    of a profile, not of a plan. ``option`` is the name by which the command line has the patterns.
     """
     for pattern in patterns:
         if not pattern.strip():
-            raise NothingMatches(f"--only {pattern!r} is empty", remedy=f"write --only h2d")
+            raise NothingMatches(f"{option} {pattern!r} is empty", remedy=f"write {option} h2d")
         _require_known_links(pattern, texts)
         if not matches_any((*texts, *others), [pattern]):
-            raise _nothing_matches(pattern, texts, others, gpus=gpus, measured=measured)
+            raise _nothing_matches(pattern, texts, others, option, gpus=gpus, measured=measured)
 
 
-def _repeated(patterns: Sequence[str]) -> str:
-    return " ".join(f"--only {shlex.quote(pattern)}" for pattern in patterns)
+def _repeated(patterns: Sequence[str], option: str) -> str:
+    return " ".join(f"{option} {shlex.quote(pattern)}" for pattern in patterns)
 
 
 _LAYOUT = re.compile(r"\b(list|box)\[([^\]\s]*)\]?")
@@ -380,6 +381,7 @@ def _nothing_matches(
     pattern: str,
     texts: Sequence[str],
     others: Sequence[str],
+    option: str,
     *,
     gpus: int | None,
     measured: bool,
@@ -393,28 +395,28 @@ def _nothing_matches(
             else "waywiser doctor shows what this machine has",
         )
     absent = "was not measured" if measured else "matches no series"
-    remedy = _remedy_of_names(pattern, texts, measured=measured)
-    if not remedy and (remedy := _remedy_of_quantity(pattern)):
+    remedy = _remedy_of_names(pattern, texts, option, measured=measured)
+    if not remedy and (remedy := _remedy_of_quantity(pattern, option)):
         absent = "matches no series"
     remedy = remedy or _other_layouts(pattern, texts, measured=measured)
     if not remedy:
         absent = "matches no series"
         remedy = suggestion(pattern, texts, others) or "nearest: nothing can be measured here"
-    return NothingMatches(f"--only {pattern!r} {absent}", remedy=remedy)
+    return NothingMatches(f"{option} {pattern!r} {absent}", remedy=remedy)
 
 
-def _remedy_of_names(pattern: str, texts: Sequence[str], *, measured: bool) -> str:
+def _remedy_of_names(pattern: str, texts: Sequence[str], option: str, *, measured: bool) -> str:
     """What to do if the pattern is made of terms, of several patterns, or is the name of what is
     measured only on request; empty if it is none of these."""
     words = pattern.casefold().split()
     name = " ".join(words)
     if words and TERMS.keys() >= set(words):
         meanings = "; ".join(f"{word}: {TERMS[word]}" for word in words)
-        either = f"; to select each of them: {_repeated(words)}" if len(words) > 1 else ""
+        either = f"; to select each of them: {_repeated(words, option)}" if len(words) > 1 else ""
         return meanings + either
     parts = [part.strip() for part in pattern.split(",") if part.strip()]
     if len(parts) > 1 and all(matches_any(texts, [part]) for part in parts):
-        return f"to select each of them: {_repeated(parts)}"
+        return f"to select each of them: {_repeated(parts, option)}"
     if name in HEADLINES or (words and set(words) <= _NAMES):
         other = "a --file" if name == FILE_READ else "the transfers with --workload"
         if measured:
@@ -423,11 +425,11 @@ def _remedy_of_names(pattern: str, texts: Sequence[str], *, measured: bool) -> s
     return ""
 
 
-def _remedy_of_quantity(pattern: str) -> str:
+def _remedy_of_quantity(pattern: str, option: str) -> str:
     """What to do if the pattern names a quantity; empty if it does not."""
     words = pattern.casefold().split()
     quantity = next((word for word in words if word in QUANTITIES), "")
     if not quantity:
         return ""
     others = " ".join(word for word in words if word not in QUANTITIES) or "h2d"
-    return f"every path has a {quantity}: leave this word out, write --only {shlex.quote(others)}"
+    return f"every path has a {quantity}: leave this word out, write {option} {shlex.quote(others)}"
