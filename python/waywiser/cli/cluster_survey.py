@@ -21,7 +21,7 @@ from waywiser.cluster.survey_options import ClusterJoinOptions, ClusterSurveyOpt
 from waywiser.cluster.surveys.hosts import groups_among
 from waywiser.cluster.surveys.survey import new_plan, survey_cluster
 from waywiser.cluster.surveys.survey_hosts import SurveyHosts, survey_hosts, with_groups
-from waywiser.cluster.surveys.survey_needs import WITHOUT_NCCL, missing_needs
+from waywiser.cluster.surveys.survey_needs import all_missing, needs_text
 from waywiser.cluster.surveys.survey_transport import require_transport
 from waywiser.cluster.surveys.time_plan import (
     TimePlan,
@@ -188,26 +188,20 @@ def _show_plan(options: ClusterSurveyOptions, hosts: SurveyHosts, path: Path, *,
     costs = measured_costs(plan.transport, len(nodes), ())
     checking = 0.0 if options.no_check else check_seconds(len(nodes))
     found = time_plan(expected_rounds(nodes, plan, ()), costs, checking)
-    missing = [str(error) for error in missing_needs(options, hosts, options.transport or "")]
+    lacks = all_missing(options, hosts)
+    missing = [*lacks.always]
     try:
         require_new_folder(path)
     except WaywiserError as error:
         missing.append(str(error))
-    # Whether nodes have GPUs and NCCL is known when they have joined.
-    if_mpi = (
-        [] if options.transport else list(map(str, missing_needs(options, hosts, WITHOUT_NCCL)))
-    )
-    if_mpi = [line for line in if_mpi if line not in missing]
     if json:
         document = {"schema": 1, "nodes": names, "plan": plan, "time": encoded(found)}
-        print_json({**document, "missing": missing, "missing_for_mpi": if_mpi})
+        print_json({**document, "missing": missing, "missing_for_mpi": lacks.for_mpi})
         return FINDING if missing else CLEAN
     for line in _plan_lines(len(nodes), found):
         put_line(line)
-    for line in missing:
-        put_line(f"missing: {visible(line)}")
-    for line in if_mpi:
-        put_line(f"missing if most nodes have no GPU with NCCL: {visible(line)}")
+    for line in needs_text(missing, lacks.for_mpi):
+        put_line(visible(line))
     return FINDING if missing else CLEAN
 
 

@@ -8,7 +8,7 @@ from waywiser.cli.app import CLEAN, FINDING, Json, print_result, verb
 from waywiser.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from waywiser.report.parts import Block, Section
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def doctor(
     file: str | None = None,
     severity: str = "warning",
+    cluster: bool = False,
     mpi: bool = False,
     trying: bool = False,
     mpicc: str = "",
@@ -28,6 +29,7 @@ def doctor(
     [FILE]: A profile: check its machine, as it was stored.
     --severity WORD: The least severity that ends with 1: info, warning or error; by default
         warning.
+    --cluster: Also say what a survey of a cluster from here lacks; what is missing ends with 1.
     --mpi: Also show the MPI library that ranks would use here, its launcher, and the bridge that
         was compiled for them.
     --try: The same, and start two ranks for each kind of memory, on GPUs too, and each operation,
@@ -80,5 +82,14 @@ def doctor(
         from waywiser.cli.mpi_answer import mpi_answer
 
         document["mpi_library"], beside = mpi_answer(mpicc, launcher, tries=trying)
+    missing_needs: Sequence[str] = ()
+    if cluster:
+        from waywiser.cluster.surveys.survey_needs import missing_here, needs_text
+
+        lacks = missing_here(mpicc, launcher)
+        missing_needs = lacks.always
+        document |= {"missing": lacks.always, "missing_for_mpi": lacks.for_mpi}
+        lines = [*needs_text(*lacks)] or ["a survey of a cluster lacks nothing here"]
+        beside = chain(map(Words, lines), beside)
     print_result(document, chain(parts, beside), json=json)
-    return FINDING if at_least(findings, least) else CLEAN
+    return FINDING if missing_needs or at_least(findings, least) else CLEAN

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from waywiser.cli.app import Changes, Json, NamedAnswer, ProfileFile, print_answers, verb
-from waywiser.cli.model_answers import PUBLISHED, model_answer, validation_answer
-from waywiser.cli.model_messages import crossovers_answer, published_answer
+from waywiser.cli.model_answers import (
+    PUBLISHED,
+    crossovers_answer,
+    model_answer,
+    published_answer,
+    validation_answer,
+)
 from waywiser.cli.remedies import possible_remedies
 from waywiser.words import WaywiserError
 from waywiser.words.numbers import POSITIVE_COUNTS, Bounds
