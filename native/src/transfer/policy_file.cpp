@@ -64,7 +64,8 @@ Policy policy_of(const fs::path& file) {
     try {
         return parse_policy(text);
     } catch (const PolicyDamage& damage) {
-        throw PolicyDamage(std::string(damage.what()) + "; make it again with 'waywiser export --for waywiser'");
+        throw PolicyDamage(std::string(damage.what()) +
+                           "; make it again with 'waywiser export --for waywiser'");
     }
 }
 
