@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from waywiser import cli
 from waywiser.cli.call import command
 from waywiser.cli.verb_table import GROUPS, VERBS
+from waywiser.report.program_name import as_called, program_name
 
 FIRST = ["survey", "show", "check", "compare", "advise", "predict", "trace", "doctor"]
 OTHERS = ["report", "tune", "import", "export", "cluster", "simulate", "topology"]
@@ -38,6 +40,12 @@ def test_the_table_has_every_verb() -> None:
     assert [each.name for each in VERBS] == list(command().commands)
     assert {name.split()[0] for name in command().commands if " " in name} == {*GROUPS}
     assert all(each.question.endswith("?") or each.question.endswith(".") for each in VERBS)
+
+
+@pytest.mark.parametrize("verb", [*(each.name for each in VERBS), "help", "--completion bash"])
+def test_a_verb_in_a_text_is_a_command(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/usr/lib/python3/waywiser/__main__.py"])
+    assert as_called(f"write waywiser {verb} x") == f"write {program_name()} {verb} x"
 
 
 @pytest.mark.parametrize("verb", [each.name for each in VERBS])
