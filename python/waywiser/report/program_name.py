@@ -11,8 +11,8 @@ from pathlib import Path
 NAME = "waywiser"
 
 _COMMAND = re.compile(
-    rf"(?<![\w./-])(?<!-m ){NAME} (?=(?:--completion|advise|check|cluster|compare|doctor|export|help|"
-    r"import|predict|report|show|simulate|survey|topology|trace|tune)\b)"
+    rf"(?<![\w./-])(?<!-m ){NAME} (?=(?:--completion|advise|check|cluster|compare|doctor|export|"
+    r"help|import|predict|report|show|simulate|survey|topology|trace|tune)\b)"
 )
 """A command in a text."""
 
