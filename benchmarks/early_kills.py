@@ -1,4 +1,4 @@
-"""Measures what `waywiser mpi --try` and `waywiser survey --ranks` leave when they are killed.
+"""Measures what `waywiser doctor --try` and `waywiser survey --ranks` leave when they are killed.
 
     python benchmarks/early_kills.py [--mpicc PATH] [--kills 100] [--seed 1] [--seconds 8]
 
@@ -26,7 +26,7 @@ from waywiser.measure.ranks.mpi_library import find_library  # noqa: E402
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mpicc", default="", help="by default that of 'waywiser mpi'")
+    parser.add_argument("--mpicc", default="", help="by default that of 'waywiser doctor --mpi'")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=8.0, help="the latest moment of a kill")

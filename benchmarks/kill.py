@@ -192,7 +192,7 @@ def kill_checks(campaign: Campaign, count: int) -> None:
     campaign.run(SURVEY)
     shutil.copyfile(campaign.folder / "a.wwp", campaign.folder / "base.wwp")
     words = (
-        *("check", "a.wwp", "--baseline", "base.wwp", "--no-measure"),
+        *("check", "a.wwp", "--baseline", "base.wwp", "--within", "0"),
         *("--prometheus", "node.prom", "--junit", "node.xml"),
     )
     code, _ = campaign.run(words)
@@ -226,20 +226,17 @@ def end_verbs(campaign: Campaign, count: int) -> None:
     shutil.copyfile(campaign.folder / "a.wwp", campaign.folder / "base.wwp")
     kept = {"a.wwp", "base.wwp"}
     verbs: dict[str, tuple[str, ...]] = {
-        "list": (),
         "topology": (),
         "show": ("a.wwp",),
         "report": ("a.wwp", "-o", "r.html"),
         "export": ("a.wwp", "--format", "csv", "-o", "e.csv"),
         "compare": ("base.wwp", "a.wwp"),
-        "check": ("a.wwp", "--baseline", "base.wwp", "--no-measure", "--junit", "j.xml"),
-        "policy": ("a.wwp", "-o", "p.json"),
-        "model": ("a.wwp",),
+        "check": ("a.wwp", "--baseline", "base.wwp", "--within", "0", "--junit", "j.xml"),
+        "advise": ("a.wwp",),
+        "predict": ("a.wwp",),
         "simulate": ("a.wwp", "--preset", "check", "-o", "s.wwp"),
         "doctor": (),
-        "mpi": (),
         "survey": ("--dry-run",),
-        "completion": ("bash",),
     }
     for verb, others in verbs.items():
         usual, _ = campaign.run((verb, *others))

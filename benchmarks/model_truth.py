@@ -816,7 +816,7 @@ def summit_page(messages: Sequence[MessageTimes], found: MessageStrategies) -> s
         "",
         "## Direct, 3-step, all cores, extra message or duplicate pointer",
         "",
-        "As `waywiser model FILE --crossovers` compares them, with the medians of jobs, and the "
+        "As `waywiser predict FILE --crossovers` compares them, with the medians of jobs, and the "
         f"{found.processes} processes that each GPU has in the files. Which of direct and 3-step "
         "is faster, by the number of messages; up to six were measured between GPUs. The paper's "
         "model has no intervals:",

@@ -74,7 +74,7 @@ def surveyed(library: MpiLibrary, kind: str, sizes: list[int], found: Times) -> 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mpicc", default="", help="by default that of 'waywiser mpi'")
+    parser.add_argument("--mpicc", default="", help="by default that of 'waywiser doctor --mpi'")
     parser.add_argument("--device", action="store_true", help="memory of GPUs")
     parser.add_argument("--sizes", default="8,1KiB,64KiB,1MiB,16MiB")
     parser.add_argument("--rounds", type=int, default=9, help="launches of plain C; 9 by default")

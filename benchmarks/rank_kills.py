@@ -164,7 +164,7 @@ class Trial:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mpicc", default="", help="by default that of 'waywiser mpi'")
+    parser.add_argument("--mpicc", default="", help="by default that of 'waywiser doctor --mpi'")
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="also write the figures there")

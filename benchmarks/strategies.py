@@ -421,7 +421,7 @@ def machine_text(file: Path) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="where profiles and the page are written")
-    parser.add_argument("--mpicc", default="", help="by default that of 'waywiser mpi'")
+    parser.add_argument("--mpicc", default="", help="by default that of 'waywiser doctor --mpi'")
     parser.add_argument("--ucx", type=Path, help="a folder with UCX, as libucx of libucx-cu13")
     parser.add_argument("--per-gpu", type=int, default=8, help="ranks on each GPU; 8 by default")
     parser.add_argument("--seconds", type=float, default=220.0, help="of all surveys together")

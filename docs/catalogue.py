@@ -193,7 +193,8 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "Everything that Waywiser measures, as its registry lists it. A path is any pair of"
     yield "memories and an executor that serves it; direction, both directions at once, sets of"
-    yield "paths, sizes and cache states are data of a plan. `waywiser list` prints the same."
+    yield "paths, sizes and cache states are data of a plan. `waywiser survey --list` prints"
+    yield "the same."
     yield ""
     yield from _literature()
     yield "## Executors: who moves the bytes"

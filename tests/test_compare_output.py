@@ -84,7 +84,7 @@ def test_a_changed_line_and_a_changed_exit_code_are_found(tmp_path: Path) -> Non
 
 
 def test_every_verb_is_compared() -> None:
-    documented = set(re.findall(r"^## `waywiser (\S+)", (ROOT / "docs/cli.md").read_text(), re.M))
+    documented = set(re.findall(r"^### `waywiser (\S+)", (ROOT / "docs/cli.md").read_text(), re.M))
     code, said = run("record", ROOT, "nowhere", "--list", "--quick")
     assert code == 0 and documented
     compared = {line.split()[0] for line in said.splitlines() if "--help" not in line}

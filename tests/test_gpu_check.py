@@ -166,7 +166,9 @@ def test_the_policy_is_of_the_survey_and_the_tuning(
     found = steps(text)
     assert list(found)[1:] == ["survey, standard", "tune", "policy", "transfers with policy"]
     log = (tmp_path / "out" / "log.txt").read_text()
-    made = re.findall(r"^python3 -m waywiser policy (\S+) (\S+) -o policy.json", log, re.MULTILINE)
+    made = re.findall(
+        r"^python3 -m waywiser export (\S+) (\S+) --for waywiser -o policy.json", log, re.MULTILINE
+    )
     assert [tuple(Path(file).name for file in files) for files in made] == [
         ("standard.wwp", "tuned.wwp")
     ]

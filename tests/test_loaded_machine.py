@@ -98,8 +98,8 @@ def test_the_verbs_that_read_it_say_so(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.usefixtures("both")
 def test_a_policy_keeps_the_defaults_where_cpus_copy(capsys: pytest.CaptureFixture[str]) -> None:
-    idle = output(capsys, "policy", "idle.wwp", "-o", "-")
-    loaded = output(capsys, "policy", "loaded.wwp", "-o", "-")
+    idle = output(capsys, "export", "idle.wwp", "--for", "waywiser")
+    loaded = output(capsys, "export", "loaded.wwp", "--for", "waywiser")
     of_cpus = ("pageable", "pageable")
 
     def kinds(policy: str) -> set[tuple[str, str]]:
@@ -107,12 +107,14 @@ def test_a_policy_keeps_the_defaults_where_cpus_copy(capsys: pytest.CaptureFixtu
 
     assert of_cpus in kinds(idle) and of_cpus not in kinds(loaded)
     assert ("pinned", "device") in kinds(loaded)  # copy engines alone move these
-    said = " ".join(output(capsys, "policy", "loaded.wwp").split())
+    said = " ".join(output(capsys, "advise", "loaded.wwp").split())
     reason = f"not decided, since loaded.wwp was surveyed under load: {LOADED}"
     again = "waywiser survey --preset full --only 'pageable@numa:0 -> pageable@numa:0*' decides"
     assert f"pageable -> pageable: {reason}" in said and again in said
     # With a survey of the idle machine, that one alone counts.
-    assert kinds(output(capsys, "policy", "loaded.wwp", "idle.wwp", "-o", "-")) == kinds(idle)
+    assert kinds(output(capsys, "export", "loaded.wwp", "idle.wwp", "--for", "waywiser")) == kinds(
+        idle
+    )
 
 
 @pytest.mark.usefixtures("both")
@@ -120,7 +122,7 @@ def test_a_policy_keeps_the_defaults_where_cpus_copy(capsys: pytest.CaptureFixtu
 def test_a_check_under_load_decides_nothing(
     now: str, baseline: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["check", f"{now}.wwp", "--baseline", f"{baseline}.wwp", "--no-measure"]
+    words = ["check", f"{now}.wwp", "--baseline", f"{baseline}.wwp", "--within", "0"]
     first = output(capsys, *words, code=3).splitlines()[0]
     assert first.startswith("INCONCLUSIVE")
     assert f"loaded.wwp was surveyed under load: {LOADED}" in first
@@ -130,7 +132,7 @@ def test_a_check_under_load_decides_nothing(
 def test_a_check_of_the_idle_machine_says_nothing_of_load(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    cli.run(["check", "again.wwp", "--baseline", "idle.wwp", "--no-measure"])
+    cli.run(["check", "again.wwp", "--baseline", "idle.wwp", "--within", "0"])
     assert "under load" not in capsys.readouterr().out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -46,17 +47,30 @@ def test_the_table_and_the_values_are_printed(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--placement", "--from", "pageable@numa:0"], "--from says nothing about a placement"),
-        (["--placement", "--polite"], "--polite says nothing about a placement"),
+        (["--placement", "--from", "pageable@numa:0"], "--to and --bytes missing"),
+        (["--placement", "--polite"], "--from and --to and --bytes missing"),
         (["--from", "pageable@numa:0"], "--to and --bytes missing"),
-        ([], "--from and --to and --bytes missing"),
     ],
 )
-def test_options_of_copies_and_of_placements_are_not_mixed(
+def test_what_a_copy_needs_is_named(
     four: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["advise", str(four), *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_copy_and_a_placement_are_answered_together(
+    four: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = ["--from", "pinned@numa:0", "--to", "device@gpu:0", "--bytes", "64MiB"]
+    alone = []
+    for words in (copy, ["--placement"]):
+        assert run(["advise", str(four), *words]) == 0
+        alone.append(capsys.readouterr().out)
+    assert run(["advise", str(four), *copy, "--placement"]) == 0
+    assert capsys.readouterr().out == "".join(alone)
+    assert run(["advise", str(four), *copy, "--placement", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) == {"schema", "copy", "placement"}
 
 
 def printed(profile: Path) -> list[str]:

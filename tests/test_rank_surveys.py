@@ -319,7 +319,7 @@ def test_what_cannot_be_meant_is_one_line(run: Run, arguments: tuple[str, ...], 
 
 @pytest.mark.slow
 def test_the_best_chunk_is_searched(run: Run, tmp_path: Path) -> None:
-    only = ("--paths", "device@rank:0 -> device@rank:1*", "--sizes", "64KiB", "--memory", "64MiB")
+    only = ("--only", "device@rank:0 -> device@rank:1*", "--sizes", "64KiB", "--memory", "64MiB")
     library = ("--ranks", "2", "--mpicc", mpicc_of("mpich"))
     code, out, err = finish(run("tune", "a.wwp", *library, *only, "--grid", "1"))
     assert code == 0, err
@@ -327,7 +327,7 @@ def test_the_best_chunk_is_searched(run: Run, tmp_path: Path) -> None:
     found = [visit for visit in visits_of(tmp_path / "a.wwp") if visit.failure is None]
     chunks = {visit.workload.transfers[0].parameters.get("chunk") for visit in found}
     assert chunks >= {None, "65536", "2097152"}
-    code, out, err = finish(run("model", "a.wwp", "--crossovers"))
+    code, out, err = finish(run("predict", "a.wwp", "--crossovers"))
     assert code == 0, err
     assert "mpi-staged[chunk=2MiB]" in out
     code, _, err = finish(run("tune", "b.wwp", "--ranks-per-gpu", "2"))

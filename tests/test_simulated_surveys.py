@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("simulated")
     unpacked(CHECK, found / "check.wwp")
     assert run(["simulate", str(found / "check.wwp"), "-o", str(found / "same.wwp")]) == 0
-    words = ["--set", "PCIe to gpu:*=70GB/s", "--gpus", "4", "--seed", "7"]
+    words = ["--set", "PCIe to gpu:*=70GB/s", "--set", "gpus=4", "--seed", "7"]
     words += ["-o", str(found / "four.wwp")]
     assert run(["simulate", str(found / "check.wwp"), *words]) == 0
     return found
@@ -122,7 +122,7 @@ def test_whatever_shows_the_profile_says_that_it_is_simulated(
 @pytest.mark.parametrize(
     "words",
     [
-        ["policy", "four.wwp"],
+        ["advise", "four.wwp"],
         [
             "advise",
             "four.wwp",
@@ -157,10 +157,14 @@ def test_what_is_for_real_machines_rejects_it(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--gpus", "0"], "--gpus 0 is not a whole number from 1 to 32"),
-        (["--gpus", "-1"], "--gpus '-1' is not a whole number from 1 to 32"),
-        (["--gpus", "33"], "--gpus 33 is not a whole number from 1 to 32"),
-        (["--gpus", "1000000"], "from 1 to 32"),
+        (
+            ["--set", "gpus=0"],
+            "--set 'gpus=0' is not a number of GPUs (write gpus=N, N from 1 to 32)",
+        ),
+        (["--set", "gpus=-1"], "from 1 to 32"),
+        (["--set", "gpus=33"], "from 1 to 32"),
+        (["--set", "gpus=1000000"], "from 1 to 32"),
+        (["--set", "gpus=2", "--set", "gpus=3"], "contradict each other"),
         (["--set", "PCIe to gpu:*=0GB/s"], "out of range"),
         (["--set", "nonsense"], "not a change"),
         (["--set", "no such link=5GB/s"], "no resource"),

@@ -35,11 +35,11 @@ def test_a_planted_slowdown_is_found_and_every_verb_takes_the_profile(
         assert code == 0, err
         code, out, err = finish(start("survey", "--resume", *command[1:]))
         assert code == 0, err
-        shown = {verb[0]: finish(start(*verb)) for verb in (
+        shown = {verb[-1] if "--for" in verb else verb[0]: finish(start(*verb)) for verb in (
             ("show", "a.wwp"),
             ("advise", "a.wwp", "--from", "device@gpu:0", "--to", "pinned@numa:0", "--bytes",
              "4MiB", "--beside", "allreduce"),
-            ("policy", "a.wwp"),
+            ("export", "a.wwp", "--for", "waywiser"),
             ("report", "a.wwp", "-o", "a.html"),
             ("compare", "a.wwp", "a.wwp"),
             ("export", "a.wwp", "--format", "json", "-o", "a.json"),

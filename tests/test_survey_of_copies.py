@@ -79,11 +79,11 @@ def test_copies_that_wait_are_named_by_their_call(start: Start, tmp_path: Path) 
                  "--bytes", "64KiB")  # fmt: skip
     assert advice.startswith(BY_MULTIPROCESSORS)
     assert "It takes from others: multiprocessors." in advice
-    policy = run(start, "policy", "a.wwp")
+    policy = run(start, "advise", "a.wwp")
     (row,) = [line for line in policy.splitlines() if BY_MULTIPROCESSORS in line]
     assert row.endswith("multiprocessors")
-    run(start, "policy", "a.wwp", "-o", "a.json")
-    assert BY_MULTIPROCESSORS in run(start, "policy", "a.json")
+    run(start, "export", "a.wwp", "--for", "waywiser", "-o", "a.json")
+    assert BY_MULTIPROCESSORS in run(start, "advise", "a.json")
     written = json.loads((tmp_path / "a.json").read_text())
     rows = {each["relation"]: each["rows"] for each in written["classes"]}
     assert {row["executor"] for row in rows["same"]} == {"copy-engine"}

@@ -29,7 +29,7 @@ EXAMPLES = {
     "predict-unequal.txt": "waywiser predict node.wwp -w 'pinned@numa:0 -> device@gpu:0 by "
     "copy-engine of 256MiB; device@gpu:0 -> pinned@numa:0 by copy-engine of 24MiB; "
     "device@gpu:0 -> device@gpu:1 by copy-engine of 1GiB'",
-    "predict-validate.txt": "waywiser model node.wwp --validate",
+    "predict-validate.txt": "waywiser predict node.wwp --validate",
 }
 """The command, by the file with its output."""
 
@@ -39,7 +39,7 @@ def texts() -> dict[str, str]:
     found = {}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("node.wwp").write_bytes(lzma.decompress(KEPT.read_bytes()))
-        _output("waywiser model node.wwp")
+        _output("waywiser predict node.wwp")
         for name, command in EXAMPLES.items():
             found[name] = _output(command)
     return found

@@ -80,7 +80,7 @@ COMM_SCOPE = Paper(
             "Table 1: which transfers are measured",
             "Comm|Scope has 27 benchmarks: pageable, pinned, zero-copy and unified memory, in one "
             "and both directions, with and without peer access.",
-            "waywiser list",
+            "waywiser survey --list",
             more="Ours: [the catalogue](../catalogue.md) has each with its command and its figure. "
             "Waywiser also imports Comm|Scope's files: `waywiser import FILE -o scope.wwp`.",
         ),
@@ -504,7 +504,7 @@ POWER = Paper(
             "The paper plans to map logical paths to links by their traffic, to make models, "
             "and to "
             "build runtimes that know the topology.",
-            "waywiser show NAME.wwp --all; waywiser model NAME.wwp; waywiser policy NAME.wwp",
+            "waywiser show NAME.wwp --all; waywiser predict NAME.wwp; waywiser advise NAME.wwp",
             more="Ours: surveys read the counters of PCIe and NVLink "
             "([0.1 % in 208 comparisons](../results/2026-11-20-h200-catalogue/README.md)), "
             "[models](../results/models/held-out.md) predict other sizes and "

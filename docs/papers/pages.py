@@ -170,7 +170,7 @@ DATA_MOVEMENT = (
         "A line describes messages of host memory badly. Caches and two copies by CPUs shape their "
         "curve, and sizes above 16 MiB did not converge.",
         command=(
-            "waywiser survey --ranks 2 --preset standard -o ranks.wwp; waywiser model ranks.wwp"
+            "waywiser survey --ranks 2 --preset standard -o ranks.wwp; waywiser predict ranks.wwp"
         ),
     ),
     Figure(
@@ -180,7 +180,7 @@ DATA_MOVEMENT = (
         lambda _: figures.copies_table(),
         "no survey of copies is kept.",
         is_of_all=True,
-        command="waywiser survey -o copies.wwp; waywiser model copies.wwp",
+        command="waywiser survey -o copies.wwp; waywiser predict copies.wwp",
     ),
     Figure(
         "Table III: the injection limit",
@@ -189,7 +189,7 @@ DATA_MOVEMENT = (
         "it needs several pairs of ranks: `waywiser survey --ranks 8`. "
         "[Another page](../results/models/summit.md) tests the limit of Summit: 24.1 GB/s by 138 "
         "measurements.",
-        command="waywiser survey --ranks 8 -o ranks.wwp; waywiser model ranks.wwp",
+        command="waywiser survey --ranks 8 -o ranks.wwp; waywiser predict ranks.wwp",
     ),
     Figure(
         "Figure 3: one message, GPU-aware or copied first (theirs is a model)",
@@ -212,7 +212,7 @@ DATA_MOVEMENT = (
         "limited.",
         of_units("process"),
         f"it needs several processes of two GPUs, each with its own CPUs. {NO_CROWD}",
-        command=f"{SEVERAL_MESSAGES}; waywiser model ranks.wwp --crossovers",
+        command=f"{SEVERAL_MESSAGES}; waywiser predict ranks.wwp --crossovers",
     ),
     Figure(
         "Figure 5: several messages (theirs is a model)",
@@ -222,7 +222,7 @@ DATA_MOVEMENT = (
         of_units("peer", "message"),
         "it needs several messages of one rank, or windows: `--ranks 2 --preset standard`. "
         f"{NO_CROWD}",
-        command=f"{SEVERAL_MESSAGES}; waywiser model ranks.wwp --crossovers",
+        command=f"{SEVERAL_MESSAGES}; waywiser predict ranks.wwp --crossovers",
     ),
     Figure(
         "Figure 6: MPI_Alltoall and MPI_Alltoallv by four strategies",
@@ -248,7 +248,7 @@ AUTO_TUNING = (
         by_memory_without_nvlink,
         "no survey of ranks over TCP is kept.",
         "Methods without a row were not measured yet, such as messages between host and GPU "
-        "memory. `waywiser tune chunks.wwp --ranks 2 --paths 'device@rank:0 -> device@rank:1*'` "
+        "memory. `waywiser tune chunks.wwp --ranks 2 --only 'device@rank:0 -> device@rank:1*'` "
         "searches the best chunk. `mpi-staged` without a chunk copies the whole message first. At "
         "32 MiB, chunks of 2 MiB are the fastest of the measured ones, as in the paper.",
         picture="auto-tuning-6.svg",

@@ -414,7 +414,7 @@ FIGURES = (
         "size depends on the size of the transfer (128 KB for a hard disk and 4 MB for an SSD, at "
         "128 MB)",
         chunks,
-        "other sizes of transfers are not measured: `waywiser tune grid.wwp --grid 12 --paths "
+        "other sizes of transfers are not measured: `waywiser tune grid.wwp --grid 12 --only "
         "'pageable device by staged' --sizes 1MiB,256MiB`",
     ),
     Figure(

@@ -78,8 +78,10 @@ def check(
     fleet: str | os.PathLike[str] | None = None,
     repeat: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     threshold: float | None = None,
+    max_hidden: float | None = None,
     within: int | None = None,
     expect_gpus: int = 0,
+    values: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     since: str = "",
     keep: bool = False,
 ) -> HealthView:
@@ -98,8 +100,10 @@ def check(
         fleet=fleet,
         repeat=repeat,
         threshold=threshold,
+        max_hidden=max_hidden,
         within=within,
         expect_gpus=expect_gpus,
+        values=values,
         since=since,
         is_kept=keep,
     )

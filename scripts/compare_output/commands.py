@@ -11,15 +11,9 @@ from compare_output.modes import ALL, FEW, NO_GPU, PIPE, TWO_GPUS, Command, Mode
 Words = tuple[str, ...]
 
 VERBS = (
-    *("survey", "tune", "list", "topology", "show", "import", "simulate", "export", "report"),
-    *("doctor", "mpi", "compare", "check", "policy", "advise", "trace", "model", "predict"),
-    *(
-        "completion",
-        "cluster",
-        "cluster survey",
-        "cluster join",
-        "cluster show",
-    ),
+    *("survey", "show", "check", "compare", "advise", "predict", "trace", "doctor"),
+    *("report", "tune", "import", "export", "simulate", "topology"),
+    *("cluster", "cluster survey", "cluster join", "cluster show"),
 )
 MEASURING = ("survey", "tune", "cluster survey", "cluster join")
 """Verbs that work for long on files of the user's; of these only the plan is compared."""
@@ -84,25 +78,26 @@ def _of_profile(
         *(("show", name), ("show", name, "--only", "h2d"), ("topology", name), ("doctor", name)),
         *(
             ("check", name),
-            ("policy", name),
+            ("advise", name),
             ("advise", name, *FROM_TO, "--table"),
             ("advise", name, "--placement"),
         ),
         ("advise", name, *FROM_TO, "--bytes", "64MiB"),
         ("trace", "--profile", name, "--lines", "some", "--", "true"),
         ("advise", name, *FROM_TO, "--bytes", "4KiB", "--count", "100", "--polite"),
-        *(("model", name), ("model", name, "--validate"), ("model", name, "--rule", "published")),
+        *(("predict", name), ("predict", name, "--validate")),
+        ("predict", name, "--rule", "published"),
         ("predict", name, "-w", f"{H2D} of 50MiB"),
         ("predict", name, "-w", f"{BOTH} of 64MiB", "--compare"),
         ("predict", name, "-w", f"{H2D} of 64MiB", "--set", "PCIe to gpu:*=126GB/s"),
     ]
     whole: list[Words] = [
-        *(("show", name, "--all"), ("model", name, "--all")),
+        *(("show", name, "--all"), ("predict", name, "--all")),
         ("advise", name, "--placement", "--table"),
     ]
     two: list[Words] = [
         *(("compare", sibling, name), ("check", name, "--baseline", sibling)),
-        *(("check", sibling, name), ("policy", "--compare", sibling, name)),
+        *(("check", sibling, name), ("advise", name, "--against", sibling)),
         ("compare", sibling, name, "--threshold", "0", "--fail-on", "suspected"),
     ]
     some = modes if thorough else (PIPE, Mode(80, True))
@@ -131,10 +126,10 @@ def _to_pipes(name: str) -> Iterator[Words]:
         yield ("export", name, "--for", program)
     for program in ("sglang", "flexkv"):
         yield ("export", name, "--for", program, "--piece", "32KiB")
-    for program in ("simgrid", "astra-sim", "json"):
-        yield ("model", name, "--export", program)
-    yield ("policy", name, "-o", "policy.json")
-    yield ("predict", name, "-w", f"{H2D} of 1MiB", "--messages", "4", "--gpus", "2")
+    for program in ("simgrid", "astra-sim", "model", "slurm"):
+        yield ("export", name, "--for", program)
+    yield ("export", name, "--for", "waywiser", "-o", "policy.json")
+    yield ("predict", name, "-w", f"{H2D} of 1MiB", "--messages", "4", "--set", "gpus=2")
 
 
 def _to_pipes_of_two(name: str, sibling: str) -> Iterator[Words]:
@@ -142,7 +137,7 @@ def _to_pipes_of_two(name: str, sibling: str) -> Iterator[Words]:
     yield ("report", sibling, name, "--format", "md", "--all")
     yield ("compare", sibling, name, "--junit", "-")
     yield ("compare", sibling, name, "--only", "h2d", "--junit", "junit.xml")
-    yield ("check", name, "--baseline", sibling, "--no-measure", "--prometheus", "-")
+    yield ("check", name, "--baseline", sibling, "--within", "0", "--prometheus", "-")
     yield ("check", name, "--baseline", sibling, "--repeat", sibling, "--json")
     yield ("check", sibling, name, "--page", "page.html")
 
@@ -150,9 +145,9 @@ def _to_pipes_of_two(name: str, sibling: str) -> Iterator[Words]:
 def _of_damaged(name: str) -> Iterator[Command]:
     good = inputs.WHOLE
     alone: list[Words] = [
-        *((verb, name) for verb in ("show", "topology", "doctor", "policy", "check", "model")),
+        *((verb, name) for verb in ("show", "topology", "doctor", "advise", "check", "predict")),
         *(("show", name, "--all"), ("show", name, "--json"), ("advise", name, "--placement")),
-        *(("model", name, "--all"), ("model", name, "--validate")),
+        *(("predict", name, "--all"), ("predict", name, "--validate")),
         ("advise", name, *FROM_TO, "--bytes", "1MiB"),
         ("predict", name, "-w", f"{H2D} of 64MiB"),
         *(("report", name, "-o", "report.html"), ("report", name, "--format", "md", "--all")),
@@ -164,7 +159,7 @@ def _of_damaged(name: str) -> Iterator[Command]:
     two: list[Words] = [
         *(("compare", good, name), ("compare", name, good, "--json"), ("check", good, name)),
         *(("check", name, "--baseline", good), ("check", good, "--baseline", name)),
-        ("policy", "--compare", good, name),
+        ("advise", name, "--against", good),
     ]
     yield from _each([*alone, *two], (PIPE,), name, good)
     yield from _each([("show", name), ("compare", good, name)], (Mode(60, True),), name, good)
@@ -175,8 +170,8 @@ def _of_machines(modes: tuple[Mode, ...]) -> Iterator[Command]:
     dry = ("survey", "--dry-run")
     tuned = ("tune", NEW, "--dry-run")
     shown: list[Words] = [
-        *(("list",), ("list", "--all"), ("topology",), ("doctor",)),
-        *((*dry, "--preset", "check"), (*tuned, "--paths", "h2d")),
+        *(("survey", "--list"), ("survey", "--list", "--all"), ("topology",), ("doctor",)),
+        *((*dry, "--preset", "check"), (*tuned, "--only", "h2d")),
     ]
     others: list[Words] = [
         *(("topology", "--capture", "-"), ("topology", "--capture", "-", "--anonymous")),
@@ -207,7 +202,7 @@ def _of_files(modes: tuple[Mode, ...]) -> Iterator[Command]:
         yield from _each([taken], modes, name)
         yield from _each([(*taken, "--json"), (*taken, "--format", "nccl")], (PIPE,), name)
         later: list[Words] = [
-            *(("show", NEW, "--all"), ("report", NEW, "--format", "md", "--all"), ("model", NEW)),
+            *(("show", NEW, "--all"), ("report", NEW, "--format", "md", "--all"), ("predict", NEW)),
             *(("report", NEW, "-o", "report.html"), ("export", NEW), ("compare", NEW, NEW)),
         ]
         yield from (Command(words, PIPE, (name,), before=(taken,)) for words in later)
@@ -251,9 +246,9 @@ def _of_help(modes: tuple[Mode, ...]) -> Iterator[Command]:
         words = tuple(verb.split())
         yield from _each([(*words, "--help")], modes)
         yield from _each([(*words, "--no-option")], (PIPE,))
-        if verb not in ("list", "topology", "doctor", *MEASURING):
+        if verb not in ("topology", "doctor", *MEASURING):
             yield from _each([words, (*words, "missing.wwp")], (PIPE,))
-    yield from _each([("completion", shell) for shell in ("bash", "zsh", "fish")], (PIPE,))
+    yield from _each([("--completion", shell) for shell in ("bash", "zsh", "fish")], (PIPE,))
     wrong: list[Words] = [
         *(
             ("survey", "--sizes", "many"),
@@ -261,7 +256,11 @@ def _of_help(modes: tuple[Mode, ...]) -> Iterator[Command]:
             ("survey", "--preset", "x"),
         ),
         *(("survey", "--resume", "--dry-run"), ("survey", "--gpus", ""), ("tune", "text.txt")),
-        *(("doctor", "--severity", "x"), ("compare", "a.wwp"), ("policy", "--compare", "a.wwp")),
+        *(
+            ("doctor", "--severity", "x"),
+            ("compare", "a.wwp"),
+            ("advise", "a.wwp", "--against", "b.wwp"),
+        ),
         *(("simulate", "a.wwp"), ("export", "a.wwp", "--for", "x"), ("help", "show", "all")),
         *(("report", "a.wwp", "--format", "svg"), ("predict", "a.wwp", "-w", "x")),
         ("check", "a.wwp", "--baseline", "b.wwp", "--json", "--prometheus", "-"),

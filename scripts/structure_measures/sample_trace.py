@@ -187,7 +187,7 @@ def main() -> None:
     trace = Trace()
     sys.setprofile(trace)
     with contextlib.redirect_stdout(io.StringIO()):
-        code = run(["check", "profile.wwp", "--baseline", "baseline.wwp", "--no-measure"])
+        code = run(["check", "profile.wwp", "--baseline", "baseline.wwp", "--within", "0"])
     sys.setprofile(None)
     if not trace.is_over:
         sys.exit(f"waywiser check ended with {code} and without a verdict")

@@ -81,7 +81,7 @@ def test_a_report_has_the_methods_and_their_crossover(
 def test_there_is_no_policy_for_the_true_reason(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["policy", str(file)]) == 2
+    assert run(["advise", str(file)]) == 2
     err = capsys.readouterr().err
     assert "messages between ranks were measured, which the transfer library does not send" in err
     assert err.count("\n") == 1

@@ -29,11 +29,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_it_is_what_the_command_line_says(files: list[Path], capsys: Output) -> None:
     found = waywiser.check(files[1], baseline=files[0], fleet=files[0].parent)
     words = ["check", str(files[1]), "--baseline", str(files[0]), "--fleet", str(files[0].parent)]
-    run([*words, "--no-measure", "--json"])
+    run([*words, "--within", "0", "--json"])
     said = json.loads(capsys.readouterr().out)
     assert said["status"] == found.status
     assert said["hosts"] == json.loads(msgspec.json.encode(found.result.hosts))
-    run([*words, "--no-measure"])
+    run([*words, "--within", "0"])
     assert repr(found).splitlines()[0] == capsys.readouterr().out.splitlines()[0]
     assert found.result.hosts[0].host in found._repr_html_()
 

@@ -45,7 +45,7 @@ def test_the_machine_is_measured_until_all_is_settled_and_kept(capsys: Output) -
         assert any(reason.startswith("settled after 2 processes") for reason in skipped)
 
     # It is not its own baseline.
-    code = run(["check", file, "--no-measure", "--json"])
+    code = run(["check", file, "--within", "0", "--json"])
     document = json.loads(capsys.readouterr().out)
     assert document["hosts"][0]["results"][0]["status"] == "not compared" and code in (0, 3)
 
@@ -57,7 +57,7 @@ def test_wrong_words_are_an_error_before_anything_is_measured(
         raise AssertionError("it was measured")
 
     monkeypatch.setattr(survey_run, "start", measured)
-    for words in (["--threshold", "x"], ["--since", "x"], ["--labels", "gone"],
+    for words in (["--threshold", "x"], ["--since", "x"], ["--values", "gone"],
                   ["--values", "gone"], ["--within", "1"], ["--page", str(tmp_path)],
                   ["--baseline", "gone.wwp"], ["--repeat", "gone.wwp"]):  # fmt: skip
         assert run(["check", *words]) == 2, words
@@ -69,7 +69,7 @@ def test_wrong_words_are_an_error_before_anything_is_measured(
     [
         (["fleet", "nodes", "--json"], "waywiser check nodes --json"),
         (["history", "nodes", "--since", "14d"], "waywiser check nodes --since 14d"),
-        (["normal"], "waywiser list --normal"),
+        (["normal"], "waywiser survey --normal"),
         (["normal", "n.wwp", "--all"], "waywiser check n.wwp --all"),
         (
             ["normal", "n.wwp", "--as-rows", "me/n:a"],
@@ -79,8 +79,28 @@ def test_wrong_words_are_an_error_before_anything_is_measured(
             ["normal", "n.wwp", "--as-rows=me/n:a"],
             "waywiser export n.wwp --for normal-values --source me/n:a",
         ),
-        (["normal", "--values", "t.csv"], "waywiser list --normal --values t.csv"),
+        (["normal", "--values", "t.csv"], "waywiser survey --normal --values t.csv"),
         (["fleet", "--help"], "waywiser check"),
+        (["list", "--all"], "waywiser survey --list --all"),
+        (["list", "--normal", "--json"], "waywiser survey --normal --json"),
+        (
+            ["mpi", "--try", "--launcher", "srun x"],
+            "waywiser doctor --mpi --try --launcher 'srun x'",
+        ),
+        (["completion", "zsh"], "waywiser --completion zsh"),
+        (["policy", "n.wwp", "--json"], "waywiser advise n.wwp --json"),
+        (["policy", "n.wwp", "-o", "p"], "waywiser export n.wwp -o p --for waywiser"),
+        (["policy", "--compare", "a", "b", "--json"], "waywiser advise b --against a --json"),
+        (["model", "n.wwp", "--validate"], "waywiser predict n.wwp --validate"),
+        (["model", "n.wwp", "--export=json"], "waywiser export n.wwp --for model"),
+        (["model", "n", "--export", "simgrid", "-o", "x"], "waywiser export n -o x --for simgrid"),
+        (["advise", "n.wwp", "--placement", "--for", "slurm"], "waywiser export n.wwp --for slurm"),
+        (["check", "n.wwp", "--no-measure", "--json"], "waywiser check n.wwp --within 0 --json"),
+        (["check", "nodes", "--labels=r.txt"], "waywiser check nodes --values r.txt"),
+        (["predict", "n", "-w", "x", "--gpus", "4"], "waywiser predict n -w x --set gpus=4"),
+        (["simulate", "n", "--gpus=4", "-o", "m"], "waywiser simulate n --set gpus=4 -o m"),
+        (["tune", "n", "--paths", "h2d sm"], "waywiser tune n --only 'h2d sm'"),
+        (["topology", "--xml=m.xml", "--json"], "waywiser topology m.xml --json"),
     ],
 )
 def test_a_former_verb_names_its_command_of_today(
@@ -97,7 +117,7 @@ def simulated(folder: Path, host: str, *words: str, gpus: int = 4) -> str:
     if not whole.exists():
         unpacked(RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "check.wwp.xz", whole)
     made = folder / f"{len(list(folder.iterdir()))}.wwp"
-    base = ["simulate", str(whole), "--gpus", str(gpus), "--host", host, "-o", str(made)]
+    base = ["simulate", str(whole), "--set", f"gpus={gpus}", "--host", host, "-o", str(made)]
     assert run([*base, *words]) == 0
     return str(made)
 
@@ -113,14 +133,14 @@ def test_a_kept_baseline_misses_a_lost_gpu(tmp_path: Path, capsys: Output) -> No
     assert run(["check", whole, "--keep"]) in (0, 3)
     assert first_line(["check", whole], capsys, 0).startswith("OK n1"), "not its own baseline"
     three = simulated(tmp_path, "n1", "--seed", "3", gpus=3)
-    assert "is gone" in first_line(["check", three, "--no-measure"], capsys, 1)
+    assert "is gone" in first_line(["check", three, "--within", "0"], capsys, 1)
 
 
 def test_what_is_suspected_is_not_kept(tmp_path: Path, capsys: Output) -> None:
     assert run(["check", simulated(tmp_path, "n1"), "--keep"]) in (0, 3)
     slow = simulated(tmp_path, "n1", "--set", "PCIe to gpu:*=45GB/s", "--seed", "2")
     capsys.readouterr()
-    assert run(["check", slow, "--keep", "--no-measure"]) in (1, 3)
+    assert run(["check", slow, "--keep", "--within", "0"]) in (1, 3)
     assert "is not kept: by its baseline" in capsys.readouterr().err
     machine = scope.live_machine()
     with Profile.open(slow) as profile:

@@ -166,16 +166,16 @@ def test_what_nobody_foresaw_asks_for_a_report(
     capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fail_with(monkeypatch, ZeroDivisionError("division\nby zero"))
-    assert cli.run(["list"]) == 2
+    assert cli.run(["survey", "--list"]) == 2
     assert "please report it: ZeroDivisionError: division by zero" in one_line(capsys)
     monkeypatch.setenv("WAYWISER_DEBUG", "1")
-    assert cli.run(["list"]) == 2
+    assert cli.run(["survey", "--list"]) == 2
     assert "Traceback" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_no_mistake(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     fail_with(monkeypatch, OSError(errno.ENOSPC, "No space left on device"))
-    assert cli.run(["list"]) == 2
+    assert cli.run(["survey", "--list"]) == 2
     assert one_line(capsys) == (
         "waywiser: error: the output: cannot be written: No space left on device\n"
     )
@@ -234,13 +234,13 @@ def test_an_error_brings_its_own_exit_code(capsys: Output, monkeypatch: pytest.M
     error = WaywiserError("odd", where="here", remedy="even it")
     error.exit_code = 3
     fail_with(monkeypatch, error)
-    assert cli.run(["list"]) == 3
+    assert cli.run(["survey", "--list"]) == 3
     assert one_line(capsys) == "waywiser: error: here: odd (even it)\n"
 
 
 def test_ctrl_c_is_no_traceback(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     fail_with(monkeypatch, KeyboardInterrupt())
-    assert cli.run(["list"]) == 130
+    assert cli.run(["survey", "--list"]) == 130
     assert one_line(capsys) == "waywiser: interrupted\n"
 
 
@@ -254,7 +254,7 @@ def test_ctrl_c_before_a_verb_begins_is_no_traceback(
     monkeypatch.setattr("waywiser.cli.streams.prepare", fail)
     monkeypatch.setattr(signal, "signal", set_to.__setitem__)
     with pytest.raises(SystemExit) as ended:
-        cli.main(["list"])
+        cli.main(["survey", "--list"])
     assert ended.value.code == 130
     assert {number: set_to[number] for number in ENDING} == dict.fromkeys(ENDING, signal.SIG_IGN)
     assert one_line(capsys) == "waywiser: interrupted\n"
@@ -326,7 +326,9 @@ def test_help_is_a_command_too(capsys: Output) -> None:
         assert capsys.readouterr().out == helped
 
 
-@pytest.mark.parametrize("arguments", [["survey", "--help"], ["list"], ["list", "--json"]])
+@pytest.mark.parametrize(
+    "arguments", [["survey", "--help"], ["survey", "--list"], ["survey", "--list", "--json"]]
+)
 def test_a_reader_that_leaves_is_no_error(arguments: list[str]) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "waywiser", *arguments],
@@ -342,12 +344,12 @@ def test_a_reader_that_leaves_is_no_error(arguments: list[str]) -> None:
 
 @pytest.mark.usefixtures("scripted")
 def test_list_shows_everything_with_its_source(capsys: Output) -> None:
-    assert cli.run(["list", "--json"]) == 0
+    assert cli.run(["survey", "--list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [executor["name"] for executor in listed["executors"]] == ["copy-engine", "cpu"]
     assert [memory["name"] for memory in listed["memories"]] == ["device", "pageable", "pinned"]
     assert all(entry["source"] for entry in listed["executors"] + listed["memories"])
-    assert cli.run(["list"]) == 0
+    assert cli.run(["survey", "--list"]) == 0
     text = capsys.readouterr().out
     for word in ("cpu", "threads: the threads (1, 2, 4", "pages: the pages", "source: somebody"):
         assert word in text

@@ -46,7 +46,7 @@ def outside_of_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("", "the nodes to survey are not known (run it in a Slurm allocation, or "),
         ("--nodes 1", "--nodes 1 is not a whole number from 2 to 10000"),
-        ("--nodes 3 --retry", "--retry goes with --resume"),
+        ("--nodes 3 --retry", "--resume needs the folder (name it with -o)"),
         ("--nodes 3 --resume", "--resume needs the folder (name it with -o)"),
         ("--nodes 3 --resume --dry-run -o c", "--resume and --dry-run say opposite things"),
         ("--hostfile missing", "missing: cannot be read: No such file"),

@@ -1,4 +1,4 @@
-"""The scripts of ``waywiser completion``, run by the shells that are here."""
+"""The scripts of ``waywiser --completion``, run by the shells that are here."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from waywiser import cli
+from waywiser.cli.call import command
 from waywiser.cli.completion import verbs
 from waywiser.cli.completion_scripts import SHELLS, VerbWords, completion_script
 from waywiser.curves.name import SETS
@@ -53,7 +54,7 @@ _waywiser
 
 CASES = [
     (("sur",), {"survey"}),
-    (("help", "comp"), {"compare", "completion"}),
+    (("help", "comp"), {"compare"}),
     (("survey", "--pre"), {"--preset"}),
     (("survey", "--preset", ""), set(PRESETS)),
     (("survey", "--preset", "q"), {"quick"}),
@@ -70,7 +71,7 @@ CASES = [
     (("import", "other"), {"other.txt"}),
     (("export", "node.wwp", "--format", "p"), {"parquet"}),
     (("import", "other.txt", "--format", "os"), {"osu"}),
-    (("completion", ""), set(SHELLS)),
+    (("--completion", ""), set(SHELLS)),
     (("--ver",), {"--version"}),
     (("cl",), {"cluster"}),
     (("cluster", "j"), {"join"}),
@@ -92,7 +93,7 @@ def shell(name: str) -> str:
 
 def script(name: str, folder: Path) -> Path:
     file = folder / f"script.{name}"
-    file.write_text(completion_script(name, verbs()))
+    file.write_text(completion_script(name, verbs(command())))
     return file
 
 
@@ -228,16 +229,18 @@ def test_the_shell_takes_the_script(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SHELLS)
 def test_every_command_option_and_word_is_in_the_script(name: str) -> None:
-    text = completion_script(name, verbs())
+    text = completion_script(name, verbs(command()))
     words = (*TERMS, *SETS, *PRESETS, *declared_executors(), *declared_memories())
-    options = {option for verb in verbs() for each in verb.options for option in each.names}
+    options = {
+        option for verb in verbs(command()) for each in verb.options for option in each.names
+    }
     named = {f"-l {option[2:]}" if name == "fish" else option for option in options if option[2:]}
     assert [word for word in (*words, *named) if word not in text] == []
-    assert all(word in text for verb in verbs() for word in verb.name.split())
+    assert all(word in text for verb in verbs(command()) for word in verb.name.split())
 
 
 def of(name: str) -> VerbWords:
-    (found,) = [verb for verb in verbs() if verb.name == name]
+    (found,) = [verb for verb in verbs(command()) if verb.name == name]
     return found
 
 
@@ -246,13 +249,13 @@ def test_every_option_of_a_command_is_known() -> None:
     assert survey >= {"--only", "-o", "--output", "--dry-run", "-h", "--help"}
     check = {name: each.values for each in of("check").options for name in each.names}
     assert check["--baseline"] is not None and check["--baseline"].kind == "profiles"
-    assert check["--no-measure"] is None
+    assert check["--keep"] is None
     assert of("help").arguments.words[0] == "survey"
 
 
 def test_a_script_is_made_without_the_native_library() -> None:
     code = (
-        "import sys; from waywiser import cli; code = cli.run(['completion', 'bash']);"
+        "import sys; from waywiser import cli; code = cli.run(['--completion', 'bash']);"
         "print([name for name in sys.modules if name.startswith('waywiser._')], file=sys.stderr);"
         "sys.exit(code)"
     )
@@ -265,7 +268,7 @@ def test_a_script_is_made_without_the_native_library() -> None:
 
 
 def test_another_shell_is_not_supported(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["completion", "tcsh"]) == 2
+    assert cli.run(["--completion", "tcsh"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert "there is no completion for 'tcsh' (write one of bash, zsh, fish)" in said.err

@@ -6,9 +6,10 @@ import inspect
 import re
 import shlex
 import shutil
+import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -16,9 +17,10 @@ from analysis.cluster.stored_clusters import stored_cluster
 from kept import RESULTS, unpacked
 from machine.captured import CAPTURES
 from waywiser import cli
-from waywiser.cli.app import Only
+from waywiser.cli.app import Only, app
 from waywiser.cli.call import command
 from waywiser.cli.command_help import COMMAND_EXAMPLES, EXAMPLES, EXIT_CODES, GLOSSARY, Example
+from waywiser.cli.verb_table import VERBS as TABLE
 from waywiser.curves.terms import TERMS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -75,7 +77,7 @@ def test_examples_are_command_lines(example: Example) -> None:
     command().commands[verb].make_context(verb, words)  # raises for anything else
 
 
-NO_RUN = ("survey", "tune", "completion", "cluster survey", "cluster join")
+NO_RUN = ("survey", "tune", "cluster survey", "cluster join")
 MEASURES = ["check"]
 
 RUN = [each for each in ALL if words_of(each)[0] not in NO_RUN and words_of(each) != MEASURES]
@@ -158,7 +160,7 @@ def test_a_command_that_is_not_known_is_suggested(capsys: Output) -> None:
         ("cluster surve", "there is no 'waywiser cluster surve' (write waywiser cluster and "),
         ("cluster join", "missing argument 'HOST:PORT' (see 'waywiser cluster join --help')"),
         ("doctor missing", "missing: there is no such file (waywiser survey -o FILE makes one)"),
-        ("completion BASH", "there is no completion for 'BASH' (write one of bash, zsh, fish)"),
+        ("--completion BASH", "there is no completion for 'BASH' (write one of bash, zsh, fish)"),
     ],
 )
 def test_messages_lead_on(words: str, says: str, capsys: Output) -> None:
@@ -180,10 +182,10 @@ def test_every_exit_code_is_documented() -> None:
         (0, "show node.wwp"),
         (0, "compare before.wwp now.wwp --fail-on never"),
         (0, "doctor node.wwp --severity error"),
-        (0, "check now.wwp --baseline before.wwp --no-measure"),
+        (0, "check now.wwp --baseline before.wwp --within 0"),
         (1, "doctor node.wwp"),
         (1, "compare before.wwp nodes/b.wwp"),
-        (1, "check nodes/b.wwp --baseline before.wwp --no-measure"),
+        (1, "check nodes/b.wwp --baseline before.wwp --within 0"),
         (2, "show missing.wwp"),
         (2, "show node.wwp --only teleport"),
         (2, "compare before.wwp"),
@@ -203,3 +205,84 @@ def test_an_interrupted_command_ends_with_130(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("waywiser.curves.overview.overview", interrupted)
     assert cli.run(["show", "node.wwp"]) == cli.INTERRUPTED
+
+
+WITH_FINDINGS = {"check", "compare", "doctor", "cluster survey", "cluster show"}
+"""Verbs that may end with 1 or 3: they answer whether something is wrong."""
+
+
+def test_only_verbs_with_findings_and_trace_have_a_code_of_their_own() -> None:
+    found = {
+        entry.name
+        for entry in TABLE
+        if get_type_hints(callback_of(entry.name)).get("return") is not type(None)
+    }
+    assert found == {*WITH_FINDINGS, "trace"}
+
+
+def callback_of(verb: str) -> Any:
+    (found,) = [each.callback for each in app.registered_commands if each.name == verb]
+    return found
+
+
+FINE = [
+    *("survey --list", "survey --normal", "show node.wwp", "advise node.wwp --placement"),
+    *("compare before.wwp before.wwp --fail-on never", "predict node.wwp --validate"),
+    *("check now.wwp --baseline before.wwp --within 0", "doctor node.wwp --severity error"),
+    *("report node.wwp -o a.html", "tune t.wwp --dry-run", "import nvbandwidth.json -o i.wwp"),
+    *("export node.wwp --summary", "simulate node.wwp --preset check -o s.wwp"),
+    *("topology node.wwp", "cluster survey --nodes 2 --dry-run -o d --transport nccl"),
+    "cluster show fine",
+]
+FOUND = [
+    *("compare before.wwp nodes/b.wwp", "doctor node.wwp", "cluster show c"),
+    "check nodes/b.wwp --baseline before.wwp --within 0",
+]
+NOT_DECIDED = ["check slow.wwp --baseline before.wwp --within 0 --max-hidden 0.1%",
+               "cluster show two"]  # fmt: skip
+NOT_DONE = [
+    *("survey --gpus 77", "show missing.wwp", "check missing.wwp", "compare before.wwp"),
+    *("advise missing.wwp", "predict node.wwp --compare", "doctor missing.wwp"),
+    *("trace --profile missing.wwp -- true", "report missing.wwp", "tune text.txt"),
+    *("import missing.json", "export node.wwp --for x", "simulate node.wwp -o node.wwp"),
+    *("topology missing.json", "cluster survey --retry", "cluster show missing"),
+    "cluster join nowhere",
+]
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(code, words) for code, several in enumerate((FINE, FOUND, NOT_DONE, NOT_DECIDED))
+     for words in several],
+)  # fmt: skip
+def test_a_code_means_the_same_for_every_verb(
+    code: int, words: str, folder: Path, capsys: Output
+) -> None:
+    stored_cluster(folder / "fine", nodes=4)
+    stored_cluster(folder / "two", nodes=2)
+    unpacked(SURVEYS / "two-h200-check-2.wwp.xz", folder / "slow.wwp")
+    (folder / "text.txt").write_text("text")
+    assert cli.run(words.split()) == code, capsys.readouterr()
+    said = capsys.readouterr()
+    if code == 2:
+        assert said.out == "" and said.err.count("\n") == 1
+
+
+def test_every_verb_is_among_the_codes() -> None:
+    for several, verbs in ((FINE, {entry.name for entry in TABLE} - {"trace", "cluster join"}),
+                           (FOUND, WITH_FINDINGS - {"cluster survey"}),
+                           (NOT_DONE, {entry.name for entry in TABLE})):  # fmt: skip
+        named = {
+            next(name for name in LONGEST_FIRST if words.startswith(f"{name} "))
+            for words in several
+        }
+        assert named == verbs
+
+
+LONGEST_FIRST = sorted((entry.name for entry in TABLE), key=len, reverse=True)
+
+
+def test_trace_ends_with_the_code_of_its_program(capsys: Output) -> None:
+    for code in (0, 1, 7):
+        assert cli.run(["trace", "--", sys.executable, "-c", f"raise SystemExit({code})"]) == code
+    capsys.readouterr()

@@ -73,7 +73,7 @@ def test_labels_are_shown_and_in_metrics(nodes: Path, tmp_path: Path, capsys: Ou
     labels.write_text("# racks\nn2 rack=r12 owner=physics\n")
     metrics = tmp_path / "waywiser.prom"
     said = lines(
-        ["check", str(nodes), "--labels", str(labels), "--prometheus", str(metrics)], capsys
+        ["check", str(nodes), "--values", str(labels), "--prometheus", str(metrics)], capsys
     )
     assert any("rack=r12 owner=physics" in line for line in said)
     text = metrics.read_text()
@@ -93,7 +93,7 @@ def test_wrong_labels_are_one_line(
 ) -> None:
     labels = tmp_path / "labels"
     labels.write_text(f"n1 rack=1\n{line}\n")
-    assert run(["check", str(nodes), "--labels", str(labels)]) == 2
+    assert run(["check", str(nodes), "--values", str(labels)]) == 2
     said = capsys.readouterr().err
     assert why in said and f"{labels}:2" in said and len(said.splitlines()) == 1
 
@@ -154,7 +154,7 @@ def test_fleet_and_check_write_metrics_and_junit(nodes: Path, tmp_path: Path) ->
     assert [case.find("failure") is not None for case in hosts] == [True, False]
 
     first, last = files[-14], files[-1]
-    words = ["--no-measure", "--junit", str(tmp_path / "c.xml")]
+    words = ["--within", "0", "--junit", str(tmp_path / "c.xml")]
     code = run(["check", last, "--baseline", first, *words])
     cases = list(ElementTree.parse(tmp_path / "c.xml").getroot().iter("testcase"))
     assert cases[0].get("name") == "n2"
@@ -167,7 +167,7 @@ def test_nothing_to_follow_and_bad_options(tmp_path: Path, capsys: Output) -> No
     assert run(["check", str(tmp_path)]) == 2
     said = capsys.readouterr()
     assert said.out == "" and f"{tmp_path}: no *.wwp is in this folder: no host to" in said.err
-    for words in (["--since", "yesterday"], ["--json", "--suspects"], ["--labels", "missing"]):
+    for words in (["--since", "yesterday"], ["--json", "--suspects"], ["--values", "missing"]):
         assert run(["check", str(tmp_path), *words]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
 

@@ -57,7 +57,7 @@ def row(gb_per_s: float, source: int, path: str = "H2D") -> str:
 
 
 def test_the_table_names_links_ranges_and_numbers_of_sources(capsys: Output) -> None:
-    lines = printed(capsys, "list", "--normal").splitlines()
+    lines = printed(capsys, "survey", "--normal").splitlines()
     (line,) = (line for line in lines if line.startswith("PCIe 4 x16  ") and " H2D " in line)
     assert line.split() == ["PCIe", "4", "x16", "H2D", "24.7–28.4", "7", "7", *LARGE_TEXT.split()]
     assert not any("about 1 MiB" in line for line in lines)
@@ -65,14 +65,14 @@ def test_the_table_names_links_ranges_and_numbers_of_sources(capsys: Output) -> 
 
 
 def test_every_source_is_named_with_all(capsys: Output) -> None:
-    text = printed(capsys, "list", "--normal", "--all")
+    text = printed(capsys, "survey", "--normal", "--all")
     for value in read_values(FILE.read_text(), str(FILE)):
         assert value.source in text
     assert "H2D, about 1 MiB: PCIe 4 x16: 16.3–18.0 (2 sources)" in text
 
 
 def test_the_table_as_json(capsys: Output) -> None:
-    document = json.loads(printed(capsys, "list", "--normal", "--json"))
+    document = json.loads(printed(capsys, "survey", "--normal", "--json"))
     assert document["schema"] == 1
     (found,) = (
         each
@@ -136,7 +136,7 @@ def test_rows_of_a_profile_can_be_read_again(capsys: Output, node: str, tmp_path
     file = tmp_path / "rows.csv"
     file.write_text(text)
     assert "me/nodes:node7.wwp" in printed(
-        capsys, "list", "--normal", "--all", "--values", str(file)
+        capsys, "survey", "--normal", "--all", "--values", str(file)
     )
 
 
@@ -292,16 +292,16 @@ class TestCheck:
     ) -> None:
         """The baseline has the same loss: the node did not change."""
         baseline = surveyed(tmp_path / "before.wwp", 0.9 * 55.3)
-        text = run(capsys, 0, "check", slow, "--baseline", baseline, "--no-measure")
+        text = run(capsys, 0, "check", slow, "--baseline", baseline, "--within", "0")
         assert text.startswith("OK ")
         assert "note: review: H2D, numa:0 -> gpu:0 has 49." in text
         assert "1 below. A range of other machines is no baseline" in text
 
     def test_drops_show_what_is_normal(self, capsys: Output, slow: str, healthy: str) -> None:
-        text = run(capsys, 3, "check", slow, "--baseline", healthy, "--no-measure")
+        text = run(capsys, 3, "check", slow, "--baseline", healthy, "--within", "0")
         assert re.search(r"GB/s now at 64 MiB; .*; below what is normal for PCIe 5 x16: ", text)
         document = json.loads(
-            run(capsys, 3, "check", slow, "--baseline", healthy, "--no-measure", "--json")
+            run(capsys, 3, "check", slow, "--baseline", healthy, "--within", "0", "--json")
         )
         assert any(note.startswith("review: H2D") for note in document["baseline"]["notes"])
 
@@ -309,7 +309,7 @@ class TestCheck:
         self, capsys: Output, healthy: str, tmp_path: Path
     ) -> None:
         again = surveyed(tmp_path / "again.wwp", 55.3, seed=3)
-        text = run(capsys, 0, "check", again, "--baseline", healthy, "--no-measure")
+        text = run(capsys, 0, "check", again, "--baseline", healthy, "--within", "0")
         (line,) = (line for line in text.splitlines() if "beside other machines" in line)
         assert line.strip() == (
             "note: beside other machines 2 of 3 headline paths have a verdict: 2 normal"

@@ -21,12 +21,12 @@ OF_OTHER_PROGRAMS = {"--cpus", "--shm-size", "--pids-limit", "--ulimit", "--set-
 
 VERBS_OF_MODULES = {
     "measure/ranks/placement.py": ("survey", "tune"),
-    "measure/ranks/": ("mpi", "survey", "tune", "cluster survey"),
+    "measure/ranks/": ("doctor", "survey", "tune", "cluster survey"),
     "cluster/connection/joining.py": ("cluster join",),
     "cluster/node/agent.py": ("cluster join",),
-    "words/user_cache.py": ("mpi", "survey", "cluster join"),
-    "words/trusted_file.py": ("mpi", "survey", "cluster join"),
-    "machine/rank_limits.py": ("mpi", "survey", "doctor", "cluster survey"),
+    "words/user_cache.py": ("doctor", "survey", "cluster join"),
+    "words/trusted_file.py": ("doctor", "survey", "cluster join"),
+    "machine/rank_limits.py": ("survey", "doctor", "cluster survey"),
 }
 """The verbs that may print the remedies of a module; the first entry that it begins with counts."""
 
@@ -101,6 +101,6 @@ def test_other_options_are_those_of_the_verbs_that_print_the_remedy() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("verb", ["mpi", "survey"])
+@pytest.mark.parametrize("verb", ["doctor", "survey"])
 def test_what_starts_ranks_has_the_options_of_launches(verb: str) -> None:
     assert {"--mpicc", "--launcher"} <= options_of(verb)

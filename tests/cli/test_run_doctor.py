@@ -12,6 +12,7 @@ from machine.fake_system import system_of
 from waywiser import cli
 from waywiser.cli.app import print_result
 from waywiser.cli.doctor import doctor
+from waywiser.cluster.surveys import survey_needs
 from waywiser.curves.answer import Finding
 from waywiser.doctor import diagnosis
 from waywiser.doctor.situation import Situation
@@ -125,3 +126,15 @@ def test_what_is_no_profile_is_one_line_and_two(
 def test_an_unknown_severity_is_an_error() -> None:
     with pytest.raises(WaywiserError, match="info or warning or error"):
         doctor(json=False, severity="bad")
+
+
+@pytest.mark.usefixtures("quiet")
+def test_what_a_survey_of_a_cluster_lacks_is_a_finding(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cli.run(["doctor", "--cluster", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["missing"] == []
+    monkeypatch.setattr(survey_needs, "OWN_DESCRIPTORS", 2**62)
+    assert cli.run(["doctor", "--cluster"]) == 1
+    assert "missing: this process may open " in capsys.readouterr().out

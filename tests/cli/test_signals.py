@@ -19,7 +19,7 @@ def wait(*_, **__):
     return 0
 sys.modules["waywiser.cli.call"] = type(sys)("call")
 sys.modules["waywiser.cli.call"].call = wait
-cli.main(["model", "a.wwp"])
+cli.main(["predict", "a.wwp"])
 """
 """The command with a verb that waits."""
 

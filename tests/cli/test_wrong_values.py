@@ -43,7 +43,7 @@ OF_A_PROFILE = {
     "setting": ["predict", "FILE", "-w", f"{H2D}[stride={{}}] of 1MiB"],
     "layout": ["predict", "FILE", "-w", f"{H2D} as box[width={{}},height=2] of 1MiB"],
     "messages": ["predict", "FILE", "-w", f"{H2D} of 1MiB", "--messages", "{}"],
-    "gpus": ["predict", "FILE", "-w", f"{H2D} of 1MiB", "--gpus", "{}"],
+    "gpus": ["predict", "FILE", "-w", f"{H2D} of 1MiB", "--set", "gpus={}"],
     "set": ["predict", "FILE", "-w", f"{H2D} of 1MiB", "--set", "PCIe to gpu:*={}GB/s"],
     "memory": [
         "advise",
@@ -62,7 +62,7 @@ OF_A_PROFILE = {
     "piece": ["export", "FILE", "--for", "sglang", "--piece", "{}"],
     "threshold": ["compare", "FILE", "FILE", "--threshold", "{}"],
     "seed": ["simulate", "FILE", "-o", "new.wwp", "--seed", "{}"],
-    "simulated gpus": ["simulate", "FILE", "-o", "new.wwp", "--gpus", "{}"],
+    "simulated gpus": ["simulate", "FILE", "-o", "new.wwp", "--set", "gpus={}"],
 }
 
 

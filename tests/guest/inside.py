@@ -520,17 +520,9 @@ def advice() -> dict[str, Any]:
     words = [word for text in _to_gpus(machine) for word in ("--workload", text)]
     words += ["--preset", "quick", "--deadline", "6"]
     file = str(OUT / "advice.wwp")
-    placement = ["advise", file, "--placement"]
-    return {
-        "survey": _waywiser(["survey", *words, "-o", file], over_fake=True)[0],
-        **dict(
-            zip(
-                ("advise", "mpich"),
-                _waywiser(placement, [*placement, "--for", "mpich"]),
-                strict=True,
-            )
-        ),
-    }
+    survey = _waywiser(["survey", *words, "-o", file], over_fake=True)[0]
+    advise, mpich = _waywiser(["advise", file, "--placement"], ["export", file, "--for", "mpich"])
+    return {"survey": survey, "advise": advise, "mpich": mpich}
 
 
 def _to_gpus(machine: Machine) -> list[str]:
@@ -691,7 +683,10 @@ def survey() -> dict[str, Any]:
 def said_of_survey() -> dict[str, str]:
     """What verbs say of the profile of `survey`."""
     profile = str(OUT / "survey.wwp")
-    commands = {"advise": ["advise", profile, "--placement"], "policy": ["policy", profile]}
+    commands = {
+        "advise": ["advise", profile, "--placement"],
+        "export": ["export", profile, "--for", "waywiser"],
+    }
     answers = zip(commands, _waywiser(*commands.values()), strict=True)
     return {name: f"{found['out']}{found['err']}{found['code']}" for name, found in answers}
 

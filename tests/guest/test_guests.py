@@ -466,7 +466,7 @@ def test_a_survey_of_an_emulated_machine_decides_nothing(guests: Guests) -> None
     assert {verb for verb, text in said.items() if emulated in text} == {*said}
     assert said["advise"].endswith("0")
     assert "no GPU" in said["advise"]
-    assert said["policy"].endswith("2")
+    assert said["export"].endswith("2")
 
 
 def test_a_node_without_cpus_is_no_place_of_the_host(guests: Guests) -> None:

@@ -85,7 +85,7 @@ def test_the_shown_text_agrees_with_the_prediction_of_the_other_size(
     curve = next(each for each in models if each.text.endswith("pageable@numa:0 by cpu"))
     falls = [size for size, t in zip(curve.sizes, curve.times, strict=True)
              if t < 0.9 * max(curve.times[: curve.sizes.index(size) + 1])]  # fmt: skip
-    assert cli.run(["model", file]) == 0
+    assert cli.run(["predict", file]) == 0
     for size in falls[:3]:
         said = predicted(file, f"{curve.text} of {size}", capsys)
         (note,) = FALLS.findall(said)

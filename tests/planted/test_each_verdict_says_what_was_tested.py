@@ -259,7 +259,7 @@ VERBS = (
     *(("doctor", "two.wwp"), ("advise", "two.wwp", *H2D_ENDS)),
     ("advise", "two.wwp", "--placement"),
     *(("predict", "two.wwp", "-w", text) for text in PREDICTED[3:6]),
-    *(("model", "two.wwp"), ("policy", "two.wwp")),
+    *(("predict", "two.wwp"), ("advise", "two.wwp")),
     *(("compare", *TWO_CHECKS), ("compare", "quick.wwp", "two.wwp")),
     *(("check", TWO_CHECKS[1], "--baseline", TWO_CHECKS[0]), ("check", *TWO_CHECKS)),
     *(("check", *TWO_CHECKS), ("cluster", "show", "cluster")),

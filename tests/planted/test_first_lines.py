@@ -130,7 +130,7 @@ def test_a_slow_link_in_advice_and_policies(said: Said, fault: str) -> None:
         rate = nodes.LINK / 1e9 * (1 - loss * (each == gpu))
         assert first == "copy-engine"
         assert float(second.split()[0]) == pytest.approx(rate, rel=0.01)
-    notes = re.findall(r"^Note: (.*)$", said("policy", file), re.MULTILINE)
+    notes = re.findall(r"^Note: (.*)$", said("advise", file), re.MULTILINE)
     said_first = [
         re.match(rf"(numa:0 -> )?gpu:{gpu} .*has ([\d.]+) % less bandwidth", note) for note in notes
     ]
@@ -213,7 +213,7 @@ def test_a_gpu_that_does_not_answer(said: Said) -> None:
     assert of_fleet(said, "lost.wwp") == f"1 bad, 3 fine of 4 hosts; {lost}"
     assert lost in of_report(said, "lost.wwp")
     assert "Problem: 1 problem was found" in said("report", "lost.wwp", "-o", "-", "--format", "md")
-    policy = said("policy", "lost.wwp").splitlines()
+    policy = said("advise", "lost.wwp").splitlines()
     assert policy[0].startswith("Policy of Test GPU")
 
 
@@ -224,9 +224,18 @@ def test_a_simulated_slow_link(said: Said, folder: Path, gpu: int, rate: float) 
     if not original.exists():
         unpacked(ORIGINAL, original)
         for seed in ("1", "2", "3"):
-            said("simulate", "original.wwp", "--gpus", "4", "--seed", seed, "-o", f"sim{seed}.wwp")
+            said(
+                "simulate",
+                "original.wwp",
+                "--set",
+                "gpus=4",
+                "--seed",
+                seed,
+                "-o",
+                f"sim{seed}.wwp",
+            )
     file, change = f"slow{gpu}-{rate}.wwp", f"PCIe to gpu:{gpu}={rate}GB/s"
-    said("simulate", "original.wwp", "--gpus", "4", "--seed", "4", "--set", change, "-o", file)
+    said("simulate", "original.wwp", "--set", "gpus=4", "--seed", "4", "--set", change, "-o", file)
     assert (
         said("show", file)
         .splitlines()[1]

@@ -63,9 +63,9 @@ VERBS = {
     "compare": ("compare", "n0.wwp", "{}.wwp"),
     "compare with a repeat": ("compare", "n0.wwp", "{}.wwp", "--repeat", "{}-again.wwp"),
     "compare --all": ("compare", "n0.wwp", "{}.wwp", "--all"),
-    "check": ("check", "{}.wwp", "--baseline", "n0.wwp", "--no-measure"),
+    "check": ("check", "{}.wwp", "--baseline", "n0.wwp", "--within", "0"),
     "check with a repeat": ("check", "{}.wwp", "--baseline", "n0.wwp", "--repeat",
-                            "{}-again.wwp", "--no-measure"),
+                            "{}-again.wwp", "--within", "0"),
     "fleet": ("check", "n1.wwp", "n2.wwp", "n3.wwp", "{}.wwp"),
 }  # fmt: skip
 
@@ -123,7 +123,7 @@ def test_junit_and_prometheus(said: Said, change: str, folder: Path) -> None:
     ratios = [float(each) for each in re.findall(r"ratio of times ([\d.]+)", text)]
     assert any(each == pytest.approx(ratio, rel=0.001) for each in ratios) == of_time
     name = f"{change}.prom"
-    said("check", f"{change}.wwp", "--baseline", "n0.wwp", "--no-measure", "--prometheus", name)
+    said("check", f"{change}.wwp", "--baseline", "n0.wwp", "--within", "0", "--prometheus", name)
     metrics = (folder / name).read_text()
     (value,) = re.findall(rf'waywiser_path_ratio{{.*path="{nodes.h2d(1)}"}} ([\d.e-]+)', metrics)
     assert float(value) == pytest.approx(1 / CHANGES[change], rel=0.001)

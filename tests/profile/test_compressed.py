@@ -46,12 +46,12 @@ VERBS = (
     ["export", "{}", "--format", "json", "-o", "-"],
     ["export", "{}", "--format", "csv", "-o", "-"],
     ["compare", "{}", "{}"],
-    ["check", "{}", "--baseline", "{}", "--no-measure"],
+    ["check", "{}", "--baseline", "{}", "--within", "0"],
     ["check", "{}"],
     ["check", "{}", "--json"],
-    ["policy", "{}"],
+    ["advise", "{}"],
     ["advise", "{}", "--from", "pinned@numa:0", "--to", "device@gpu:0", "--bytes", "64MiB"],
-    ["model", "{}"],
+    ["predict", "{}"],
     ["predict", "{}", "-w", f"{profiles.H2D} of 64MiB"],
 )
 

@@ -86,10 +86,10 @@ def test_a_command_has_a_name_where_the_current_folder_is_gone(
 def test_commands_in_a_text_are_named_once(
     called: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "see waywiser show (waywiser policy a.wwp); waywiser was built; /x/waywiser show"
+    text = "see waywiser show (waywiser advise a.wwp); waywiser was built; /x/waywiser show"
     monkeypatch.setattr(sys, "argv", [called])
     name = program_name()
-    named = f"see {name} show ({name} policy a.wwp); waywiser was built; /x/waywiser show"
+    named = f"see {name} show ({name} advise a.wwp); waywiser was built; /x/waywiser show"
     assert as_called(text) == named == as_called(named)
 
 

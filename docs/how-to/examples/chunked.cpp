@@ -27,7 +27,7 @@ private:
 
 class Chunked final : public Executor {
 public:
-    // What `waywiser list` and the catalogue say of it.
+    // What `waywiser survey --list` and the catalogue say of it.
     [[nodiscard]] const Info& info() const override {
         static const Info info{.name = "chunked",
                                .description = "one thread of the CPU copies in chunks",

@@ -64,7 +64,8 @@ Policy policy_of(const fs::path& file) {
     try {
         return parse_policy(text);
     } catch (const PolicyDamage& damage) {
-        throw PolicyDamage(std::string(damage.what()) + "; make it again with 'waywiser policy'");
+        throw PolicyDamage(std::string(damage.what()) +
+                           "; make it again with 'waywiser export --for waywiser'");
     }
 }
 
@@ -85,7 +86,7 @@ public:
             }
             if (named) {
                 warn(file, "it is of another machine (" + other +
-                               "); make one here with 'waywiser policy'");
+                               "); make one here with 'waywiser export --for waywiser'");
             }
         } catch (const PolicyDamage& damage) {
             warn(file, damage.what());

@@ -9,7 +9,7 @@ docstring:
         FILE...: Profiles of one machine.
         -o, --output FILE: Write the policy to FILE.
 
-        waywiser policy node.wwp -o machine.json
+        waywiser export node.wwp --for waywiser -o machine.json
             write the policy of this machine
         '''
 
@@ -22,9 +22,19 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import is_dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import is_dataclass
+from itertools import chain
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import typer
 
@@ -36,7 +46,7 @@ from waywiser.measure.option import Option, options_of
 from waywiser.measure.survey_options import SurveyOptions
 from waywiser.version import __version__
 from waywiser.words import Status, WordError
-from waywiser.words.numbers import MOST_GPUS, MOST_SIMULATED_GPUS, Bounds, decimal_number
+from waywiser.words.numbers import MOST_GPUS, Bounds, decimal_number
 
 if TYPE_CHECKING:
     from waywiser.report.parts import Block, Section
@@ -45,7 +55,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="waywiser",
     cls=Waywiser,
-    # The scripts of `waywiser completion` need no Python for each key.
+    # The scripts of `waywiser --completion` need no Python for each key.
     add_completion=False,
     # Plain help: rich would cost a third of a second before the first word.
     rich_markup_mode=None,
@@ -73,19 +83,10 @@ Changes = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Assume another bandwidth of a resource or another latency of paths: "
-        "'PCIe to gpu:*=126GB/s', 'latency A -> B by X=1.5us'. May be repeated.",
+        help="Assume another bandwidth of a resource, another latency of paths or another number "
+        "of GPUs like those of the profile: 'PCIe to gpu:*=126GB/s', 'latency A -> B by X=1.5us', "
+        "gpus=4. May be repeated.",
     ),
-]
-_GPU_COUNT = Option(
-    "Assume N GPUs like those of the profile.",
-    metavar="N",
-    name="--gpus",
-    bounds=Bounds(1, MOST_GPUS),
-)
-GpuCount = Annotated[int | None, option_of(_GPU_COUNT)]
-SimulatedGpuCount = Annotated[
-    int | None, option_of(replace(_GPU_COUNT, bounds=Bounds(1, MOST_SIMULATED_GPUS)))
 ]
 ExpectedGpus = Annotated[
     int,
@@ -157,6 +158,14 @@ def _pkg_config_dir(requested: bool) -> None:
         raise typer.Exit
 
 
+def _completion(context: typer.Context, shell: str) -> None:
+    if shell:
+        from waywiser.cli.completion import print_completion
+
+        print_completion(shell, context.command)
+        raise typer.Exit
+
+
 @app.callback()
 def _waywiser(
     version: Annotated[
@@ -183,6 +192,17 @@ def _waywiser(
             help="Print the folder for PKG_CONFIG_PATH, with waywiser-transfer.pc, and exit.",
         ),
     ] = False,
+    completion: Annotated[
+        str,
+        typer.Option(
+            "--completion",
+            metavar="SHELL",
+            callback=_completion,
+            is_eager=True,
+            help="Print a script for bash, zsh or fish that completes commands, options, "
+            "executors, memories, terms of --only, presets and profiles, and exit.",
+        ),
+    ] = "",
 ) -> None:
     """Measure bandwidth and latency of every path between host memory, GPUs and files."""
 
@@ -204,7 +224,11 @@ def verb(
             _describe(function, (entry for entries in described for entry in entries))
         called = with_options(function)
         app.command(
-            name, cls=cls, help=about, short_help=short_help, context_settings=HELP_OPTIONS
+            name or function.__name__,
+            cls=cls,
+            help=about,
+            short_help=short_help,
+            context_settings=HELP_OPTIONS,
         )(called)
         return function
 
@@ -262,6 +286,25 @@ CLEAN, FINDING, INCONCLUSIVE = 0, 1, 3
 def exit_code(worst: Status) -> int:
     """The exit code for the worst status of all that was compared."""
     return {Status.OK: CLEAN, Status.FAILED: FINDING}.get(worst, INCONCLUSIVE)
+
+
+class NamedAnswer(NamedTuple):
+    """One of the answers of a verb that may give several."""
+
+    name: str
+    document: Any
+    parts: Iterable[Block | Section]
+
+
+def print_answers(answers: Sequence[NamedAnswer], *, json: bool) -> None:
+    """Prints one answer as `print_result` does; several one after the other, as JSON by their
+    names."""
+    if len(answers) == 1:
+        ((_, document, parts),) = answers
+        print_result(document, parts, json=json)
+        return
+    document = {"schema": 1, **{each.name: each.document for each in answers}}
+    print_result(document, chain.from_iterable(each.parts for each in answers), json=json)
 
 
 def print_result(

@@ -12,22 +12,13 @@ import typer
 
 from waywiser.cli.app import app
 from waywiser.cli.command_help import group_help
-from waywiser.cli.former_verbs import command_of_today
+from waywiser.cli.former_verbs import command_of_today, option_of_today
+from waywiser.cli.verb_table import VERBS
 from waywiser.words import WaywiserError
 
 # Older releases of typer raise click's errors, newer ones those of a click of their own. What
 # they share is where `BadParameter` comes from: UsageError, and before it ClickException.
 _CommandError: type[Exception] = typer.BadParameter.__mro__[2]
-
-_VERBS = (
-    *("measuring", "list", "topology", "show"),
-    *("import_", "simulate", "export", "report"),
-    *("doctor", "mpi", "compare", "check", "cluster", "cluster_show"),
-    *("policy", "advise", "trace"),
-    *("model", "predict", "completion"),
-)
-"""Modules that give the command its verbs, in the order that its help names them. The name of a
-verb may have two words, ``cluster survey``."""
 
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C when it is not the one that exits."""
@@ -50,6 +41,9 @@ def call(arguments: Sequence[str]) -> int:
         words = _helped(_with_verb(words[1:], group))
     if today := command_of_today([word for word in words if word != "--help"]):
         raise UsageError(f"'waywiser {words[0]}' is no longer a verb", remedy=f"write {today}")
+    option, today = option_of_today(words)
+    if option:
+        raise UsageError(f"{option} is no longer an option of {words[0]}", remedy=f"write {today}")
     if verbs := _verbs_of(words[0], group):
         return _show_group(words, verbs)
     try:
@@ -102,11 +96,10 @@ def _helped(words: Sequence[str]) -> list[str]:
 def command() -> Any:
     """The whole command as click's object, for running and for documenting it. It is made once in a
     process: typer reads the annotations of all verbs for it."""
-    modules = [f"waywiser.cli.{module}" for module in _VERBS]
-    for module in modules:
-        import_module(module)
-    # A program may have imported a verb of these before.
-    app.registered_commands.sort(key=lambda each: modules.index(each.callback.__module__))
+    for module in dict.fromkeys(each.module for each in VERBS):
+        import_module(f"waywiser.cli.{module}")
+    names = [each.name for each in VERBS]
+    app.registered_commands.sort(key=lambda each: names.index(each.name or ""))
     return typer.main.get_command(app)
 
 

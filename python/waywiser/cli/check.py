@@ -39,15 +39,13 @@ def check(
     baseline: list[str] | None = None,
     keep: bool = False,
     fleet: str = "",
-    within: Annotated[int, Bounds(10, 3600)] = USUAL_SECONDS,
+    within: Annotated[int, Bounds(0, 3600)] = USUAL_SECONDS,
     repeat: Repeat = None,
-    measure: bool = True,
     threshold: Threshold = USUAL_THRESHOLD,
     max_hidden: str = "",
     expect_gpus: ExpectedGpus = 0,
     values: list[str] | None = None,
     since: str = "",
-    labels: str = "",
     suspects: bool = False,
     everything: bool = False,
     json: Json = False,
@@ -65,15 +63,14 @@ def check(
     --keep: Keep the profile as a baseline of its machine, if the check finds nothing wrong.
     --fleet FOLDER: Profiles of nodes of its kind, and of its own nights; of this machine also what
         former checks measured.
-    --within SECONDS: Measure this machine for so long at most; a machine on which all is decided
-        takes less.
-    --measure/--no-measure: Measure suspected paths again now, if the profile is of this machine
-        (the default), or only read files.
+    --within SECONDS: Measure this machine for so long at most, 10 or more; a machine on which all
+        is decided takes less. Of a profile of this machine suspected paths are measured again. With
+        0 nothing is measured: files are read.
     --max-hidden FRACTION: End with 3 if a loss of more than this, such as 10%, could hide on a
         headline path; by default if one of more than 15% could on a pinned or P2P copy or a set.
-    --values FILE: Use the values of other machines in a table (CSV) too. May be repeated.
+    --values FILE: Use the values of other machines in a table (CSV) too, or labels of nodes: lines
+        of a host name or a GPU's UUID and NAME=VALUE pairs. May be repeated.
     --since DAY: List changes between nights from this day on, 2026-11-01, or of so many days, 14d.
-    --labels FILE: Labels of nodes: lines of a host name or a GPU's UUID and NAME=VALUE pairs.
     --suspects: Print only the hosts to measure again, as a host list for Slurm.
     --all: List all paths, not only those with a finding.
     --page FILE: Also write one HTML page that needs no network; - for standard output.
@@ -86,30 +83,34 @@ def check(
     waywiser check nodes --page check.html
         find the nodes that differ from others or from their former nights
     """
-    from waywiser.analysis.health.check import References, read_values
-    from waywiser.analysis.history.labels import first_day, read_labels
+    from waywiser.analysis.health.check import References, read_values, require_seconds
+    from waywiser.analysis.history.labels import first_day
     from waywiser.cli.check_outputs import Outputs
 
     outputs = Outputs(json=json, page=page, prometheus=prometheus, junit=junit, suspects=suspects)
     outputs.require()
+    require_seconds(within)
+    table, labels = read_values(values or ())
     references = References(
         baseline=tuple(baseline or ()),
         fleet=fleet,
         repeat=tuple(repeat or ()),
-        values=read_values(values or ()),
+        values=table,
         threshold=parse_fraction(threshold, "threshold"),
         max_hidden=parse_fraction(max_hidden, "loss") if max_hidden else None,
         expect_gpus=expect_gpus,
         since=first_day(since),
-        labels=read_labels(labels) if labels else {},
+        labels=labels,
     )
     names = files or []
     if len(names) > 1 or (names and os.path.isdir(names[0])):
         if keep:
             raise WaywiserError("--keep is for one profile", remedy="name one, or none to measure")
         return _check_many(names, references, outputs, everything=everything)
+    if not names and not within:
+        raise WaywiserError("--within 0 measures nothing", remedy="name a profile or a folder")
     file = names[0] if names else _measured(references, within, is_kept=keep)
-    return _check_one(file, references, outputs, measure, everything=everything, is_kept=keep)
+    return _check_one(file, references, outputs, within > 0, everything=everything, is_kept=keep)
 
 
 def _measured(references: References, within: int, *, is_kept: bool) -> str:

@@ -26,7 +26,7 @@ def cluster_survey(options: ClusterSurveyOptions, dry_run: bool = False, json: J
 
 
 @verb("Join a cluster survey as one of its nodes.", name="cluster join")
-def cluster_join(options: ClusterJoinOptions) -> int:
+def cluster_join(options: ClusterJoinOptions) -> None:
     """Join a cluster survey as one of its nodes, until the survey ends; the token is in
     WAYWISER_CLUSTER_TOKEN.
 
@@ -37,4 +37,4 @@ def cluster_join(options: ClusterJoinOptions) -> int:
     """
     from waywiser.cli.cluster_survey import run_cluster_join
 
-    return run_cluster_join(options)
+    run_cluster_join(options)

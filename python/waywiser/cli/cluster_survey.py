@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from waywiser.cli.app import CLEAN, FINDING, print_result
 from waywiser.cli.cluster_progress import ClusterProgress
 from waywiser.cli.damaged_lines import say_damaged
 from waywiser.cli.signals import stopped_by_signals
@@ -19,7 +21,7 @@ from waywiser.cluster.survey_options import ClusterJoinOptions, ClusterSurveyOpt
 from waywiser.cluster.surveys.hosts import groups_among
 from waywiser.cluster.surveys.survey import new_plan, survey_cluster
 from waywiser.cluster.surveys.survey_hosts import SurveyHosts, survey_hosts, with_groups
-from waywiser.cluster.surveys.survey_needs import WITHOUT_NCCL, missing_needs
+from waywiser.cluster.surveys.survey_needs import all_missing, needs_text
 from waywiser.cluster.surveys.survey_transport import require_transport
 from waywiser.cluster.surveys.time_plan import (
     TimePlan,
@@ -43,8 +45,6 @@ from waywiser.words.cluster import ClusterNode, Rail
 from waywiser.words.number_format import count, format_seconds
 from waywiser.words.visible_text import visible
 
-OK, FINDING = 0, 1
-
 _OF_PLAN = ("seed", "groups", "uplink_pairs", "size", "transport")
 """Options that the plan of a folder has; a resume may not change them."""
 
@@ -57,6 +57,7 @@ def run_cluster_survey(options: ClusterSurveyOptions, *, dry_run: bool, json: bo
     """Surveys a cluster, or shows what would be tested, and returns the exit code: 0 if nothing is
     wrong, 1 for a finding or too few nodes, 3 if too little is known. Raises `WaywiserError`;
     finished tests are in the folder."""
+    options = dataclasses.replace(options, resume=options.resume or options.retry)
     _require_agreement(options, dry_run=dry_run)
     path = Path(options.output or f"cluster-{datetime.now():%Y%m%d-%H%M%S}")
     hosts = survey_hosts(options)
@@ -71,17 +72,13 @@ def run_cluster_survey(options: ClusterSurveyOptions, *, dry_run: bool, json: bo
     return _show(options, path, json=json)
 
 
-def run_cluster_join(options: ClusterJoinOptions) -> int:
-    """Runs the agent of this node until the survey ends; returns the exit code, 0. Raises
-    `WaywiserError`."""
+def run_cluster_join(options: ClusterJoinOptions) -> None:
+    """Runs the agent of this node until the survey ends. Raises `WaywiserError`."""
     with stopped_by_signals():
         join_survey(options, lambda line: say(f"{visible(line)}\n"))
-    return OK
 
 
 def _require_agreement(options: ClusterSurveyOptions, *, dry_run: bool) -> None:
-    if options.retry and not options.resume:
-        raise ClusterOptionError("--retry goes with --resume", remedy="write --resume --retry")
     if options.resume and dry_run:
         raise ClusterOptionError(
             "--resume and --dry-run say opposite things", remedy="leave one out"
@@ -163,7 +160,6 @@ def _show(options: ClusterSurveyOptions, path: Path, *, json: bool) -> int:
     """Shows what the folder says."""
     from waywiser.analysis.cluster.summary import summarise_cluster
     from waywiser.analysis.cluster.verdict import verdict
-    from waywiser.cli.app import print_result
     from waywiser.cli.cluster_show import exit_code
     from waywiser.report.views.cluster import cluster_parts
 
@@ -192,27 +188,21 @@ def _show_plan(options: ClusterSurveyOptions, hosts: SurveyHosts, path: Path, *,
     costs = measured_costs(plan.transport, len(nodes), ())
     checking = 0.0 if options.no_check else check_seconds(len(nodes))
     found = time_plan(expected_rounds(nodes, plan, ()), costs, checking)
-    missing = [str(error) for error in missing_needs(options, hosts, options.transport or "")]
+    lacks = all_missing(options, hosts)
+    missing = [*lacks.always]
     try:
         require_new_folder(path)
     except WaywiserError as error:
         missing.append(str(error))
-    # Whether nodes have GPUs and NCCL is known when they have joined.
-    if_mpi = (
-        [] if options.transport else list(map(str, missing_needs(options, hosts, WITHOUT_NCCL)))
-    )
-    if_mpi = [line for line in if_mpi if line not in missing]
     if json:
         document = {"schema": 1, "nodes": names, "plan": plan, "time": encoded(found)}
-        print_json({**document, "missing": missing, "missing_for_mpi": if_mpi})
-        return FINDING if missing else OK
+        print_json({**document, "missing": missing, "missing_for_mpi": lacks.for_mpi})
+        return FINDING if missing else CLEAN
     for line in _plan_lines(len(nodes), found):
         put_line(line)
-    for line in missing:
-        put_line(f"missing: {visible(line)}")
-    for line in if_mpi:
-        put_line(f"missing if most nodes have no GPU with NCCL: {visible(line)}")
-    return FINDING if missing else OK
+    for line in needs_text(missing, lacks.for_mpi):
+        put_line(visible(line))
+    return FINDING if missing else CLEAN
 
 
 def _plan_lines(nodes: int, found: TimePlan) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from typer.core import TyperCommand, TyperGroup
 
 from waywiser.cli.option_parameters import read_plainly
+from waywiser.cli.verb_table import GROUPS, VERBS
 
 
 class Example(NamedTuple):
@@ -28,10 +29,11 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {}
 """Those of each verb."""
 
 EXIT_CODES = {
-    0: "Done, without a finding. A survey that skips paths is done too, and lists them.",
-    1: "A finding. doctor: of --severity or above; compare: a regression or a missing path; check: "
-    "also a missing GPU, a slow link, an error, a host that is bad beside its peers or a path that "
-    "is slower than on former nights; cluster: what is slow, fails or was not reached.",
+    0: "Fine: done, and nothing was found. A survey that skips paths is done too, and lists them.",
+    1: "Found. doctor: something of --severity or above; compare: a regression or a missing path; "
+    "check: also a missing GPU, a slow link, an error, a host that is bad beside its peers or a "
+    "path that is slower than on former nights; cluster: what is slow, fails or was not reached, "
+    "with --dry-run what the survey lacks.",
     2: "Not done: one line on standard error says what is wrong with the command line, a file or "
     "the machine, and what to do. A survey of which most visits failed is not done.",
     3: "Not decided. compare, check: a loss is suspected and not confirmed, or nothing could be "
@@ -40,7 +42,9 @@ EXIT_CODES = {
     130: "Interrupted by Ctrl-C or a signal. What a survey has finished is in its profile, and "
     "--resume goes on; the same command of tune goes on.",
 }
-"""The exit codes of all commands."""
+"""The exit codes of all commands, but for ``trace``, whose program has its own."""
+
+OF_TRACE = "trace ends with the code of its program, or with 2 if it was not traced."
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 """How help is asked for, as click takes it for a context."""
@@ -77,12 +81,21 @@ class Waywiser(TyperGroup):
         return read_plainly(super().get_params(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        self.format_commands(ctx, formatter)
+        write_rows(formatter, "Commands", self._rows(is_first=True))
+        write_rows(formatter, "More commands", self._rows(is_first=False))
         write_rows(formatter, "Options", option_rows(self.params))
+
+    def _rows(self, *, is_first: bool) -> Iterator[tuple[str, str]]:
+        """The verbs with a sentence each; those of two words are one."""
+        shown = [each.name for each in VERBS if each.is_first is is_first]
+        for name in dict.fromkeys(each.split()[0] for each in shown):
+            verb = self.commands.get(name)
+            yield name, GROUPS[name] if verb is None else verb.short_help or verb.help or ""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         write_examples(formatter, COMMAND_EXAMPLES)
         write_rows(formatter, "Exit codes", ((str(n), what) for n, what in EXIT_CODES.items()))
+        formatter.write(f"\n{OF_TRACE}\n")
         formatter.write(f"\nwaywiser help COMMAND is waywiser COMMAND --help. Words: {GLOSSARY}.\n")
 
 

@@ -1,4 +1,5 @@
-"""``waywiser completion``: which words a shell offers for a command line, and the script for it.
+"""``waywiser --completion SHELL``: which words a shell offers for a command line, and the script
+for it.
 
 The words are in the script: a shell that completes starts no Python. They come from the commands
 themselves, from the tables of the modules that parse the values, and from the traits that executors
@@ -11,7 +12,6 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from waywiser.cli.app import verb
 from waywiser.cli.completion_scripts import (
     FILES,
     NOTHING,
@@ -32,30 +32,18 @@ class CompletionError(WaywiserError):
 _PROFILE_OPTIONS = ("--repeat", "--baseline")
 
 
-@verb("Print a script that completes words in your shell.")
-def completion(shell: str) -> None:
-    """Print a script for bash, zsh or fish that completes commands, options, executors, memories,
-    terms of --only, presets and profiles.
-
-    SHELL: bash, zsh or fish.
-
-    source <(waywiser completion bash)
-        complete words in this shell
-    waywiser completion fish > ~/.config/fish/completions/waywiser.fish
-        complete words in every new fish shell
-    """
+def print_completion(shell: str, group: Any) -> None:
+    """Prints the script for bash, zsh or fish. Raises `CompletionError` for another shell."""
     if shell not in SHELLS:
         raise CompletionError(
             f"there is no completion for {shell!r}", remedy=f"write one of {', '.join(SHELLS)}"
         )
-    print(completion_script(shell, verbs()), end="")
+    print(completion_script(shell, verbs(group)), end="")
 
 
-def verbs() -> tuple[VerbWords, ...]:
-    """All that can be completed: the command without a verb, each verb, and ``help``."""
-    from waywiser.cli.call import command
-
-    group = command()
+def verbs(group: Any) -> tuple[VerbWords, ...]:
+    """All that can be completed: the command without a verb, each verb, and ``help``. ``group`` is
+    the whole command."""
     found = [
         VerbWords(name, _sentence(verb), tuple(_options(name, verb)), _arguments(name, verb))
         for name, verb in group.commands.items()
@@ -92,7 +80,7 @@ def _values(verb: str, option: Any) -> Values:
     for key in (f"{verb} {name}", name):
         if key in _WORDS:
             return Values("words", _words(_WORDS[key]))
-    if name in ("--only", "--paths", "--workload"):
+    if name in ("--only", "--workload"):
         return Values("pattern", _path_words(with_terms=name != "--workload"))
     if name in _PROFILE_OPTIONS:
         return PROFILES
@@ -105,8 +93,6 @@ def _arguments(verb: str, command: Any) -> Values:
     metavars = [p.metavar for p in command.params if p.param_type_name == "argument"]
     if not metavars:
         return NOTHING
-    if metavars == ["SHELL"]:
-        return Values("words", SHELLS)
     return FILES if verb in ("import", "topology") else PROFILES
 
 
@@ -128,6 +114,7 @@ _WORDS: dict[str, str | tuple[str, ...]] = {
     "report --format": "waywiser.cli.report.FORMATS",
     "--figure": ("list",),
     "--gpus": ("none",),
+    "--completion": SHELLS,
 }
 """The values of options, of all verbs or of one, or where these are."""
 

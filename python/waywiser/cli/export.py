@@ -8,15 +8,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
-from waywiser.cli.app import ProfileFile, verb
+from waywiser.cli.app import verb
 from waywiser.words import WaywiserError, parse_bytes
+from waywiser.words.numbers import Bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
+    from waywiser.model.capacity import CapacityModel
     from waywiser.profile import Profile
+
+RANKS_PER_GPU = Bounds(1, 4096)
 
 FORMATS = ("csv", "json", "parquet", "google-benchmark")
 
@@ -27,74 +31,190 @@ USUAL_FORMAT = "json"
 NORMAL_VALUES = "normal-values"
 """Rows for a table of the bandwidths that machines reach: no settings of a program."""
 
+POLICY = "waywiser"
+"""What `waywiser.transfer` reads."""
+
 
 class ExportError(WaywiserError):
     """A profile that cannot be exported as asked."""
 
 
-@verb()
+@verb("Write a profile, settings, a policy or a model for other programs.")
 def export(
-    file: ProfileFile,
+    files: list[str],
     summary: bool = False,
     format: str = "",
     output: str = "",
     consumer: str = "",
     piece: str = "",
     source: str = "",
-) -> int:
-    """Write a profile's samples, a summary, or settings of other programs.
+    ranks_per_gpu: Annotated[int, RANKS_PER_GPU] = 1,
+) -> None:
+    """Write a profile's samples or a summary, its policy for waywiser.transfer, or settings and a
+    model for other programs.
 
+    FILE...: A profile (.wwp); with --for waywiser several of one machine.
     --summary: Write a row per path and size: bandwidth, latency and intervals.
-    --format FORMAT: json, csv (a row per sample), parquet (the same, with pyarrow) or
-        google-benchmark (its JSON, under Comm|Scope's names); by default what the name of -o says,
-        else json.
+    --format FORMAT: The form of the file: json, csv (a row per sample), parquet (the same, with
+        pyarrow) or google-benchmark (its JSON, under Comm|Scope's names); by default what the name
+        of -o says, else json. With --for slurm, mpich or openmpi: json has the reasons too.
     -o, --output FILE: Write to FILE; by default to standard output, or with -. A terminal gets more
         than a screen of text only with -.
-    --for PROGRAM: Write settings of another program from what was measured: ucx, vllm, sglang,
-        flexkv or kv-offload (JSON); reframe: references for a test of ReFrame (JSON); or
-        normal-values: rows for a table of what machines reach.
-    --piece SIZE: With --for sglang or flexkv: bytes of one piece of the KV cache, as 32KiB.
-    --source SOURCE: With --for normal-values: the page (https://...) or the repository
-        (owner/name:path) where others find the profile.
+    --for PROGRAM: Write for another program. waywiser: which method is fastest for each copy, as
+        waywiser.transfer reads it; a former policy is replaced. ucx, vllm, sglang, flexkv,
+        kv-offload (JSON): settings from what was measured. reframe (JSON): references for a test of
+        ReFrame. slurm, mpich (options), openmpi (a rankfile): one process for each GPU on the
+        better NUMA node; standard error has the reasons. simgrid, astra-sim, model (JSON): the
+        model of the machine. normal-values: rows for a table of what machines reach.
+    --piece SIZE: Bytes of one piece of the KV cache, as 32KiB, for --for sglang or flexkv.
+    --source SOURCE: The page (https://...) or the repository (owner/name:path) where others find
+        the profile, for --for normal-values.
+    --ranks-per-gpu N: So many processes of each GPU for --for slurm, mpich or openmpi; by default
+        1.
 
     waywiser export node.wwp --summary -o summary.csv
         write a row for each size
-    waywiser export node.wwp --for ucx -o ucx.conf
-        write measured settings for UCX
+    waywiser export node.wwp --for waywiser -o machine.json
+        write the policy of this machine for waywiser.transfer
     """
+    _require_sense(output, consumer, piece, source, has_form=bool(format) or summary)
+    if consumer == POLICY:
+        _export_policy(files, output)
+        return
+    if len(files) > 1:
+        what = f"--for {consumer}" if consumer else "an export"
+        raise ExportError(f"{what} is of one profile", remedy="name one")
+    (file,) = files
+    _require_known(consumer)
+    if consumer == NORMAL_VALUES:
+        _export_normal_values(file, output, source)
+    elif consumer in _launchers():
+        _export_places(file, output, consumer, ranks_per_gpu, as_json=bool(format))
+    elif consumer in _models():
+        _export_model(file, output, consumer)
+    elif consumer:
+        _export_settings(file, output, consumer, piece)
+    else:
+        _export_samples(file, output, format, summary=summary)
+
+
+def _export_samples(file: str, output: str, format: str, *, summary: bool) -> None:
     from waywiser.exchange.exports.samples import SUMMARY_WRITERS, WRITERS
     from waywiser.profile import Profile
 
-    _require_sense(output, consumer, piece, has_form=bool(format) or summary)
-    if bool(source) is not (consumer == NORMAL_VALUES):
-        raise ExportError(
-            f"--source and --for {NORMAL_VALUES} belong together", remedy="write both or neither"
-        )
-    if source:
-        return _export_normal_values(file, output, source)
-    if consumer:
-        return _export_settings(file, output, consumer, piece)
     writers = SUMMARY_WRITERS if summary else WRITERS
     format = _valid_format(format or _format_of(output), writers)
     with Profile.open(file) as profile:
         if format == "parquet":
             _export_parquet(profile, output, summary)
-            return 0
+            return
         with _text_stream(output) as stream:
             writers[format](profile, stream)
-    return 0
 
 
-def _require_sense(output: str, consumer: str, piece: str, *, has_form: bool) -> None:
+def _require_known(consumer: str) -> None:
+    """Raises `ExportError` for a program that nothing is written for."""
+    from waywiser.exchange.settings.consumers import CONSUMERS
+
+    known = (POLICY, *CONSUMERS, *_launchers(), *_models(), NORMAL_VALUES)
+    if consumer and consumer not in known:
+        raise ExportError(
+            f"--for does not know {consumer!r}",
+            remedy=f"write --for and one of {', '.join(known)}",
+        )
+
+
+def _launchers() -> Iterable[str]:
+    from waywiser.exchange.settings.launchers import LAUNCHERS
+
+    return LAUNCHERS
+
+
+def _models() -> Mapping[str, Callable[[CapacityModel], str]]:
+    from waywiser.model.export import EXPORTS
+
+    return EXPORTS
+
+
+def _require_sense(output: str, consumer: str, piece: str, source: str, *, has_form: bool) -> None:
     """Raises `ExportError` for a file named as a profile, and for options that exclude another."""
     from waywiser.profile.file_name import SUFFIX
 
     if PurePath(output).suffix == SUFFIX:
         raise ExportError(f"{output}: an export is no profile", remedy="name it .csv or .json")
-    if consumer and has_form:
+    if consumer and has_form and consumer not in _launchers():
         raise ExportError(f"--for {consumer} has one form", remedy="remove --format and --summary")
     if piece and not consumer:
         raise ExportError("--piece is for settings", remedy="add --for sglang or --for flexkv")
+    if bool(source) is not (consumer == NORMAL_VALUES):
+        raise ExportError(
+            f"--source and --for {NORMAL_VALUES} belong together", remedy="write both or neither"
+        )
+
+
+def _export_policy(files: Sequence[str], output: str) -> None:
+    from waywiser.analysis.policy.policy_files import policy_of_files
+    from waywiser.analysis.policy.table import FORMAT
+    from waywiser.cli.app import print_result
+    from waywiser.profile.output_file import (
+        STANDARD_OUTPUT,
+        OutputKind,
+        require_output,
+        write_output,
+    )
+    from waywiser.report.views.policy import written_parts
+
+    kind = OutputKind("policy", f'"{FORMAT}"')
+    require_output(output, kind)
+    found, tables = policy_of_files(files)
+    if output in ("", STANDARD_OUTPUT):
+        with _text_stream(output) as stream:
+            stream.write(found.to_json().decode())
+        return
+    write_output(output, found.to_json(), kind)
+    print_result(None, written_parts(found, tables, output))
+
+
+def _export_model(file: str, output: str, consumer: str) -> None:
+    """Raises `ModelError` if there is nothing to export."""
+    from waywiser.cli.remedies import possible_remedies
+    from waywiser.model.errors import ModelError
+    from waywiser.model.machine_model import obtained_model
+    from waywiser.profile import Profile
+
+    with possible_remedies(file):
+        with Profile.open(file) as profile:
+            found = obtained_model(profile).capacities
+        if not found.curves:
+            raise ModelError(
+                "the profile has no samples of single transfers, so there is nothing to export",
+                where=file,
+                remedy="survey the machine with waywiser survey --model",
+            )
+    with _text_stream(output) as stream:
+        stream.write(_models()[consumer](found))
+
+
+def _export_places(file: str, output: str, consumer: str, per_gpu: int, *, as_json: bool) -> None:
+    """Writes what a launcher takes, and its reasons to standard error."""
+    from waywiser.analysis.questions.rank_binding import bound_ranks
+    from waywiser.cli.app import print_result
+    from waywiser.cli.streams import json_text
+    from waywiser.exchange.settings.launchers import comments, launcher_text
+    from waywiser.profile import Profile
+    from waywiser.report.parts import Words
+
+    with Profile.open(file) as profile:
+        found = bound_ranks(profile, per_gpu)
+        untimed = profile.machine.untimed
+    text = launcher_text(found, consumer)
+    if as_json:
+        text = json_text({"launcher": consumer, "text": text, "binding": found})
+    else:
+        notes = [*([f"The machine is {untimed}."] if untimed else []), *comments(found)]
+        print_result(None, map(Words, notes), to_errors=True)
+    with _text_stream(output) as stream:
+        stream.write(text)
 
 
 def _valid_format(format: str, writers: Container[str]) -> str:
@@ -108,7 +228,7 @@ def _valid_format(format: str, writers: Container[str]) -> str:
     return format
 
 
-def _export_settings(file: str, output: str, consumer: str, piece: str) -> int:
+def _export_settings(file: str, output: str, consumer: str, piece: str) -> None:
     from waywiser.exchange.settings.consumers import settings_text
     from waywiser.profile import Profile
 
@@ -119,32 +239,16 @@ def _export_settings(file: str, output: str, consumer: str, piece: str) -> int:
         text = settings_text(profile, consumer, piece_bytes)
     with _text_stream(output) as stream:
         stream.write(text)
-    return 0
 
 
-def _export_normal_values(file: str, output: str, source: str) -> int:
-    """Raises `ExportError` if no row can be made, and what `read_values` raises for rows that are
-    not in the form."""
-    from waywiser.curves.curve import curves_of
-    from waywiser.curves.normal import values_of
-    from waywiser.curves.normal_table import read_values, values_text
-    from waywiser.curves.overview import overview
+def _export_normal_values(file: str, output: str, source: str) -> None:
+    from waywiser.curves.normal import rows_text
     from waywiser.profile import Profile
 
     with Profile.open(file) as profile:
-        curves = curves_of(overview(profile).series)
-        found = values_of(profile.machine, curves, source, profile.created[:7])
-    if not found:
-        raise ExportError(
-            "no headline path has a link that is known and an interval that is narrow enough",
-            where=file,
-            remedy=f"waywiser check {file} --all says of each path why",
-        )
-    text = values_text(found)
-    read_values(text, "the rows")
+        text = rows_text(profile, source)
     with _text_stream(output) as stream:
         stream.write(text)
-    return 0
 
 
 def _format_of(output: str) -> str:

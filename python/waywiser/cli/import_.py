@@ -34,8 +34,8 @@ def import_(
     FILE...: Results of another tool, or a folder of them.
     -o, --output FILE: Write the profile to FILE; by default NAME-TIME.wwp with the name of
         --machine, else imported-TIME.wwp.
-    --format FORMAT: nvbandwidth, google-benchmark, google-benchmark-csv, osu, nccl, benchpress,
-        transferbench or gpu-copy; by default what the content shows.
+    --format FORMAT: The form of the files: nvbandwidth, google-benchmark, google-benchmark-csv,
+        osu, nccl, benchpress, transferbench or gpu-copy; by default what the content shows.
     --machine NAME: Name of the machine; by default that in the files.
     --topology FILE: A capture or hwloc XML of the machine that was measured: links and peaks.
     --topology-anyway: Keep a topology that contradicts the files, with a note; else it is an error.

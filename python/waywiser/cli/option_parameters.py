@@ -39,6 +39,7 @@ def with_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
     )
     called.__annotations__ = {each.name: each.annotation for each in parameters}
+    called.__annotations__["return"] = signature.return_annotation
     return called
 
 

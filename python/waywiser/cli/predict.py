@@ -1,4 +1,4 @@
-"""``waywiser predict``: the time of a workload, what limits it, and how sure that is."""
+"""``waywiser predict``: the time of a workload, what limits it, how sure that is, and the model."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from waywiser.cli.app import Changes, GpuCount, Json, ProfileFile, print_result, verb
+from waywiser.cli.app import Changes, Json, NamedAnswer, ProfileFile, print_answers, verb
+from waywiser.cli.model_answers import (
+    PUBLISHED,
+    crossovers_answer,
+    model_answer,
+    published_answer,
+    validation_answer,
+)
 from waywiser.cli.remedies import possible_remedies
 from waywiser.words import WaywiserError
-from waywiser.words.numbers import POSITIVE_COUNTS
+from waywiser.words.numbers import POSITIVE_COUNTS, Bounds
 
 if TYPE_CHECKING:
     from waywiser.model.machine_model import MachineModel
@@ -24,46 +31,89 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """The schema of the JSON form. A new field does not change it."""
 
+PROCESSES = Bounds(1, 4096)
 
-@verb("Predict the time of transfers that run together.")
+
+@verb("Predict how long transfers take, alone and together.")
 def predict(
     file: ProfileFile,
     workload: list[str] | None = None,
     messages: Annotated[int, POSITIVE_COUNTS] = 1,
     change: Changes = None,
-    gpus: GpuCount = None,
     compare: bool = False,
+    validate: bool = False,
+    rule: str = "",
+    switches: str = "",
+    crossovers: bool = False,
+    processes: Annotated[int | None, PROCESSES] = None,
+    copies: str = "",
+    everything: bool = False,
     json: Json = False,
 ) -> None:
-    """Predict what transfers take that run together: time, interval, what limits them.
+    """Predict what transfers take that run together: time, interval, what limits them; or show the
+    model of the machine that says so.
 
     -w, --workload TEXT: Transfers that start together, as survey --workload has them, each with a
         size: 'A -> B by X of 64MiB; C <-> D by Y of 1MiB', or paths by the names that --only takes:
-        'h2d gpu:0 of 64MiB'. If repeated, all start together.
+        'h2d gpu:0 of 64MiB'. If repeated, all start together. Without it: latencies, bandwidths
+        and shared capacities of the model.
     --messages N: So many of each transfer, or message, at once.
     --compare: Show what was measured beside it, if the profile has it.
+    --validate: Hold out half of the sizes and the validation sets, and show how well the model
+        predicts them.
+    --rule RULE: Fit messages by another rule. published is that of Bienz et al. (HPEC 2021).
+    --switches TEXT: The same as --rule published with the first size of each protocol but the
+        first, by locality: 'on-socket=256,16KiB; off-node=256,16KiB'.
+    --crossovers: Compare strategies for messages between GPUs: of surveyed ranks their methods, by
+        number and size; of results of BenchPress those between two nodes (direct, 3-step, all
+        cores, extra message, duplicate pointer), as measured and as modelled: the fastest by number
+        and size, and where they cross.
+    --processes N: The same as --crossovers with so many processes of the host that share the bytes
+        of one GPU; by default an equal share of those that the profile has.
+    --copies PLACE: The same as --crossovers with copies between a process and its GPU on-socket or
+        on-node (across sockets); by default where the profile has the first sender.
+    --all: Show everything: each curve and each capacity of the model.
 
     waywiser predict node.wwp -w 'h2d gpu:0 of 50MiB'
         predict the time of a size that was not measured
     waywiser predict node.wwp -w 'pinned@numa:0 <-> device@gpu:0 by sm of 64MiB'
         predict a copy and its opposite together
     """
+    from waywiser.model.whatif import MachineChanges
+
+    assumed = MachineChanges.parse(change or ())
+    others = validate or rule or switches or crossovers or processes or copies
+    answers = []
+    with possible_remedies(file):
+        if workload or compare or messages > 1 or str(assumed):
+            text = _required("; ".join(workload or ()))
+            answers.append(_prediction(file, text, assumed, messages, compare=compare))
+        elif not others:
+            answers.append(model_answer(file, everything=everything))
+        if validate:
+            answers.append(validation_answer(file, everything=everything))
+        if rule or switches:
+            answers.append(published_answer(file, rule or PUBLISHED, switches))
+        if crossovers or processes or copies:
+            answers.append(crossovers_answer(file, processes, copies, everything=everything))
+    print_answers(answers, json=json)
+
+
+def _prediction(
+    file: str, text: str, assumed: MachineChanges, messages: int, *, compare: bool
+) -> NamedAnswer:
+    """The time of the transfers of a text."""
     from waywiser.curves.named_workloads import has_name, with_paths
     from waywiser.measure.plan.requested_workloads import parse_workload
     from waywiser.model.machine_model import obtained_model
     from waywiser.model.prediction import measured_times
-    from waywiser.model.whatif import Change, MachineChanges
     from waywiser.profile import Profile
     from waywiser.profile.series_frame import SeriesFrame
     from waywiser.report.views.prediction import measured_parts, prediction_parts
 
-    text = _required("; ".join(workload or ()))
     if not has_name(text):
         parse_workload(text)  # an error comes before the profile is read
-    assumed = MachineChanges(tuple(map(Change.parse, change or ())), gpus)
-    if compare:
-        _require_unchanged(assumed)
-    with possible_remedies(file), Profile.open(file) as profile:
+    with Profile.open(file) as profile:
         known = SeriesFrame.read(profile).workloads if has_name(text) else ()
         selected = parse_workload(with_paths(text, known, profile.machine))
         found = _predicted(profile, obtained_model(profile), assumed, selected, messages)
@@ -76,18 +126,10 @@ def predict(
         head = {"schema": SCHEMA, "profile": file, "created": profile.created}
     known_or_not = {"is_known": found.is_known, "error": found.error}
     document = head | msgspec.to_builtins(found) | known_or_not
-    beside = measured_parts(found) if compare else ()
-    parts = chain(prediction_parts(found), beside, _origin_parts(origin))
-    print_result(document, parts, json=json)
-
-
-def _require_unchanged(assumed: MachineChanges) -> None:
-    """Raises `WaywiserError` if the machine is another one than the one that was measured."""
-    if str(assumed):
-        raise WaywiserError(
-            "--compare has no measurement of a changed machine",
-            remedy="remove it, or --set and --gpus",
-        )
+    beside = measured_parts(found, is_changed=bool(str(assumed))) if compare else ()
+    return NamedAnswer(
+        "prediction", document, chain(prediction_parts(found), beside, _origin_parts(origin))
+    )
 
 
 def _predicted(

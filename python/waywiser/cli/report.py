@@ -38,11 +38,11 @@ def report(
     FILE...: Profiles (.wwp), side by side; or the folder of a cluster survey, or a trace (.wwt).
     -o, --output FILE: By default report.html, and standard output for md; - for standard output. A
         former report is replaced.
-    --format FORMAT: html (one page that needs no network), md (a summary of at most 8 KB), or svg,
-        pdf or png of one figure, or perfetto (the worst second of a trace, for ui.perfetto.dev);
-        without it, what the name of FILE says, else html.
-    --figure NAME: Of svg, pdf and png; list names all of them.
-    --all: With md: the whole report, not the summary.
+    --format FORMAT: The form of the file: html (one page that needs no network), md (a summary of
+        at most 8 KB), or svg, pdf or png of one figure, or perfetto (the worst second of a trace,
+        for ui.perfetto.dev); without it, what the name of FILE says, else html.
+    --figure NAME: The figure of svg, pdf and png; list names all of them.
+    --all: The whole report also as md, not the summary; a page has everything.
 
     waywiser report node.wwp -o report.html
         make a page of one machine
@@ -51,7 +51,7 @@ def report(
     """
     from waywiser.cli.pages import require_page, write_page
 
-    format = _require_sense(output, format, figure, whole)
+    format = _require_sense(output, format, figure)
     output = output or ("report.html" if format == "html" else "-")
     if figure != LIST:
         require_page(output)
@@ -147,7 +147,7 @@ def _list(made: Document) -> None:
     put_line("\n".join(f"{picture.name}  {picture.title}" for picture in pictures))
 
 
-def _require_sense(output: str, format: str, figure: str, whole: bool) -> str:
+def _require_sense(output: str, format: str, figure: str) -> str:
     """Returns the format: that which is named, or that of the name of ``output``. Raises
     `ReportError` for options that exclude each other."""
     from waywiser.profile.file_name import SUFFIX
@@ -160,11 +160,6 @@ def _require_sense(output: str, format: str, figure: str, whole: bool) -> str:
         raise ReportError(
             f"{format!r} is no format",
             remedy="write --format html, md, svg, pdf, png or perfetto",
-        )
-    if whole and format != "md":
-        raise ReportError(
-            f"--all is for Markdown, and the report is {format}",
-            remedy="write --format md with it, or leave --all out: a page has everything",
         )
     single = format in SINGLE
     if single and not figure:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 @verb("Show the curves and the headline paths of a profile.")
-def show(file: ProfileFile, only: Only = None, everything: bool = False, json: Json = False) -> int:
+def show(
+    file: ProfileFile, only: Only = None, everything: bool = False, json: Json = False
+) -> None:
     """Show what a profile says: a line for each curve, what is missing and why, headline paths; of
     a trace its copies by line.
 
@@ -25,7 +27,6 @@ def show(file: ProfileFile, only: Only = None, everything: bool = False, json: J
         show every size of P2P by the cudaMemcpy family
     """
     show_profile(file, json=json, only=only or (), everything=everything)
-    return 0
 
 
 def show_profile(

@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Changes, Json, ProfileFile, SimulatedGpuCount, verb
+from waywiser.cli.app import Changes, Json, ProfileFile, verb
 from waywiser.measure.option import stored
 from waywiser.measure.simulate_options import SimulateOptions
 from waywiser.words import WordError
+from waywiser.words.numbers import MOST_SIMULATED_GPUS
 
 if TYPE_CHECKING:
     from waywiser.measure.plan.preset import Request
@@ -27,7 +28,6 @@ def simulate(
     file: ProfileFile,
     output: str,
     change: Changes = None,
-    gpus: SimulatedGpuCount = None,
     *,
     options: SimulateOptions,
     json: Json = False,
@@ -38,7 +38,7 @@ def simulate(
 
     waywiser simulate node.wwp --set 'PCIe to gpu:*=126GB/s' -o faster.wwp
         survey the machine of a profile as if its links to GPUs were faster
-    waywiser simulate node.wwp --gpus 4 --preset check -o four.wwp
+    waywiser simulate node.wwp --set gpus=4 --preset check -o four.wwp
         survey the links of a machine with four GPUs like those of the profile
     """
     from waywiser.cli.progress import watcher
@@ -46,11 +46,11 @@ def simulate(
     from waywiser.cli.signals import stopped_by_signals
     from waywiser.cli.streams import say
     from waywiser.measure.simulated_survey import prepare_simulation, start_simulation
-    from waywiser.model.whatif import Change, MachineChanges
+    from waywiser.model.whatif import MachineChanges
     from waywiser.profile.output_file import require_output
 
     target = Path(output)
-    changes = MachineChanges(tuple(map(Change.parse, change or ())), gpus)
+    changes = MachineChanges.parse(change or (), MOST_SIMULATED_GPUS)
     if options.nights is not None:
         simulate_nights(Path(file), target, changes, options)
         return

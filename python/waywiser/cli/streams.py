@@ -93,10 +93,15 @@ def put_line(text: object) -> None:
 
 def print_json(document: object) -> None:
     """Writes a document to standard output."""
+    sys.stdout.write(json_text(document))
+
+
+def json_text(document: object) -> str:
+    """The text of a document, in several lines."""
     from waywiser.words.visible_text import escaped_json
 
     text = msgspec.json.format(msgspec.json.encode(document), indent=2)
-    sys.stdout.write(escaped_json(text.decode()) + "\n")
+    return escaped_json(text.decode()) + "\n"
 
 
 def give_up(stream: TextIO) -> None:

@@ -51,7 +51,9 @@ MOST_OF_REASON = 160
 """Characters of a reason in the line of an error."""
 
 
-def run_survey(options: SurveyOptions, *, dry_run: bool, json: bool) -> None:
+def run_survey(
+    options: SurveyOptions, *, dry_run: bool, everything: bool = False, json: bool
+) -> None:
     """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
     require_sense(options)
     file = Path(options.output) if options.output else None
@@ -63,7 +65,7 @@ def run_survey(options: SurveyOptions, *, dry_run: bool, json: bool) -> None:
         say("".join(f"{line}\n" for line in _disturbances(_machine_of(file))))
         with stopped_by_signals(), closing(watcher()) as watching:
             resume(file, watching, command=("waywiser", *sys.argv[1:]))
-        _show(file, json=json)
+        _show(file, everything=everything, json=json)
         return
     if file is not None:
         _require_new(file)
@@ -79,7 +81,7 @@ def run_survey(options: SurveyOptions, *, dry_run: bool, json: bool) -> None:
     say("\n".join((*_before(survey), *_disturbances(survey.machine))) + "\n")
     with stopped_by_signals(), closing(watcher()) as watching:
         start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
-    _show(file, json=json)
+    _show(file, everything=everything, json=json)
 
 
 def _require_new(file: Path) -> None:
@@ -241,10 +243,10 @@ def _curves(plan: Plan) -> Iterator[str]:
         yield f"  {with_units(text)}: {count}, {time}"
 
 
-def _show(file: Path, *, json: bool) -> None:
+def _show(file: Path, *, everything: bool, json: bool) -> None:
     from waywiser.cli.show import show_profile
 
-    show_profile(str(file), json=json, headline_last=True)
+    show_profile(str(file), everything=everything, json=json, headline_last=True)
     say(f"profile: {file}\n")
     require_measured(file)
 

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from waywiser.cli.app import Json, print_result, verb
 from waywiser.cli.streams import put_line
 from waywiser.words import WaywiserError
@@ -19,15 +17,13 @@ if TYPE_CHECKING:
 @verb("Show CPUs, memory, GPUs and links of a machine.")
 def topology(
     file: str | None = None,
-    xml: str | None = None,
     capture: str | None = None,
     anonymous: bool = False,
     json: Json = False,
-) -> int:
+) -> None:
     """Show CPUs, memory, GPUs and links of a machine, with the peak bandwidth of each link.
 
     [FILE]: A profile, a capture or hwloc XML; by default this machine.
-    --xml FILE: The same as FILE.
     --capture FILE: Write a capture of the machine to FILE, to send to others; - for standard
         output.
     --anonymous: Leave host name, jobs, addresses, serial numbers and UUIDs out of the capture.
@@ -40,15 +36,13 @@ def topology(
     from waywiser.profile import Profile
     from waywiser.profile.header import is_profile
 
-    if file is not None and xml is not None:
-        raise typer.BadParameter("name one file, without --xml")
-    file = file or xml
     if file is not None and not os.path.lexists(file):
         raise WaywiserError(
             "there is no such file", where=file, remedy="name a profile, a capture or hwloc XML"
         )
     if file is None or not is_profile(Path(file)):
-        return _of_capture(file, capture, json=json, anonymous=anonymous)
+        _of_capture(file, capture, json=json, anonymous=anonymous)
+        return
     if capture is not None or anonymous:
         raise WaywiserError(
             "a profile has no capture of its machine",
@@ -56,10 +50,10 @@ def topology(
             remedy="show it without --capture and --anonymous",
         )
     with Profile.open(file) as profile:
-        return _show(profile.machine, json=json)
+        _show(profile.machine, json=json)
 
 
-def _of_capture(file: str | None, capture: str | None, *, json: bool, anonymous: bool) -> int:
+def _of_capture(file: str | None, capture: str | None, *, json: bool, anonymous: bool) -> None:
     from waywiser.machine.anonymous import anonymised
     from waywiser.machine.assemble import machine_from
     from waywiser.machine.capture import capture_live, capture_text, load_capture
@@ -73,14 +67,13 @@ def _of_capture(file: str | None, capture: str | None, *, json: bool, anonymous:
         names = "" if anonymous else " (it names the host, its GPUs and processes on them)"
         if capture != STANDARD_OUTPUT:
             put_line(f"captured in {capture}{names}")
-        return 0
-    return _show(machine_from(found), json=json)
+        return
+    _show(machine_from(found), json=json)
 
 
-def _show(machine: Machine, *, json: bool) -> int:
+def _show(machine: Machine, *, json: bool) -> None:
     from waywiser.machine.peaks import peaks
     from waywiser.report.views.machine import machine_parts
 
     document = {"schema": 1, "machine": machine, "peaks": list(peaks(machine)) if json else []}
     print_result(document, machine_parts(machine), json=json)
-    return 0

@@ -50,11 +50,12 @@ def trace(
     --against FILE: A trace of the same program before a change: what was saved, beside what was
         predicted.
     --with-patch: Run the program with waywiser.transfer.torch.patch active.
-    --lines LINES: innermost, or all: calls of one line by several callers are lines of their own.
+    --lines LINES: Which lines of the program a copy has: innermost, or all: calls of one line by
+        several callers are lines of their own.
     --cupti FILE: The library of CUPTI to use, libcupti.so.12 or 13; by default that of the program,
         of the CUDA toolkit or of a wheel.
-    --pid PID: Instead of a command: watch a program that runs.
-    --seconds N: With --pid: for so long.
+    --pid PID: Watch a program that runs, in place of a command.
+    --seconds N: Watch the program of --pid for so long.
     --all: Show all lines.
 
     waywiser trace --profile node.wwp -- python train.py

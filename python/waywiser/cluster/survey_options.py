@@ -25,7 +25,8 @@ class ClusterSurveyOptions:
     )
     resume: bool = option("Go on with the run in the folder; nothing is repeated.", default=False)
     retry: bool = option(
-        "With --resume: repeat failed tests, and test lost, stuck or excluded nodes.", default=False
+        "The same as --resume, and repeat failed tests, and test lost, stuck or excluded nodes.",
+        default=False,
     )
     hostfile: str | None = option(
         "Survey the hosts of this file, one on each line. Without it: those of the Slurm "

@@ -26,8 +26,10 @@ from waywiser.curves.normal_table import (
     NormalValue,
     model_name,
     range_of_class,
+    read_values,
     shipped_values,
     size_class,
+    values_text,
 )
 from waywiser.curves.overview import overview
 from waywiser.machine.link_class import LinkClass, link_class
@@ -36,7 +38,7 @@ from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.stats.order import Interval, relative
 from waywiser.version import __version__
-from waywiser.words import Place, Reason, Value, Workload, grouped
+from waywiser.words import Place, Reason, Value, WaywiserError, Workload, grouped
 from waywiser.words.number_format import count, format_rate
 from waywiser.words.sizes_in_text import size_of
 
@@ -238,6 +240,26 @@ def _name(group: Group, workload: Workload) -> str:
     if source == destination:
         return f"{group}, within {source}"
     return f"{group}, {source} {'->' if len(workload.copies) == 1 else '<->'} {destination}"
+
+
+class NoNormalValues(WaywiserError):
+    """A profile that gives no row for a table of values."""
+
+
+def rows_text(profile: Profile, source: str) -> str:
+    """The rows of a profile for a table of values; ``source`` is where others find it. Raises
+    `NoNormalValues`, and what `read_values` raises for rows that are not in the form."""
+    curves = curves_of(overview(profile).series)
+    found = values_of(profile.machine, curves, source, profile.created[:7])
+    if not found:
+        raise NoNormalValues(
+            "no headline path has a link that is known and an interval that is narrow enough",
+            where=str(profile.path),
+            remedy=f"waywiser check {profile.path} --all says of each path why",
+        )
+    text = values_text(found)
+    read_values(text, "the rows")
+    return text
 
 
 def values_of(

@@ -62,7 +62,7 @@ def capture_live() -> Capture:
         with _quiet_hwloc():
             xml = native.load().hwloc_xml()
     except (RuntimeError, ValueError) as error:
-        raise CaptureError(str(error), remedy="see 'waywiser topology --xml FILE'") from error
+        raise CaptureError(str(error), remedy="see 'waywiser topology FILE'") from error
     system = read_system()
     if is_scripted():  # the bus of this machine is not that of the GPUs that are played
         system = msgspec.structs.replace(system, pci=())

@@ -154,7 +154,7 @@ class SurveyOptions:
     ranks_per_gpu: int = option(
         "Give each GPU so many of the --ranks; by default as many to each.",
         default=0,
-        metavar="K",
+        metavar="N",
         bounds=Bounds(1, MOST_RANKS),
         stored=Stored("selection", "ranks_per_gpu"),
     )
@@ -165,7 +165,7 @@ class SurveyOptions:
         stored=Stored("selection", "rank_cpus"),
     )
     mpicc: str | None = option(
-        "The mpicc of the MPI library for --ranks; by default that of 'waywiser mpi'.",
+        "The mpicc of the MPI library for --ranks; by default that of 'waywiser doctor --mpi'.",
         metavar="PATH",
         stored=Stored("selection", "mpicc"),
     )

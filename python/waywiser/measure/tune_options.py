@@ -19,8 +19,9 @@ class TuneOptions:
 
     profile: str = argument("A profile of this machine, or a new one (.wwp).", "FILE")
     paths: tuple[str, ...] = option(
-        "Tune the paths that have all these words, as for 'survey --only'; may be repeated. By "
-        "default one of each class of equivalent paths.",
+        "Tune the paths that have all these words, as for 'survey'; may be repeated. By default "
+        "one of each class of equivalent paths.",
+        name="--only",
         default=(),
         metavar="PATTERN",
         stored=Stored("request", "paths"),

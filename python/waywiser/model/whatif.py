@@ -30,6 +30,9 @@ from waywiser.words.numbers import decimal_number
 MOST_GPUS = 1024
 """The most GPUs of one machine."""
 
+GPUS = "gpus="
+"""What the change of their number begins with."""
+
 
 def with_capacity(model: CapacityModel, pattern: str, bytes_per_second: float) -> CapacityModel:
     """The model with another capacity of the resources that match the pattern, for all methods that
@@ -237,12 +240,34 @@ class Change(Value, frozen=True):
         return change(model, self.pattern, self.value)
 
 
+def _count(text: str, most: int) -> int:
+    written = text.partition("=")[2].strip()
+    if not (written.isascii() and written.isdigit() and 1 <= int(written[:9]) <= most):
+        raise ModelError(
+            f"--set {text!r} is not a number of GPUs", remedy=f"write gpus=N, N from 1 to {most}"
+        )
+    return int(written)
+
+
 class MachineChanges(Value, frozen=True):
     """All changes of a machine."""
 
     changes: tuple[Change, ...] = ()
     gpus: int | None = None
     """The number of GPUs; None for those of the profile."""
+
+    @classmethod
+    def parse(cls, texts: Sequence[str], most_gpus: int = MOST_GPUS) -> MachineChanges:
+        """The changes of ``--set``: ``gpus=4``, and those of `Change`. Raises `ModelError`."""
+        counts = {text for text in texts if text.replace(" ", "").startswith(GPUS)}
+        if len(counts) > 1:
+            first, second, *_ = sorted(counts)
+            raise ModelError(
+                f"--set {first!r} and --set {second!r} contradict each other",
+                remedy="remove one of them",
+            )
+        changes = tuple(Change.parse(text) for text in texts if text not in counts)
+        return cls(changes, *(_count(text, most_gpus) for text in counts))
 
     def __post_init__(self) -> None:
         """Raises `ModelError` for two values of one thing."""

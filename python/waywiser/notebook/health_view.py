@@ -11,7 +11,15 @@ from typing import Any
 
 from rich.console import Console
 
-from waywiser.analysis.health.check import CheckError, References, check_hosts, check_profile, keep
+from waywiser.analysis.health.check import (
+    CheckError,
+    References,
+    check_hosts,
+    check_profile,
+    keep,
+    read_values,
+    require_seconds,
+)
 from waywiser.analysis.health.early_stop import EarlyStop
 from waywiser.analysis.health.health_check import HealthCheck
 from waywiser.analysis.health.kept_profiles import new_check_file
@@ -83,12 +91,16 @@ def check_health(
     fleet: str | os.PathLike[str] | None = None,
     repeat: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     threshold: float | None = None,
+    max_hidden: float | None = None,
     within: int | None = None,
     expect_gpus: int = 0,
+    values: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     since: str = "",
     is_kept: bool = False,
 ) -> HealthView:
     """As `waywiser.check`. Raises `waywiser.words.WaywiserError`."""
+    require_seconds(USUAL_SECONDS if within is None else within)
+    table, labels = read_values(_names(values))
     references = References(
         baseline=_names(baseline),
         fleet=os.fspath(fleet) if fleet is not None else "",
@@ -96,8 +108,13 @@ def check_health(
         threshold=valid_threshold(threshold),
         expect_gpus=expect_gpus,
         since=first_day(since),
+        values=table,
+        max_hidden=max_hidden,
+        labels=labels,
     )
     names = _names(files)
+    if not names and within == 0:
+        raise CheckError("within=0 measures nothing", remedy="name a profile or a folder")
     if len(names) > 1 or (names and os.path.isdir(names[0])):
         return HealthView(_with_hosts(check_hosts(names, references)))
     file = names[0] if names else _measured(references, within, is_kept=is_kept)

@@ -196,7 +196,7 @@ class ProfileView:
         return next(unsupported_paths, "")
 
     def policy(self) -> Policy:
-        """Which method is fastest for each kind of copy, by its size: what ``waywiser policy``
+        """Which method is fastest for each kind of copy, by its size: what ``waywiser advise``
         writes; ``to_json()`` is the content of the file. Raises `PolicyError` if no method of the
         transfer library was measured."""
         from waywiser.analysis.policy.build import build_policy

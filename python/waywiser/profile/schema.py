@@ -193,7 +193,7 @@ TABLES = (
 
 MODEL = SchemaTable(
     "model",
-    "What `waywiser model` of versions up to 0.1 fitted to the samples: one row. Nothing reads or "
+    "What versions up to 0.1 fitted to the samples: one row. Nothing reads or "
     "writes it any more: models are kept in the user's cache.",
     (
         Column("one", "INTEGER PRIMARY KEY CHECK (one = 1)", "always 1: a profile has one"),

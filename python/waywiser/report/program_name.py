@@ -11,8 +11,8 @@ from pathlib import Path
 NAME = "waywiser"
 
 _COMMAND = re.compile(
-    rf"(?<![\w./-])(?<!-m ){NAME} (?=(?:advise|check|compare|completion|doctor|export|fleet|help|"
-    r"import|list|model|policy|predict|report|show|simulate|survey|topology|tune)\b)"
+    rf"(?<![\w./-])(?<!-m ){NAME} (?=(?:--completion|advise|check|cluster|compare|doctor|export|"
+    r"help|import|predict|report|show|simulate|survey|topology|trace|tune)\b)"
 )
 """A command in a text."""
 

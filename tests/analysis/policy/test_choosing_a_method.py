@@ -15,7 +15,7 @@ from tree import ROOT
 from waywiser import cli
 
 GUIDE = ROOT / "docs" / "how-to" / "choose-a-method.md"
-COMMAND = re.compile(r"^waywiser (?:advise|policy) .*$", re.MULTILINE)
+COMMAND = re.compile(r"^waywiser (?:advise|export) .*$", re.MULTILINE)
 SHOWN = re.compile(r"^```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 Output = pytest.CaptureFixture[str]

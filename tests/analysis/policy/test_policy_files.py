@@ -110,22 +110,24 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_policy_is_written_and_shown(node: Path, capsys: Output) -> None:
-    assert cli.run(["policy", "node.wwp", "-o", "machine.json"]) == 0
+    assert cli.run(["export", "node.wwp", "--for", "waywiser", "-o", "machine.json"]) == 0
     assert "WAYWISER_POLICY=machine.json" in capsys.readouterr().out
     assert read_policy("machine.json").machine.gpu == "NVIDIA H100 80GB HBM3"
-    assert cli.run(["policy", "node.wwp", "-o", "machine.json"]) == 0  # a former policy
+    assert (
+        cli.run(["export", "node.wwp", "--for", "waywiser", "-o", "machine.json"]) == 0
+    )  # a former policy
     capsys.readouterr()
-    assert cli.run(["policy", "machine.json"]) == 0
+    assert cli.run(["advise", "machine.json"]) == 0
     shown = capsys.readouterr().out
     assert "pageable -> device" in shown and "copy-engine" in shown
-    assert cli.run(["policy", "node.wwp", "--json"]) == 0
+    assert cli.run(["advise", "node.wwp", "--json"]) == 0
     assert decoded(capsys.readouterr().out.encode()) == read_policy("machine.json")
 
 
 def test_files_of_others_are_not_overwritten(node: Path, capsys: Output) -> None:
     (node / "other.json").write_text('{"a": 1}')
-    assert cli.run(["policy", "node.wwp", "-o", "other.json"]) == 2
-    assert cli.run(["policy", "node.wwp", "-o", "node.wwp"]) == 2
+    assert cli.run(["export", "node.wwp", "--for", "waywiser", "-o", "other.json"]) == 2
+    assert cli.run(["export", "node.wwp", "--for", "waywiser", "-o", "node.wwp"]) == 2
     assert (node / "other.json").read_text() == '{"a": 1}'
     assert capsys.readouterr().err.count("\n") == 2
 
@@ -140,10 +142,10 @@ def test_a_policy_in_the_wrong_place_is_one_line(node: Path, capsys: Output) -> 
         assert cli.run(words) == 2
         error = capsys.readouterr().err
         assert "machine.json: is a policy, and no profile" in error and error.count("\n") == 1
-    assert cli.run(["policy", "machine.json", "node.wwp"]) == 2
+    assert cli.run(["advise", "machine.json", "node.wwp"]) == 2
     assert "machine.json: is a policy already" in capsys.readouterr().err
-    assert cli.run(["policy", "machine.json", "--compare"]) == 2
-    assert "--compare takes two files" in capsys.readouterr().err
+    assert cli.run(["advise", "node.wwp", "--against", "none.json"]) == 2
+    assert "none.json: " in capsys.readouterr().err
 
 
 def test_two_policies_are_compared(node: Path, capsys: Output) -> None:
@@ -155,15 +157,15 @@ def test_two_policies_are_compared(node: Path, capsys: Output) -> None:
     )
     (node / "a.json").write_bytes(first.to_json())
     (node / "b.json").write_bytes(second.to_json())
-    assert cli.run(["policy", "--compare", "a.json", "b.json", "--json"]) == 0
+    assert cli.run(["advise", "b.json", "--against", "a.json", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     (each,) = found["differences"]
     assert (found["sizes"], found["equal"]) == (3, 2)
     assert (each["first_bytes"], each["last_bytes"]) == (64, 64)
     assert each["loss_on_first"] == 1.0 and each["loss_on_second"] is None
-    assert cli.run(["policy", "--compare", "a.json", "node.wwp"]) == 0
+    assert cli.run(["advise", "node.wwp", "--against", "a.json"]) == 0
     assert "choices differ" in capsys.readouterr().out
-    assert cli.run(["policy", "--compare", "a.json", "a.json"]) == 0
+    assert cli.run(["advise", "a.json", "--against", "a.json"]) == 0
     assert "0 of 3 choices differ" in capsys.readouterr().out
 
 

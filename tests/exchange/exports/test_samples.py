@@ -31,7 +31,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def exported(file: Path, format: str, folder: Path) -> str:
     target = folder / f"out.{format}"
-    assert export(str(file), False, format, str(target)) == 0
+    export([str(file)], False, format, str(target))
     with target.open(encoding="utf-8", newline="") as stream:
         return stream.read()
 
@@ -125,7 +125,7 @@ def test_standard_output_gets_the_same_bytes(profile: Path, tmp_path: Path) -> N
     for format in ("csv", "json"):
         code = (
             "from waywiser.cli.export import export; "
-            f"export({str(profile)!r}, False, {format!r}, '-')"
+            f"export([{str(profile)!r}], False, {format!r}, '-')"
         )
         found = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         ended = subprocess.run(
@@ -138,19 +138,19 @@ def test_standard_output_gets_the_same_bytes(profile: Path, tmp_path: Path) -> N
 def test_captured_standard_output_serves_too(
     profile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert export(str(profile), False, "json", "-") == 0
+    export([str(profile)], False, "json", "-")
     assert json.loads(capsys.readouterr().out)["schema"] == 2
 
 
 def test_a_device_is_written_to(profile: Path) -> None:
-    assert export(str(profile), False, "csv", "/dev/null") == 0
+    export([str(profile)], False, "csv", "/dev/null")
 
 
 def test_an_existing_file_is_not_overwritten(profile: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.csv"
     target.write_text("precious")
     with pytest.raises(ExistingFile):
-        export(str(profile), False, "csv", str(target))
+        export([str(profile)], False, "csv", str(target))
     assert target.read_text() == "precious"
 
 
@@ -162,22 +162,22 @@ def test_an_export_that_fails_leaves_no_file(
 
     monkeypatch.setattr(Profile, "iter_series", fail)
     with pytest.raises(KeyboardInterrupt):
-        export(str(profile), False, "csv", str(tmp_path / "out.csv"))
+        export([str(profile)], False, "csv", str(tmp_path / "out.csv"))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_bad_input_is_said_before_anything_is_written(profile: Path, tmp_path: Path) -> None:
     target = tmp_path / "out"
     with pytest.raises(ExportError, match="no format"):
-        export(str(profile), False, "xml", str(target))
+        export([str(profile)], False, "xml", str(target))
     with pytest.raises(MissingProfile):
-        export(str(tmp_path / "none.wwp"), False, "csv", str(target))
+        export([str(tmp_path / "none.wwp")], False, "csv", str(target))
     assert not target.exists()
 
 
 def summary(file: Path, format: str, folder: Path) -> str:
     target = folder / f"summary.{format}"
-    assert export(str(file), True, "", str(target)) == 0
+    export([str(file)], True, "", str(target))
     with target.open(encoding="utf-8", newline="") as stream:
         return stream.read()
 
@@ -219,25 +219,25 @@ def cell(value: object) -> str:
 
 def test_a_summary_has_no_form_of_a_benchmark(profile: Path) -> None:
     with pytest.raises(ExportError, match="no form of google-benchmark"):
-        export(str(profile), True, "google-benchmark", "-")
+        export([str(profile)], True, "google-benchmark", "-")
 
 
 @pytest.mark.parametrize(("name", "first"), [("a.csv", "identity,"), ("a.json", "{"), ("a", "{")])
 def test_the_name_of_the_file_says_the_format(
     profile: Path, tmp_path: Path, name: str, first: str
 ) -> None:
-    export(str(profile), False, "", str(tmp_path / name))
+    export([str(profile)], False, "", str(tmp_path / name))
     assert (tmp_path / name).read_text().startswith(first)
 
 
 def test_the_name_of_a_file_that_is_no_format_is_an_error(profile: Path, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"no format has the extension \.txt"):
-        export(str(profile), False, "", str(tmp_path / "a.txt"))
+        export([str(profile)], False, "", str(tmp_path / "a.txt"))
     for format in ("", "json"):
         with pytest.raises(ExportError, match="an export is no profile"):
-            export(str(profile), False, format, str(tmp_path / "a.wwp"))
+            export([str(profile)], False, format, str(tmp_path / "a.wwp"))
     assert not list(tmp_path.glob("a.*"))
-    export(str(profile), False, "json", str(tmp_path / "a.txt"))
+    export([str(profile)], False, "json", str(tmp_path / "a.txt"))
     assert (tmp_path / "a.txt").read_text().startswith("{")
 
 
@@ -259,15 +259,15 @@ def test_a_terminal_gets_no_more_than_a_screen_unless_it_is_named(
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     with pytest.raises(TooLongForScreen, match="more than the 12 lines of the terminal") as caught:
-        export(str(profile), is_summary, format, "")
+        export([str(profile)], is_summary, format, "")
     assert "-o FILE" in caught.value.remedy and "-o -" in caught.value.remedy
     assert terminal.getvalue() == ""
-    export(str(profile), is_summary, format, "-")
+    export([str(profile)], is_summary, format, "-")
     named = terminal.getvalue()
     monkeypatch.setenv("LINES", "1000000")
     terminal.truncate(0)
     terminal.seek(0)
-    export(str(profile), is_summary, format, "")
+    export([str(profile)], is_summary, format, "")
     assert terminal.getvalue() == named != ""
 
 

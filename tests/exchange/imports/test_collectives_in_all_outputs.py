@@ -80,8 +80,8 @@ def test_a_collective_has_the_terms_of_no_copy(
     [
         (["advise", "{}", "--from", "device@gpu:0", "--to", "device@gpu:1", "--bytes", "1MiB"],
          "no method was measured for device@gpu:0 -> device@gpu:1"),
-        (["policy", "{}", "-o", "-"], "no method of the transfer library was measured"),
-        (["model", "{}"], "no transfer was measured alone"),
+        (["export", "{}", "--for", "waywiser"], "no method of the transfer library was measured"),
+        (["predict", "{}"], "no transfer was measured alone"),
         (["predict", "{}", "-w", f"{ALLREDUCE} of 1MiB"], "no transfer was measured alone"),
         (["survey", "--dry-run", "--workload", f"{ALLREDUCE} of 1MiB"], "cannot be measured here"),
     ],

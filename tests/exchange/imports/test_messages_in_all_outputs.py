@@ -74,7 +74,7 @@ FILES = [
       for other in ("node3", "node4")),
     *(benchpress(on_gpus, other) for on_gpus in (False, True) for other in (None, 7, 9)),
 ]  # fmt: skip
-VERBS = (["show"], ["show", "--all"], ["show", "--only", "between ranks"], ["compare"], ["model"],
+VERBS = (["show"], ["show", "--all"], ["show", "--only", "between ranks"], ["compare"], ["predict"],
          ["report", "--all", "-o", "-", "--format", "md"], ["export", "--summary"])  # fmt: skip
 LINKS = re.compile(r"\((?:H2D|D2H|P2P|D2D|H2H)[,)]|within host memory|host to host|GPU-GPU|"
                    r"managed (?:GPU|host) memory|GPU link|managed at", re.IGNORECASE)  # fmt: skip
@@ -87,7 +87,7 @@ def outputs(profile: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[tuple
         files = [str(profile)] * (2 if verb == "compare" else 1)
         status = run([verb, *files, *options])
         out, err = capsys.readouterr()
-        assert status == 0 or (verb == "model" and "measured alone" in err), err
+        assert status == 0 or (verb == "predict" and "measured alone" in err), err
         yield verb, out.partition("## Glossary")[0]
 
 

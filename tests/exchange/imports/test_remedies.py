@@ -60,8 +60,8 @@ H2D = "pinned@numa:0 -> device@gpu:0 by copy-engine"
 
 
 @pytest.mark.parametrize("words", [
-    ["model", "--validate"], ["model", "--crossovers"], ["model", "--export", "simgrid"],
-    ["model", "--rule", "published"], ["model"], ["tune"],
+    ["predict", "--validate"], ["predict", "--crossovers"], ["export", "--for", "simgrid"],
+    ["predict", "--rule", "published"], ["predict"], ["tune"],
     ["predict", "-w", f"{H2D} of 64MiB; pageable@numa:0 -> device@gpu:1 by copy-engine of 64MiB"],
     ["predict", "-w", "pageable@numa:0 -> device@gpu:1 by copy-engine of 64MiB"],
     ["predict", "-w", f"{H2D} of 64GiB"],

@@ -53,7 +53,7 @@ def two_sockets(tmp_path: Path) -> str:
 def test_the_command_writes_what_a_launcher_takes_and_why(
     two_sockets: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["advise", two_sockets, "--placement", "--for", "slurm"]
+    words = ["export", two_sockets, "--for", "slurm"]
     assert run(words) == 0
     out, err = capsys.readouterr()
     assert out == "--ntasks=4 --cpu-bind=mask_cpu:0xff,0xff00,0xff0000,0xff000000\n"
@@ -62,7 +62,7 @@ def test_the_command_writes_what_a_launcher_takes_and_why(
     assert run([*words, "--ranks-per-gpu", "8"]) == 0
     cpus = ",".join(map(str, range(32)))
     assert capsys.readouterr().out == f"--ntasks=32 --cpu-bind=map_cpu:{cpus}\n"
-    assert run([*words, "--json"]) == 0
+    assert run([*words, "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["text"] == out and document["binding"]["ranks"][1]["cpus"] == [*range(8, 16)]
 
@@ -70,17 +70,16 @@ def test_the_command_writes_what_a_launcher_takes_and_why(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--placement", "--for", "pbs"], "'pbs' is no launcher (write slurm, openmpi, mpich)"),
-        (["--for", "slurm"], "missing"),
-        (["--placement", "--ranks-per-gpu", "2"], "--ranks-per-gpu is for --for"),
-        (["--placement", "--for", "slurm", "--table"], "--for and --table do not go together"),
-        (["--placement", "--for", "slurm", "--ranks-per-gpu", "9"], "16 cores for 18 processes"),
+        (["--for", "pbs"], "--for does not know 'pbs' (write --for and one of waywiser, ucx, "),
+        (["other.wwp", "--for", "slurm"], "--for slurm is of one profile"),
+        (["--for", "slurm", "--ranks-per-gpu", "0"], "is not a whole number from 1 to 4096"),
+        (["--for", "slurm", "--ranks-per-gpu", "9"], "16 cores for 18 processes"),
     ],
 )
 def test_what_cannot_be_meant_is_one_line(
     two_sockets: str, words: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["advise", two_sockets, *words]) == 2
+    assert run(["export", two_sockets, *words]) == 2
     out, err = capsys.readouterr()
     assert out == "" and says in err and err.count("\n") == 1
 

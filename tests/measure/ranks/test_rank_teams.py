@@ -35,6 +35,6 @@ def test_only_a_launch_after_one_that_was_well_may_be_tried_again(
 def test_launches_that_do_not_get_ready_are_those_of_the_launcher() -> None:
     error = RankTeams(LIBRARY, 2).unready(5, "rank 1 ended, while starting")
     assert str(error).startswith("/opt/bin/mpiexec: 5 launches in a row did not get ready: rank 1")
-    assert "the launcher of MPICH: waywiser mpi --try" in str(error)
+    assert "the launcher of MPICH: waywiser doctor --try" in str(error)
     other = RankTeams(LIBRARY, 2, "srun -n {ranks} {command}").unready(5, "no")
     assert str(other).startswith("srun -n {ranks} {command}: ")

@@ -43,7 +43,7 @@ def run(fake_native_environment: dict[str, str], tmp_path: Path) -> Iterator[Run
 
 
 def tune(*more: str, paths: str = LISTS) -> tuple[str, ...]:
-    return ("tune", "a.wwp", "--paths", paths, *SMALL, "--budget", "10min", *more)
+    return ("tune", "a.wwp", "--only", paths, *SMALL, "--budget", "10min", *more)
 
 
 def keys(file: Path) -> list[tuple[str, int]]:
@@ -122,7 +122,7 @@ def test_an_interrupted_tuning_goes_on_and_shares_no_block_with_one_between(
 
 
 def test_a_budget_that_is_too_short_is_said(run: Run, tmp_path: Path) -> None:
-    code, _, err = finish(run("tune", "a.wwp", "--paths", STAGED, *SMALL, "--budget", "2s"))
+    code, _, err = finish(run("tune", "a.wwp", "--only", STAGED, *SMALL, "--budget", "2s"))
     assert code == 2 and "nothing is left to tune" in err and "write --budget" in err
     assert not (tmp_path / "a.wwp").exists()
 
@@ -223,4 +223,4 @@ def test_a_folder_without_space_or_rights_is_named_with_an_option_that_there_is(
 def test_paths_that_match_nothing_are_named_as_the_option_is(run: Run) -> None:
     code, _, err = finish(run(*tune("--dry-run", paths="nowhere")))
     assert code == 2
-    assert "--paths 'nowhere' matches no series" in err and "--only" not in err
+    assert "--only 'nowhere' matches no series" in err

@@ -4,7 +4,7 @@ and `waywiser.check` do."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -20,6 +20,7 @@ from waywiser.analysis.health.kept_profiles import (
 )
 from waywiser.analysis.health.many_hosts import ReadHosts, health_of_hosts, read_hosts
 from waywiser.analysis.health.reference_results import host_results
+from waywiser.analysis.history.labels import Labels, has_labels, read_labels
 from waywiser.curves.normal import (
     NO_BASELINE,
     NormalPath,
@@ -37,6 +38,10 @@ from waywiser.words import Value, WaywiserError
 MeasureAgain = Callable[[str, Subject, Sequence[str], Sequence[str]], tuple[Subject | None, str]]
 """Measures suspected paths of a profile again: its file, the node, the paths, and the repetitions
 that are known. Returns the new profile, or None and why there is none."""
+
+
+LEAST_SECONDS = 10
+"""In less nothing is decided."""
 
 
 class CheckError(WaywiserError):
@@ -57,7 +62,7 @@ class References(Value, frozen=True):
     max_hidden: float | None = None
     expect_gpus: int = 0
     since: str = ""
-    labels: Mapping[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
+    labels: Labels = msgspec.field(default_factory=dict)
 
 
 class CheckedProfile(NamedTuple):
@@ -130,10 +135,28 @@ def keep(checked: CheckedProfile, file: str) -> str:
     return str(keep_baseline(file, checked.node.machine))
 
 
-def read_values(tables: Sequence[str]) -> tuple[NormalValue, ...]:
-    """The values of tables of other machines. Raises
-    `waywiser.curves.normal_table.NormalTableError`."""
-    return tuple(each for name in tables for each in read_table(name))
+def read_values(files: Sequence[str]) -> tuple[tuple[NormalValue, ...], Labels]:
+    """The values of tables of other machines, and the labels of nodes: a file whose first line has
+    ``NAME=VALUE`` has labels. Raises `waywiser.curves.normal_table.NormalTableError` and
+    `waywiser.analysis.history.labels.LabelsError`."""
+    values: list[NormalValue] = []
+    labels: dict[str, dict[str, str]] = {}
+    for name in files:
+        if not has_labels(name):
+            values += read_table(name)
+            continue
+        for host, own in read_labels(name).items():
+            labels.setdefault(host, {}).update(own)
+    return tuple(values), labels
+
+
+def require_seconds(within: int) -> None:
+    """Raises `CheckError` for a measurement that is too short to decide anything."""
+    if 0 < within < LEAST_SECONDS:
+        raise CheckError(
+            f"{within} s are too short to measure a machine",
+            remedy=f"give {LEAST_SECONDS} or more, or 0 to measure nothing",
+        )
 
 
 def read_references(

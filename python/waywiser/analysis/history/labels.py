@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from waywiser.words import WaywiserError, WordError
-from waywiser.words.regular_file import read_regular, why_not_read
+from waywiser.words.regular_file import NotRegular, TooLarge, read_regular, why_not_read
 from waywiser.words.visible_text import single_line
 
 _DAYS = re.compile(r"([0-9]{1,4})d")
 
 LARGEST_LABELS = 16 * 2**20
 """Bytes of a file of labels that is read."""
+
+
+Labels = Mapping[str, Mapping[str, str]]
+"""The labels of each host or GPU."""
 
 
 class LabelsError(WaywiserError):
@@ -36,6 +41,16 @@ def first_day(text: str) -> str:
     except ValueError:
         pass
     raise WordError(f"--since {text!r} is no day", remedy="write 2026-11-01, or 14d for two weeks")
+
+
+def has_labels(file: str) -> bool:
+    """Whether the first line of a file, but for empty ones and comments, has a label."""
+    try:
+        text = read_regular(file, LARGEST_LABELS).decode(errors="replace")
+    except (OSError, NotRegular, TooLarge):
+        return False
+    lines = (line.partition("#")[0].split() for line in text.splitlines())
+    return any("=" in word for word in next(filter(None, lines), ())[1:])
 
 
 def read_labels(file: str) -> dict[str, dict[str, str]]:

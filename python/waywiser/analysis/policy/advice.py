@@ -283,7 +283,7 @@ def _require_one_copy(request: CopyRequest, subjects: Sequence[Subject]) -> None
     profile = subjects[0].overview.profile or "FILE"
     raise NotMeasured(
         f"{request.places} is no copy: measured was {' and '.join(measured)}, which has no advice",
-        remedy=f"compare its methods: waywiser model {profile} --crossovers, or waywiser report "
+        remedy=f"compare its methods: waywiser predict {profile} --crossovers, or waywiser report "
         f"{profile}",
     )
 

@@ -182,7 +182,8 @@ def no_methods(subjects: Sequence[Subject], where: str) -> PolicyError:
         return PolicyError(
             "messages between ranks were measured, which the transfer library does not send",
             where=where,
-            remedy="waywiser advise, or waywiser model --crossovers, shows which method is faster",
+            remedy="waywiser predict --crossovers, or waywiser advise with a path, shows which is "
+            "faster",
         )
     return PolicyError(
         "no method of the transfer library was measured",

@@ -11,7 +11,7 @@ from waywiser.analysis.policy.errors import NotAPolicy
 from waywiser.analysis.policy.table import FORMAT, LIMIT_BYTES, VERSION, Policy, PolicyRow
 from waywiser.words.regular_file import read_regular, why_not_read
 
-_REMEDY = "waywiser policy PROFILE -o FILE makes one"
+_REMEDY = "waywiser export PROFILE --for waywiser -o FILE makes one"
 
 
 def is_policy(data: bytes) -> bool:

@@ -7,8 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from waywiser.analysis.questions.placement import GpuPlacement, Placement
+from waywiser.analysis.questions.placement_answer import placement
+from waywiser.analysis.questions.rank_affinity import by_kind, local_ranks_text
+from waywiser.curves.subject import Subject
 from waywiser.machine.cores import Core, cores_of
 from waywiser.machine.machine import Machine
+from waywiser.profile import Profile
 from waywiser.words import Value, WaywiserError
 from waywiser.words.number_format import count
 
@@ -37,6 +41,13 @@ class RankBinding(Value, frozen=True):
     """Those of the first GPU first."""
     reasons: tuple[str, ...]
     """Why each GPU has its node."""
+
+
+def bound_ranks(profile: Profile, per_gpu: int = 1) -> RankBinding:
+    """`bind_ranks` by the placement of a profile, with what its messages show."""
+    subject = Subject.of(profile).decidable
+    messages = local_ranks_text(by_kind(subject))
+    return bind_ranks(placement(subject), profile.machine, per_gpu, messages=messages)
 
 
 def bind_ranks(

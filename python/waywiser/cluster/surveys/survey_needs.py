@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import resource
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from waywiser.cluster.connection.run_certificate import RunCertificate
 from waywiser.cluster.connection.token_proof import new_run_token
 from waywiser.cluster.survey_options import ClusterSurveyOptions
 from waywiser.cluster.surveys.agent_launch import LauncherError, from_template
-from waywiser.cluster.surveys.survey_hosts import SurveyHosts
+from waywiser.cluster.surveys.survey_hosts import SurveyHosts, survey_hosts
 from waywiser.measure.ranks.launch_hosts import LaunchHosts
 from waywiser.measure.ranks.launch_start import require_room
 from waywiser.measure.ranks.launcher import launch_command
@@ -31,6 +32,40 @@ _HOST = "localhost"
 
 class NeedError(WaywiserError):
     """This machine lacks what a survey needs."""
+
+
+class MissingNeeds(NamedTuple):
+    """What this machine lacks, an error with its remedy each."""
+
+    always: tuple[str, ...]
+    for_mpi: tuple[str, ...]
+    """What it lacks besides if most nodes have no GPU with NCCL, which is known when they have
+    joined; empty if the transport is known."""
+
+
+def all_missing(options: ClusterSurveyOptions, hosts: SurveyHosts) -> MissingNeeds:
+    """All that a survey with these options lacks here."""
+    always = tuple(map(str, missing_needs(options, hosts, options.transport or "")))
+    if options.transport:
+        return MissingNeeds(always, ())
+    for_mpi = map(str, missing_needs(options, hosts, WITHOUT_NCCL))
+    return MissingNeeds(always, tuple(line for line in for_mpi if line not in always))
+
+
+def missing_here(mpicc: str = "", launcher: str = "") -> MissingNeeds:
+    """All that a survey lacks here: of the Slurm allocation, or of nodes that will join."""
+    options = ClusterSurveyOptions(mpicc=mpicc or None, launcher=launcher or None)
+    try:
+        hosts = survey_hosts(options)
+    except WaywiserError:  # no hosts are known
+        hosts = SurveyHosts()
+    return all_missing(options, hosts)
+
+
+def needs_text(always: Iterable[str], for_mpi: Iterable[str]) -> Iterator[str]:
+    """A line for each thing that is missing."""
+    yield from (f"missing: {line}" for line in always)
+    yield from (f"missing if most nodes have no GPU with NCCL: {line}" for line in for_mpi)
 
 
 def require_needs(options: ClusterSurveyOptions, hosts: SurveyHosts, transport: str) -> None:

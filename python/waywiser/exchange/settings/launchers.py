@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 
 from waywiser.analysis.questions.rank_binding import BoundRank, RankBinding
 from waywiser.machine.system_files import format_list
-from waywiser.words import WaywiserError
 
 
 def slurm(found: RankBinding) -> str:
@@ -46,27 +45,14 @@ LAUNCHERS: dict[str, Callable[[RankBinding], str]] = {
 
 
 def launcher_text(found: RankBinding, launcher: str) -> str:
-    """What a launcher takes. Raises `WaywiserError` for one that is not known."""
-    return _writer(launcher)(found)
-
-
-def require_launcher(launcher: str) -> None:
-    """Raises `WaywiserError` for one that is not known."""
-    _writer(launcher)
+    """What one of `LAUNCHERS` takes."""
+    return LAUNCHERS[launcher](found)
 
 
 def comments(found: RankBinding) -> Iterable[str]:
     """Why each GPU has its node, and where each process is."""
     yield from found.reasons
     yield from map(_place, found.ranks)
-
-
-def _writer(launcher: str) -> Callable[[RankBinding], str]:
-    if launcher not in LAUNCHERS:
-        raise WaywiserError(
-            f"--for: {launcher!r} is no launcher", remedy=f"write {', '.join(LAUNCHERS)}"
-        )
-    return LAUNCHERS[launcher]
 
 
 def _place(rank: BoundRank) -> str:

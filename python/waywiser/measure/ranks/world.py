@@ -165,7 +165,7 @@ class RankTeams:
         return MpiError(
             f"{attempts} launches in a row did not get ready: {reason}",
             where=self._launcher,
-            remedy=f"see whether it is the launcher of {self.library.name}: waywiser mpi --try",
+            remedy=f"see whether it is the launcher of {self.library.name}: waywiser doctor --try",
         )
 
     def know(self, ready: Sequence[Ready]) -> None:

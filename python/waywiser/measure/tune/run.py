@@ -209,7 +209,7 @@ class _Before(NamedTuple):
 
 def _nothing_left(found: Targets, cut: Sequence[Target], least: float) -> SurveyError:
     """``least`` is how long the shortest search takes."""
-    why = found.unsupported[-1].reason if found.unsupported else "see 'waywiser list'"
+    why = found.unsupported[-1].reason if found.unsupported else "see 'waywiser survey --list'"
     if cut:
         why = f"the shortest search takes about {least:.0f} s: write --budget {least:.0f}"
     return SurveyError("nothing is left to tune", remedy=why)

@@ -158,7 +158,6 @@ def _curves(basis: Basis, request: TuneRequest) -> list[PlannedCurve]:
             request.paths,
             [text for known in texts.values() for text in known],
             gpus=len(machine.gpus),
-            option="--paths",
         )
         return [curve for curve in curves if matches_any(texts[curve.text], request.paths)]
     # the first of each class of equivalent paths, of those that people ask a machine for

@@ -19,7 +19,7 @@ def model_json(model: CapacityModel) -> str:
 EXPORTS: Mapping[str, Callable[[CapacityModel], str]] = {
     "simgrid": simgrid_xml,
     "astra-sim": astra_sim_yaml,
-    "json": model_json,
+    "model": model_json,
 }
 """Name of the format -> what writes it. All raise `ModelError` for a model that the format cannot
 hold."""

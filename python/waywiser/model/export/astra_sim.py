@@ -66,7 +66,7 @@ def _equal_routes(model: CapacityModel) -> list[ExportedRoute]:
         raise ModelError(
             f"the links of the GPUs differ: {worst.source} to {worst.destination} has "
             f"{worst.demand.rate / 1e9:.1f} GB/s, the median is {middle / 1e9:.1f} GB/s",
-            remedy="ASTRA-sim has one bandwidth for all: use --export simgrid",
+            remedy="ASTRA-sim has one bandwidth for all: use --for simgrid",
         )
     return routes
 

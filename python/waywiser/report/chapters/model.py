@@ -1,6 +1,6 @@
 """The model that is kept of a profile: what transfers share, its parameters, how it predicts.
 
-Without a model that `waywiser model` or `predict` has fitted before there is no such chapter: a fit
+Without a model that `waywiser predict` has fitted before there is no such chapter: a fit
 would take longer than the report.
 """
 

@@ -20,8 +20,9 @@ from waywiser.words.sizes import size_text
 
 USES_POLICY = (
     "waywiser.transfer chooses this method if a policy of this profile is installed that decides "
-    "this copy (waywiser policy FILE -o machine.json, then WAYWISER_POLICY=machine.json); else it "
-    "uses its defaults. waywiser.transfer.explain says which."
+    "this copy (waywiser export FILE --for waywiser -o machine.json, then "
+    "WAYWISER_POLICY=machine.json); else it uses its defaults. "
+    "waywiser.transfer.explain says which."
 )
 
 REASONS = {

@@ -9,7 +9,7 @@ from waywiser.measure.ranks.tries import Try
 from waywiser.report.parts import Block, Facts, Section, Sheet, SheetCell, Words
 from waywiser.words import grouped
 
-NOT_TRIED = "waywiser mpi --try tries each kind of memory"
+NOT_TRIED = "waywiser doctor --try tries each kind of memory"
 
 
 def library_parts(

@@ -15,7 +15,7 @@ from waywiser.analysis.policy.difference import (
 from waywiser.analysis.policy.table import Fingerprint, Policy, PolicyRow
 from waywiser.analysis.policy.texts import costly_text, costs_text, method_text
 from waywiser.curves.texts import span
-from waywiser.report.parts import Block, Section, Sheet, SheetColumn, Words
+from waywiser.report.parts import Block, Code, Section, Sheet, SheetColumn, Words
 from waywiser.words import format_bytes, grouped
 from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
 from waywiser.words.same_wording import by_wording
@@ -64,6 +64,44 @@ def policy_parts(found: Policy, tables: Sequence[DecisionTable] = ()) -> Iterato
         why = Words("Without rows, so that the library keeps its defaults:")
         yield Section("", "", (why, *(Words(line, indent=2) for line in kept)))
     yield from hidden_parts(tables)
+
+
+def table_parts(
+    found: Policy, tables: Sequence[DecisionTable], files: Sequence[str]
+) -> Iterator[Block | Section]:
+    """`policy_parts`, and the command that writes the policy of the ``files``."""
+    yield from policy_parts(found, tables)
+    if not _number_of_rows(found):
+        yield Words("It would decide nothing: programs keep the library's defaults.")
+        return
+    command = f"waywiser export {' '.join(files)} --for waywiser -o machine.json"
+    lines = (Words("To use it:"), Code(command, indent=4), Words(_use("machine.json")))
+    yield Section("", "", lines)
+
+
+def written_parts(
+    found: Policy, tables: Sequence[DecisionTable], output: str
+) -> Iterator[Block | Section]:
+    """What is in the file ``output``, and how programs use it."""
+    number = _number_of_rows(found)
+    kinds = count(len(found.classes), "kind")
+    yield Words(f"{output}: {count(number, 'row')} for {kinds} of copies")
+    if number:
+        yield Words(_use(output))
+    else:
+        yield Words("It decides nothing: programs with it keep the library's defaults.")
+    yield from hidden_parts(tables)
+
+
+def _number_of_rows(found: Policy) -> int:
+    return sum(len(each.rows) + len(each.host_contiguous) for each in found.classes)
+
+
+def _use(file: str) -> str:
+    return (
+        f"Programs use it with WAYWISER_POLICY={file}, or from ~/.config/waywiser/ or "
+        "/etc/waywiser/."
+    )
 
 
 def hidden_parts(tables: Sequence[DecisionTable]) -> Iterator[Section]:

@@ -53,11 +53,19 @@ def prediction_parts(found: Prediction) -> Iterator[Block]:
         yield Words(f"Note: {with_sizes(line)}.")
 
 
-def measured_parts(found: Prediction) -> Iterator[Block]:
-    """What was measured beside it."""
+def measured_parts(found: Prediction, *, is_changed: bool = False) -> Iterator[Block]:
+    """What was measured beside it; if the machine of the prediction ``is_changed``, on the machine
+    as it was."""
     measured, error = found.measured, found.error
     if measured is None or error is None:
         yield Words("Measured: the profile has no measurement of it.")
+        return
+    if is_changed:
+        yield Words(
+            f"Measured without the change: {format_time(measured.span, 0.002)} in "
+            f"{count(measured.processes, 'process')}; with it the prediction is {error:+.1%}.",
+            "lead",
+        )
         return
     where = "within" if found.interval.contains(measured.span) else "outside"
     yield Words(

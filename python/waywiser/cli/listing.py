@@ -1,43 +1,19 @@
-"""``waywiser list``: what can move bytes, between which memories, with which settings and source;
-and what this machine does not support."""
+"""``waywiser survey --list``: what can move bytes, between which memories, with which settings and
+source; and what this machine does not support."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from waywiser.cli.app import Json, print_result, verb
-from waywiser.words import WaywiserError
+from waywiser.cli.app import print_result
 
 if TYPE_CHECKING:
     from waywiser.report.parts import Section
 
 
-@verb("List executors, memories, operations and sets of transfers.", name="list")
-def list_(
-    everything: bool = False,
-    normal: bool = False,
-    values: list[str] | None = None,
-    json: Json = False,
-) -> None:
-    """List executors, memories, operations and sets of transfers, with settings and sources; or the
-    bandwidths that other machines reach.
-
-    --all: Also each path that cannot be measured on this machine; with --normal each value with its
-        source.
-    --normal: Instead: the bandwidths that other people's machines reach by link, path and size.
-    --values FILE: With --normal: the values of a table (CSV) too. May be repeated.
-
-    waywiser list
-        show all executors, memories, operations and sets
-    waywiser list --normal
-        show what bandwidth is normal for each link
-    """
-    if normal:
-        _list_normal(values or (), everything=everything, json=json)
-        return
-    if values:
-        raise WaywiserError("--values is for --normal", remedy="add it")
+def show_list(*, everything: bool, json: bool) -> None:
+    """Shows executors, memories, operations and sets of transfers, with settings and sources."""
     from waywiser.curves.name import SETS
     from waywiser.machine.catalogue import list_executors, list_memories, list_operations
     from waywiser.machine.nccl_library import find_nccl
@@ -63,7 +39,8 @@ def list_(
     print_result(document, parts, json=json)
 
 
-def _list_normal(tables: Sequence[str], *, everything: bool, json: bool) -> None:
+def show_normal(tables: Sequence[str], *, everything: bool, json: bool) -> None:
+    """Shows the bandwidths that other people's machines reach, with those of more tables (CSV)."""
     from waywiser.curves.normal import range_document
     from waywiser.curves.normal_table import ranges, read_table, shipped_values
     from waywiser.report.views.normal import range_parts
@@ -106,4 +83,4 @@ def _unsupported(everything: bool) -> Iterator[Section]:
     else:
         reason = machine.gpu_reason or NO_GPU
         needs_gpu = {reason: groups.get(reason, [])}
-        yield Section("", "", (*unsupported_words(needs_gpu.items(), machine, "--all"),))
+        yield Section("", "", (*unsupported_words(needs_gpu.items(), machine, "--list --all"),))

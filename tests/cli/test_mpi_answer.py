@@ -1,4 +1,4 @@
-"""The verb ``mpi``; what it tries is tested with `waywiser.measure.ranks.tries`."""
+"""``waywiser doctor --mpi``; what it tries is tested with `waywiser.measure.ranks.tries`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 
+from machine.captured import machine as captured
+from machine.fake_system import system_of
 from measure.plan.machines import machine
 from mpi_wheels import mpicc_of
 from waywiser import cli
+from waywiser.doctor import diagnosis
+from waywiser.doctor.situation import Situation
 from waywiser.measure import scope
 from waywiser.measure.ranks import tries
 from waywiser.measure.ranks.tries import Try
@@ -36,23 +40,25 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         yield from TRIED
 
     monkeypatch.setattr(tries, "try_all", try_all)
+    situation = Situation(captured("no-gpu"), system_of(tmp_path, {}))
+    monkeypatch.setattr(diagnosis, "live_situation", lambda: situation)
     monkeypatch.setattr(scope, "working_machine", lambda: machine(gpus=1))
 
 
 def test_the_library_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     mpicc = mpicc_of("mpich")
     for state in ("compiled now", "compiled before"):
-        assert cli.run(["mpi", "--mpicc", mpicc]) == 0
+        assert cli.run(["doctor", "--mpicc", mpicc]) == 0
         out = capsys.readouterr().out
         assert "library: MPICH 5" in out
         assert f"mpicc: {mpicc} (found by --mpicc)" in " ".join(out.split())
         assert state in out
-        assert "memory of GPUs: not known; waywiser mpi --try" in out
+        assert "memory of GPUs: not known; waywiser doctor --try" in out
 
 
 def test_tries_are_a_table_with_reasons(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--try", "--mpicc", mpicc_of("mpich"), "--launcher", "srun {ranks} {command}"]
-    assert cli.run(["mpi", *arguments]) == 0
+    assert cli.run(["doctor", *arguments]) == 0
     out = capsys.readouterr().out
     rows = {line.split()[0]: line.split()[1:] for line in out.splitlines() if "@" in line}
     assert rows["pageable@numa:0"] == ["yes", "yes"]
@@ -66,15 +72,15 @@ def test_tries_are_a_table_with_reasons(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_json_has_everything(capsys: pytest.CaptureFixture[str]) -> None:
     mpicc = mpicc_of("openmpi")
-    assert cli.run(["mpi", "--json", "--mpicc", mpicc]) == 0
-    found = json.loads(capsys.readouterr().out)
+    assert cli.run(["doctor", "--json", "--mpicc", mpicc]) == 0
+    found = json.loads(capsys.readouterr().out)["mpi_library"]
     assert found["library"] == "Open MPI"
     assert found["mpicc"] == {"path": mpicc, "found_by": "--mpicc"}
     assert Path(found["bridge"]).exists()
     assert found["tries"] is None
     arguments = ["--try", "--launcher", "srun {ranks} {command}", "--mpicc", mpicc]
-    assert cli.run(["mpi", "--json", *arguments]) == 0
-    found = json.loads(capsys.readouterr().out)
+    assert cli.run(["doctor", "--json", *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)["mpi_library"]
     assert [each["right"] for each in found["tries"]] == [True, True, False, False, None, None]
 
 
@@ -83,7 +89,7 @@ def test_no_mpicc_is_one_line(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sys.prefix", str(tmp_path))
-    assert cli.run(["mpi"]) == 2
+    assert cli.run(["doctor", "--mpi"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("waywiser: error: no mpicc was found: ")
     assert "--mpicc PATH" in line

@@ -1,4 +1,5 @@
-"""What ``waywiser model`` shows of messages: a published rule, and the fastest strategies."""
+"""What ``waywiser predict`` shows of the model itself: what it has found, how good it is, messages
+by a published rule, and the fastest strategies for messages."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from waywiser.cli.app import print_result
+from waywiser.cli.app import NamedAnswer
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
@@ -16,11 +17,52 @@ if TYPE_CHECKING:
     from waywiser.model.strategy_table import StrategyTable
 
 SCHEMA = 2
-"""The schema of the JSON forms of ``waywiser model``. A new field does not change it."""
+"""The schema of the JSON forms of models. A new field does not change it."""
+
+PUBLISHED = "published"
+"""The rule of a paper."""
 
 
-def show_published(file: str, switches: str, *, json: bool) -> None:
-    """Shows the model of messages by the rule of a paper."""
+def model_answer(file: str, *, everything: bool) -> NamedAnswer:
+    """The model of a machine: latencies, bandwidths, shared capacities."""
+    from waywiser.model.machine_model import obtained_model
+    from waywiser.profile import Profile
+    from waywiser.report.views.model import model_parts
+
+    with Profile.open(file) as profile:
+        found = obtained_model(profile)
+        imported = "imported" in profile.environment
+    document = {"schema": SCHEMA, "profile": file, "model": found}
+    parts = model_parts(found, everything=everything, imported=imported)
+    return NamedAnswer("model", document, parts)
+
+
+def validation_answer(file: str, *, everything: bool) -> NamedAnswer:
+    """How well the model predicts what was held out."""
+    from waywiser.model.held_out import validation
+    from waywiser.profile import Profile
+    from waywiser.report.views.model import validation_parts
+
+    with Profile.open(file) as profile:
+        found = validation(profile)
+    sets = [
+        {
+            "workload": str(each.timed.workload),
+            "measured": each.timed.span,
+            "predicted": each.prediction.span,
+            "interval": each.prediction.interval,
+            "error": each.error,
+            "unknown": each.prediction.unknown,
+        }
+        for each in found.sets
+    ]
+    head = {"schema": SCHEMA, "profile": file}
+    document = {**head, "rows": found.rows, "notes": found.notes, "sets": sets}
+    return NamedAnswer("validation", document, validation_parts(found, everything=everything))
+
+
+def published_answer(file: str, rule: str, switches: str) -> NamedAnswer:
+    """The model of messages by the rule of a paper."""
     from waywiser.curves.curve import points_of
     from waywiser.model.messages import messages_of
     from waywiser.model.published import fit, parse_switches, warnings_of
@@ -28,6 +70,8 @@ def show_published(file: str, switches: str, *, json: bool) -> None:
     from waywiser.profile.series_frame import SeriesFrame
     from waywiser.report.views.model import published_parts
 
+    if rule != PUBLISHED:
+        raise WaywiserError(f"{rule!r} is no rule", remedy=f"write --rule {PUBLISHED}")
     limits = parse_switches(switches)
     with Profile.open(file) as profile:
         if profile.machine.ranks:
@@ -43,7 +87,7 @@ def show_published(file: str, switches: str, *, json: bool) -> None:
     warnings = warnings_of(found, messages, limits)
     head = {"schema": SCHEMA, "profile": file, "warnings": warnings}
     document = {**head, **msgspec.to_builtins(found)}
-    print_result(document, published_parts(found, warnings), json=json)
+    return NamedAnswer("messages", document, published_parts(found, warnings))
 
 
 def _require_messages(messages: Sequence[object], file: str, use: str) -> None:
@@ -57,10 +101,10 @@ def _require_messages(messages: Sequence[object], file: str, use: str) -> None:
         )
 
 
-def show_crossovers(
-    file: str, processes: int | None, copies: str, *, everything: bool, json: bool
-) -> None:
-    """Compares the strategies for messages between GPUs, of two nodes or of surveyed ranks."""
+def crossovers_answer(
+    file: str, processes: int | None, copies: str, *, everything: bool
+) -> NamedAnswer:
+    """The strategies for messages between GPUs, of two nodes or of surveyed ranks, compared."""
     from waywiser.curves.curve import points_of
     from waywiser.model.machine_model import obtained_model
     from waywiser.model.message_strategies import place_of, require_two, strategies_of
@@ -96,7 +140,7 @@ def show_crossovers(
     tables = [(found, strategy_table(found)) for found in several]
     first, *more = [_crossovers_document(*each) for each in tables]
     parts = chain.from_iterable(strategy_parts(*each, everything=everything) for each in tables)
-    print_result({**head, **first, "others": more}, parts, json=json)
+    return NamedAnswer("crossovers", {**head, **first, "others": more}, parts)
 
 
 def _require_imported(processes: int | None, copies: str) -> None:

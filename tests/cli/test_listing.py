@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import profiles
-from waywiser.cli.list import list_
+from waywiser.cli.listing import show_list
 from waywiser.curves.name import SETS
 from waywiser.machine.catalogue import list_executors, list_memories, list_operations
 from waywiser.measure import scope
@@ -72,13 +72,13 @@ def test_on_a_host_without_a_gpu_one_line_counts_the_paths(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     without_gpus(monkeypatch)
-    list_()
+    show_list(everything=False, json=False)
     *_, last = capsys.readouterr().out.splitlines()
     found = re.fullmatch(
-        r"not measured: (\d+) paths that need a GPU: no driver; --all lists them", last
+        r"not measured: (\d+) paths that need a GPU: no driver; --list --all lists them", last
     )
     assert found is not None
-    list_(everything=True)
+    show_list(everything=True, json=False)
     listed = capsys.readouterr().out.split("\nnot measured: no driver (")[1]
     assert listed.startswith(f"{found[1]} paths)\n  device@gpu:0 -> ")
     below = listed.split("\nnot measured: ")[0].splitlines()[1:]
@@ -89,9 +89,9 @@ def test_with_gpus_nothing_is_counted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(scope, "live_machine", profiles.machine)
-    list_()
+    show_list(everything=False, json=False)
     assert "not measured" not in capsys.readouterr().out
-    list_(everything=True)
+    show_list(everything=True, json=False)
     assert "not measured: neither end is a file (" in capsys.readouterr().out
 
 
@@ -107,7 +107,7 @@ def test_it_fits_a_terminal(width: int) -> None:
 
 
 def test_json_carries_all(capsys: pytest.CaptureFixture[str]) -> None:
-    list_(json=True)
+    show_list(everything=False, json=True)
     listed = json.loads(capsys.readouterr().out)
     assert {e["name"]: e["layouts"] for e in listed["executors"]} == {
         e.name: list(e.layouts) for e in list_executors()

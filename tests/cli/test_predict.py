@@ -1,9 +1,10 @@
-"""``waywiser model`` and ``waywiser predict``: what they print, keep and reject."""
+"""``waywiser predict``: what it prints, keeps and rejects."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -42,7 +43,7 @@ def of_messages(tmp_path: Path) -> str:
     return str(tmp_path / "m.wwp")
 
 
-@pytest.mark.parametrize("first", [["model"], ["predict", "-w", f"{H2D} of 2MiB"]])
+@pytest.mark.parametrize("first", [["predict"], ["predict", "-w", f"{H2D} of 2MiB"]])
 def test_a_model_is_fitted_once(
     first: list[str],
     file: str,
@@ -61,7 +62,7 @@ def test_a_model_is_fitted_once(
 
 
 def test_the_model_names_what_is_not_identified(file: str, capsys: Output) -> None:
-    short, whole = (output(["model", file, *more], capsys) for more in ([], ["--all"]))
+    short, whole = (output(["predict", file, *more], capsys) for more in ([], ["--all"]))
     for text in (short, whole):
         assert "Not identified: latency and bandwidth of " in text
     assert H2D in whole
@@ -70,7 +71,7 @@ def test_the_model_names_what_is_not_identified(file: str, capsys: Output) -> No
 
 
 def test_the_model_as_json(file: str, capsys: Output) -> None:
-    found = json.loads(output(["model", file, "--json"], capsys))
+    found = json.loads(output(["predict", file, "--json"], capsys))
     assert {each["text"] for each in found["model"]["curves"]} >= {H2D}
     assert found["model"]["capacities"]["capacities"]
 
@@ -95,6 +96,22 @@ def test_predict_compares_with_what_was_measured(file: str, capsys: Output) -> N
     assert "the profile has no measurement of it" in output(words, capsys)
 
 
+def test_a_changed_machine_is_compared_with_the_measured_one(file: str, capsys: Output) -> None:
+    words = ["predict", file, "--compare", "-w", f"{H2D} of 1MiB", "--set", "PCIe to gpu:*=999GB/s"]
+    assert re.search(
+        r"Measured without the change: .*; with it the prediction is [+-]", output(words, capsys)
+    )
+
+
+def test_several_answers_come_one_after_the_other(file: str, capsys: Output) -> None:
+    words = ["predict", file, "-w", f"{H2D} of 1MiB"]
+    alone = [output(words, capsys), output(["predict", file, "--validate"], capsys)]
+    assert output([*words, "--validate"], capsys) == "".join(alone)
+    found = json.loads(output([*words, "--validate", "--json"], capsys))
+    assert set(found) == {"schema", "prediction", "validation"}
+    assert found["prediction"] == json.loads(output([*words, "--json"], capsys))
+
+
 def test_predict_says_from_when_the_profile_is(file: str, capsys: Output) -> None:
     with Profile.open(file) as profile:
         day = profile.created[:10]
@@ -108,11 +125,11 @@ def test_results_of_another_tool_are_imported_and_not_measured(
              "pinned[node=1,socket=0]@rank:2 by mpi of 16"]  # fmt: skip
     text = output(["predict", *words], capsys)
     assert "The profile was imported on " in text
-    assert "imported on " in output(["model", of_messages], capsys)
+    assert "imported on " in output(["predict", of_messages], capsys)
 
 
 def test_messages_by_the_published_rule(of_messages: str, capsys: Output) -> None:
-    words = ["model", of_messages, "--rule", "published", "--switches", SWITCHES]
+    words = ["predict", of_messages, "--rule", "published", "--switches", SWITCHES]
     text = output(words, capsys)
     assert "alpha, s" in text
     assert "rendezvous" in text
@@ -122,7 +139,7 @@ def test_messages_by_the_published_rule(of_messages: str, capsys: Output) -> Non
 
 @pytest.mark.parametrize("format", EXPORTS)
 def test_the_model_is_exported(file: str, capsys: Output, tmp_path: Path, format: str) -> None:
-    words = ["model", file, "--export", format]
+    words = ["export", file, "--for", format]
     text = output(words, capsys)
     assert text
     target = str(tmp_path / "exported")
@@ -133,30 +150,29 @@ def test_the_model_is_exported(file: str, capsys: Output, tmp_path: Path, format
 
 
 def test_validation_prints_each_class(file: str, capsys: Output) -> None:
-    assert "held out" in output(["model", file, "--validate"], capsys)
-    found = json.loads(output(["model", file, "--validate", "--json"], capsys))
+    assert "held out" in output(["predict", file, "--validate"], capsys)
+    found = json.loads(output(["predict", file, "--validate", "--json"], capsys))
     assert {row["what"] for row in found["rows"]} == {"size, link"}
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("model FILE --rule unknown", "'unknown' is no rule"),
-        ("model FILE --switches off-node=8", "--switches is for --rule published"),
-        ("model FILE --rule published --validate", "do not go together"),
-        ("model FILE --rule published", "has no messages between ranks"),
-        ("model FILE --export ucx", "'ucx' is no format of models"),
-        ("model FILE --export json --validate", "do not go together"),
-        ("model FILE --export json -o b.wwp", "is no profile"),
-        ("model FILE -o x", "-o is for --export"),
-        ("model missing.wwp", "there is no such file"),
-        ("predict FILE", "--workload is missing"),
+        ("predict FILE --rule unknown", "'unknown' is no rule"),
+        ("predict FILE --switches off-node=8", "has no messages between ranks"),
+        ("predict FILE --rule published --validate", "has no messages between ranks"),
+        ("predict FILE --rule published", "has no messages between ranks"),
+        ("export FILE --for models", "--for does not know 'models'"),
+        ("export FILE --for model --summary", "--for model has one form"),
+        ("export FILE --for model -o b.wwp", "is no profile"),
+        ("predict missing.wwp", "there is no such file"),
+        ("predict FILE --compare", "--workload is missing"),
+        ("predict FILE --messages 2", "--workload is missing"),
         ("predict missing.wwp -w 'x by sm of 1'", "'x by sm of 1'"),
-        (f"predict FILE --compare --gpus 1 -w '{H2D} of 1MiB'", "no measurement of a changed mac"),
         (f"predict FILE --set x=1 -w '{H2D} of 1MiB'", "is not a change"),
         (
-            f"predict FILE --gpus 0 -w '{H2D} of 1MiB'",
-            "--gpus 0 is not a whole number from 1 to 1024",
+            f"predict FILE --set gpus=0 -w '{H2D} of 1MiB'",
+            "--set 'gpus=0' is not a number of GPUs (write gpus=N, N from 1 to 1024)",
         ),
         ("predict FILE --messages x -w y", "--messages 'x' is not a whole number"),
     ],
@@ -174,7 +190,7 @@ def test_what_cannot_be_done_is_one_line(words: str, says: str, file: str, capsy
 def test_switches_that_are_none_are_one_line(
     of_messages: str, capsys: Output, switches: str
 ) -> None:
-    words = ["model", of_messages, "--rule", "published", "--switches", switches]
+    words = ["predict", of_messages, "--rule", "published", "--switches", switches]
     assert len(error(words, capsys)) < 1000
 
 
@@ -212,7 +228,7 @@ def test_any_workload_is_one_line(file: str, capsys: Output, text: str) -> None:
 def test_a_prediction_from_a_kept_model_imports_little(
     file: str, derived_folder: Path, capsys: Output
 ) -> None:
-    output(["model", file], capsys)
+    output(["predict", file], capsys)
     script = (
         "import sys; from waywiser import cli;"
         f"code = cli.run(['predict', {file!r}, '-w', {f'{H2D} of 2MiB'!r}]);"
