@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
 from pathlib import Path
 
 from rich.console import Console
@@ -49,3 +50,11 @@ def test_every_guide_is_found_from_the_readme() -> None:
     guides = sorted((ROOT / "docs" / "how-to").glob("*.md"))
     linked = set(re.findall(r"docs/how-to/([\w-]+)\.md", text))
     assert {page.stem for page in guides} - linked <= {"complete-words"}
+
+
+def test_what_commands_write_in_a_clone_is_not_shown_by_git() -> None:
+    written = ("report.html", "check.html", "node-2026.wwp", "nights.history")
+    done = subprocess.run(
+        ["git", "check-ignore", *written], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == list(written)

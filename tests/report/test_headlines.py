@@ -252,8 +252,8 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 )
 def test_words_that_are_printed_everywhere_are_in_the_glossary(word: str) -> None:
     known = GLOSSARY.read_text().casefold()
-    told = {"of the bound": "bound", "achieved by": "method", "all such paths, GB/s": "equivalent"}
-    assert re.search(rf"^\| [^|]*{re.escape(told.get(word, word))}", known, re.MULTILINE), word
+    terms = {"of the bound": "bound", "achieved by": "method", "all such paths, GB/s": "equivalent"}
+    assert re.search(rf"^\| [^|]*{re.escape(terms.get(word, word))}", known, re.MULTILINE), word
 
 
 def host(nodes: int, cpus: int) -> Machine:

@@ -74,9 +74,10 @@ HostMemory HostMemory::pinned(std::size_t bytes, int numa) {
         pinned = status == WAYWISER_OK && is_pinned(data);
     }
     check(status);
-    // A worker that a fork keeps from its parent's GPU is told so; without a GPU there is nothing
-    // to pin the memory for.
-    if (const std::string why = pinned ? "" : why_no_gpu(); why.find("forked") != std::string::npos) {
+    // A worker that a fork keeps from its parent's GPU gets an error; without a GPU there is
+    // nothing to pin the memory for.
+    if (const std::string why = pinned ? "" : why_no_gpu();
+        why.find("forked") != std::string::npos) {
         {
             const GilRelease unlocked;
             waywiser_pinned_free(std::exchange(data, nullptr));

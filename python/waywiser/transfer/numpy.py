@@ -127,7 +127,7 @@ def _checked(arrays: object) -> dict[str, numpy.ndarray]:
 
 
 def _check(name: object, array: object) -> None:
-    """Raises `InvalidOperand`, `UnsupportedTransfer` or `InvalidTransfer` for what cannot be saved."""
+    """Raises `InvalidOperand`, `UnsupportedTransfer`, `InvalidTransfer` if it cannot be saved."""
     if not isinstance(name, str) or not is_text(name) or name == METADATA:
         raise InvalidOperand(
             f"arrays has the key {clipped(name)}, which cannot be the name of an array",

@@ -13,7 +13,6 @@ from waywiser.analysis.cluster.confirmed import open_suspects
 from waywiser.analysis.cluster.detectable import detectable_rails
 from waywiser.analysis.cluster.error_counters import error_findings, with_new_errors
 from waywiser.analysis.cluster.finding_parts import span_text
-from waywiser.analysis.cluster.levels import quantile
 from waywiser.analysis.cluster.losses import NO_FAULT
 from waywiser.analysis.cluster.pair_coverage import pair_coverage
 from waywiser.analysis.cluster.pair_outcomes import failed_pairs
