@@ -276,12 +276,12 @@ def test_all_cores_come_before_one_thread_on_a_machine_without_gpus() -> None:
     found = entry(subject(*curves, machine=host(2, 8)), name="a")
     rows = headline_rows(found.subject.machine, found.curves)
     assert [(row.group, row.first.text) for row in rows] == [
-        ("host copy by all cores", f"{HOST}[threads=8]"),
-        ("between nodes by all cores", across),
+        ("host copy, all cores", f"{HOST}[threads=8]"),
+        ("between nodes, all cores", across),
         ("host copy", HOST),
     ]
     assert rows[0].call == "memcpy in 8 threads, pageable host memory"
-    assert next(tile.name for tile in tiles(found)) == "host copy by all cores"
+    assert next(tile.name for tile in tiles(found)) == "host copy, all cores"
 
 
 @pytest.mark.parametrize(("nodes", "cpus"), [(1, 16), (2, 12)])
@@ -302,4 +302,4 @@ def test_a_machine_with_gpus_has_no_row_of_all_cores() -> None:
     made = entry(subject(curve(f"{HOST}[threads=8]", postal(1e-6, 90e9))), name="a")
     assert made.subject.machine.gpus
     groups = [row.group for row in headline_rows(made.subject.machine, made.curves)]
-    assert "host copy by all cores" not in groups
+    assert "host copy, all cores" not in groups
