@@ -24,6 +24,7 @@ KEPT = HERE.parent / "results" / "2026-11-20-h200-catalogue" / "four-gpus" / "st
 EXAMPLES = {
     "predict-size.txt": "waywiser predict node.wwp "
     "-w 'pinned@numa:0 -> device@gpu:0 by copy-engine of 50MiB'",
+    "predict-host-to-all.txt": "waywiser predict node.wwp -w 'host-to-all of 768MiB'",
     "predict-set.txt": "waywiser predict node.wwp --compare "
     "-w 'pinned@numa:0 <-> device@gpu:0 by copy-engine of 64MiB'",
     "predict-unequal.txt": "waywiser predict node.wwp -w 'pinned@numa:0 -> device@gpu:0 by "

@@ -58,6 +58,20 @@ def test_all_paths_and_those_since_a_day(nodes: Path, capsys: Output) -> None:
     assert "20 steady" in since[0] and "slower since an earlier day" in since[0], "not healthy"
 
 
+def test_a_folder_with_folders_and_other_files_has_its_page(
+    nodes: Path, tmp_path: Path, capsys: Output
+) -> None:
+    folder = shutil.copytree(nodes, tmp_path / "nights")
+    for name in ("old", "old/older", "empty"):
+        (folder / name).mkdir()
+    moved = sorted(folder.glob("*.wwp"))[-1]
+    moved.rename(folder / "old" / "older" / moved.name)
+    (folder / "notes.txt").write_text("moved the last night")
+    said = lines(["check", str(folder), "--page", str(tmp_path / "nights.html")], capsys)
+    assert "2 nodes" in said[0] and "</html>" in (tmp_path / "nights.html").read_text()
+    assert not any("error" in line for line in said)
+
+
 def test_json_has_levels_changes_and_nights(nodes: Path, capsys: Output) -> None:
     found = json.loads("\n".join(lines(["check", str(nodes), "--json"], capsys)))["nights"]
     assert found["paths"][0]["node"] == "n2"

@@ -182,3 +182,29 @@ def test_every_printed_path_is_taken(packed: Path, tmp_path: Path) -> None:
         assert found.curve == curve.text, sized
         assert all(each.bytes for each in found.transfers), sized
         require_match([text], texts_of(curve.workload, machine))
+
+
+@pytest.mark.parametrize(
+    ("printed", "path"),
+    [
+        ("host copy, all cores", "pageable@numa:1 -> pageable@numa:1 by cpu[threads=2]"),
+        (
+            "host copy, all cores, within numa:1",
+            "pageable@numa:1 -> pageable@numa:1 by cpu[threads=2]",
+        ),
+        (
+            "between nodes, all cores, numa:0 -> numa:1",
+            "pageable@numa:0 -> pageable@numa:1 by cpu[threads=2]",
+        ),
+        ("host copy, within numa:1", "pageable@numa:1 -> pageable@numa:1 by cpu"),
+    ],
+)
+def test_the_rows_of_a_machine_without_gpus_are_taken(printed: str, path: str) -> None:
+    paths = (
+        "pageable@numa:1 -> pageable@numa:1 by cpu",
+        "pageable@numa:1 -> pageable@numa:1 by cpu[threads=2]",
+        "pageable@numa:0 -> pageable@numa:1 by cpu[threads=2]",
+    )
+    known = [Workload.parse(each) for each in paths]
+    two = machine(nodes=2)
+    assert parse_workload(with_paths(f"{printed} of 2MiB", known, two)).curve == path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import msgspec
@@ -11,12 +12,14 @@ import profiles
 from analysis.questions.subjects import curve, postal, subject
 from machine.captured import machine as captured
 from report import machines
+from tree import ROOT
 from waywiser.curves.figure_range import range_of
 from waywiser.curves.headlines import headline_rows
 from waywiser.machine.machine import Cache, Machine, NumaNode
 from waywiser.report.chapters.headlines import headlines, tiles
 from waywiser.report.entry import Entry, entry
 from waywiser.report.parts import Sheet, SheetCell, SheetRow
+from waywiser.report.views.headline import COLUMNS
 from waywiser.words.number_format import format_rate
 
 HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"
@@ -228,6 +231,31 @@ def test_the_headline_stands_at_the_size_that_several_processes_measured() -> No
     assert row.large is not None and row.large.bytes == 2**30  # no size is repeated
 
 
+GLOSSARY = ROOT / "docs" / "glossary.md"
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *(column.name for column in COLUMNS if column.name not in ("path", "GB/s", "size")),
+        *(
+            "visit",
+            "layout",
+            "preset",
+            "setting",
+            "proc.",
+            "without time",
+            "not needed",
+            "headline",
+        ),
+    ],
+)
+def test_words_that_are_printed_everywhere_are_in_the_glossary(word: str) -> None:
+    known = GLOSSARY.read_text().casefold()
+    terms = {"of the bound": "bound", "achieved by": "method", "all such paths, GB/s": "equivalent"}
+    assert re.search(rf"^\| [^|]*{re.escape(terms.get(word, word))}", known, re.MULTILINE), word
+
+
 def host(nodes: int, cpus: int) -> Machine:
     """A machine without GPUs."""
     numa = [
@@ -248,12 +276,12 @@ def test_all_cores_come_before_one_thread_on_a_machine_without_gpus() -> None:
     found = entry(subject(*curves, machine=host(2, 8)), name="a")
     rows = headline_rows(found.subject.machine, found.curves)
     assert [(row.group, row.first.text) for row in rows] == [
-        ("host copy by all cores", f"{HOST}[threads=8]"),
-        ("between nodes by all cores", across),
+        ("host copy, all cores", f"{HOST}[threads=8]"),
+        ("between nodes, all cores", across),
         ("host copy", HOST),
     ]
     assert rows[0].call == "memcpy in 8 threads, pageable host memory"
-    assert next(tile.name for tile in tiles(found)) == "host copy by all cores"
+    assert next(tile.name for tile in tiles(found)) == "host copy, all cores"
 
 
 @pytest.mark.parametrize(("nodes", "cpus"), [(1, 16), (2, 12)])
@@ -274,4 +302,4 @@ def test_a_machine_with_gpus_has_no_row_of_all_cores() -> None:
     made = entry(subject(curve(f"{HOST}[threads=8]", postal(1e-6, 90e9))), name="a")
     assert made.subject.machine.gpus
     groups = [row.group for row in headline_rows(made.subject.machine, made.curves)]
-    assert "host copy by all cores" not in groups
+    assert "host copy, all cores" not in groups

@@ -50,7 +50,7 @@ def headline_title(group: str, workload: Workload) -> str:
     return f"{group}, {ends}{workload.states}"
 
 
-ALL_CORES, BETWEEN_NODES = "host copy by all cores", "between nodes by all cores"
+ALL_CORES, BETWEEN_NODES = "host copy, all cores", "between nodes, all cores"
 """The groups that come first on a machine without GPUs. They are no headline paths of checks."""
 
 

@@ -86,7 +86,7 @@ def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, .
     if any_state := group or group_of(replace(workload, cache="warm"), traits):
         labels += [headline_title(any_state, workload)] if workload.transfer else []
     if machine is not None and (of_cores := all_cores_group(workload, machine)):
-        labels.append(headline_title(of_cores, workload))
+        labels += [of_cores, headline_title(of_cores, workload)]
     equal = (f"{LABEL}{label}" for label in labels)
     return (*named, *with_terms(workload, named[-1], machine), *exact, *equal)
 

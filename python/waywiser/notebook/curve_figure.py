@@ -49,8 +49,7 @@ class _Plotted(NamedTuple):
 def curve_figure(
     curves: Sequence[Curve], quantity: CurveQuantity, title: str, *, named: bool
 ) -> CurveFigure:
-    """Points with their 95 % intervals over size, joined by lines between neighbouring sizes of a
-    sweep; the bound as a line if all curves share it.
+    """Points with their 95 % intervals over size, joined by lines between neighbours of a sweep.
 
     Raises `NothingToPlot` if no curve has the quantity, and for curves that the caller ``named`` if
     one of them has not.

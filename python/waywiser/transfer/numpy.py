@@ -82,7 +82,6 @@ def save_files(
     is as in `waywiser.transfer.torch.save_files`, which writes the same bytes.
     """
     checked = _checked(arrays)
-    _require_apart(checked)
     listed = [
         SizedTensor(name, FORMAT_NAMES[array.dtype.name], array.shape, array.nbytes)
         for name, array in checked.items()
@@ -136,40 +135,44 @@ def _checked(arrays: object) -> dict[str, numpy.ndarray]:
             remedy="pass arrays by name",
         )
     for name, array in arrays.items():
-        if not isinstance(name, str) or not is_text(name) or name == METADATA:
-            raise InvalidOperand(
-                f"arrays has the key {clipped(name)}, which cannot be the name of an array",
-                where=CALL,
-                remedy="pass arrays by names that are texts",
-            )
-        if not isinstance(array, numpy.ndarray):
-            raise InvalidOperand(
-                f"arrays has {clipped(name)} of type {type(array).__name__}, not an array",
-                where=CALL,
-                remedy="pass numpy arrays; waywiser.transfer.torch saves tensors",
-            )
-        if array.dtype.name not in FORMAT_NAMES or not array.dtype.isnative:
-            raise UnsupportedTransfer(
-                f"array {clipped(name)} has type {array.dtype.str} ({array.dtype.name}), which "
-                "safetensors does not have",
-                where=CALL,
-                remedy="convert it with array.astype()",
-            )
-        if not array.flags.c_contiguous:
-            raise InvalidTransfer(
-                f"array {clipped(name)} is not contiguous: its shape is {array.shape} and its "
-                f"strides are {array.strides}",
-                where=CALL,
-                remedy="pass numpy.ascontiguousarray(array)",
-            )
+        _check(name, array)
+    starts = ((name, array.ctypes.data, array.nbytes) for name, array in arrays.items())
+    require_apart(
+        (("cpu", begin, begin + nbytes, name) for name, begin, nbytes in starts if nbytes),
+        CALL,
+        "array.copy()",
+    )
     return dict(arrays)
 
 
-def _require_apart(arrays: Mapping[str, numpy.ndarray]) -> None:
-    """Raises `SharedTensorsError` for two arrays with a byte in common."""
-    starts = ((name, array.ctypes.data, array.nbytes) for name, array in arrays.items())
-    ranges = (("cpu", begin, begin + nbytes, name) for name, begin, nbytes in starts if nbytes)
-    require_apart(ranges, CALL, "array.copy()")
+def _check(name: object, array: object) -> None:
+    """Raises `InvalidOperand`, `UnsupportedTransfer`, `InvalidTransfer` if it cannot be saved."""
+    if not isinstance(name, str) or not is_text(name) or name == METADATA:
+        raise InvalidOperand(
+            f"arrays has the key {clipped(name)}, which cannot be the name of an array",
+            where=CALL,
+            remedy="pass arrays by names that are texts",
+        )
+    if not isinstance(array, numpy.ndarray):
+        raise InvalidOperand(
+            f"arrays has {clipped(name)} of type {type(array).__name__}, not an array",
+            where=CALL,
+            remedy="pass numpy arrays; waywiser.transfer.torch saves tensors",
+        )
+    if array.dtype.name not in FORMAT_NAMES or not array.dtype.isnative:
+        raise UnsupportedTransfer(
+            f"array {clipped(name)} has type {array.dtype.str} ({array.dtype.name}), which "
+            "safetensors does not have",
+            where=CALL,
+            remedy="convert it with array.astype()",
+        )
+    if not array.flags.c_contiguous:
+        raise InvalidTransfer(
+            f"array {clipped(name)} is not contiguous: its shape is {array.shape} and its "
+            f"strides are {array.strides}",
+            where=CALL,
+            remedy="pass numpy.ascontiguousarray(array)",
+        )
 
 
 class _ArrayMaker:
