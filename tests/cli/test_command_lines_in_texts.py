@@ -14,7 +14,7 @@ from waywiser.cli.former_verbs import FORMER, FORMER_OPTIONS
 
 KINDS = ("md", "py", "pyi", "toml", "sh", "yml", "yaml", "j2", "cpp", "hpp", "cu", "h", "ipynb")
 FORMER_ARE_NAMED_IN = (
-    *("CHANGELOG.md", "docs/former-verbs.md", "docs/former_verbs.py", "README.md"),
+    *("CHANGELOG.md", "docs/former-verbs.md", "docs/former_verbs.py"),
     *("python/waywiser/cli/former_verbs.py", "tests/cli/test_check_here.py"),
     "tests/cli/test_command_lines_in_texts.py",
 )
