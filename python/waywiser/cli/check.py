@@ -73,7 +73,8 @@ def check(
         headline path; by default if one of more than 15% could on a pinned or P2P copy or a set.
     --values FILE: Use the values of other machines in a table (CSV) too. May be repeated.
     --since DAY: List changes between nights from this day on, 2026-11-01, or of so many days, 14d.
-    --labels FILE: Labels of nodes: lines of a host name or a GPU's UUID and NAME=VALUE pairs.
+    --labels FILE: Labels of nodes: lines of a host name or a GPU's UUID and NAME=VALUE pairs, or a
+        table (CSV) whose first column has hosts.
     --suspects: Print only the hosts to measure again, as a host list for Slurm.
     --all: List all paths, not only those with a finding.
     --page FILE: Also write one HTML page that needs no network; - for standard output.

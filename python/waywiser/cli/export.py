@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TextIO
 
 from waywiser.cli.app import ProfileFile, verb
@@ -47,23 +48,26 @@ def export(
     --summary: Write a row per path and size: bandwidth, latency and intervals.
     --format FORMAT: json, csv (a row per sample), parquet (the same, with pyarrow) or
         google-benchmark (its JSON, under Comm|Scope's names); by default what the name of -o says,
-        else json.
+        else json. parquet of a folder of profiles is a data set: a file for each past day.
     -o, --output FILE: Write to FILE; by default to standard output, or with -. A terminal gets more
-        than a screen of text only with -.
+        than a screen of text only with -. Of a folder of profiles the data set is written to this
+        folder, by default beside them.
     --for PROGRAM: Write settings of another program from what was measured: ucx, vllm, sglang,
         flexkv or kv-offload (JSON); or normal-values: rows for a table of what machines reach.
     --piece SIZE: With --for sglang or flexkv: bytes of one piece of the KV cache, as 32KiB.
     --source SOURCE: With --for normal-values: the page (https://...) or the repository
         (owner/name:path) where others find the profile.
 
-    waywiser export node.wwp --summary -o summary.csv
-        write a row for each size
     waywiser export node.wwp --for ucx -o ucx.conf
         write measured settings for UCX
+    waywiser export nodes --format parquet
+        write a data set of all profiles of a folder
     """
     from waywiser.exchange.exports.samples import SUMMARY_WRITERS, WRITERS
     from waywiser.profile import Profile
 
+    if os.path.isdir(file) and format == "parquet" and not (summary or consumer or source):
+        return _export_dataset(file, output)
     _require_sense(output, consumer, piece, has_form=bool(format) or summary)
     if bool(source) is not (consumer == NORMAL_VALUES):
         raise ExportError(
@@ -81,6 +85,23 @@ def export(
             return 0
         with _text_stream(output) as stream:
             writers[format](profile, stream)
+    return 0
+
+
+def _export_dataset(folder: str, output: str) -> int:
+    """Brings the data set of a folder of profiles up to date, and packs past days."""
+    from waywiser.analysis.dataset.profiles import export_profiles
+    from waywiser.cli.streams import say
+    from waywiser.words.number_format import count
+
+    dataset = Path(output or folder)
+    done = export_profiles(Path(folder), dataset)
+    for file, why in done.unreadable.items():
+        say(f"waywiser: {file}: {why}\n")
+    say(
+        f"{dataset}: {count(done.added, 'profile')} added, {done.known} known; "
+        f"{count(done.packed.days, 'day')} packed\n"
+    )
     return 0
 
 
