@@ -5,7 +5,7 @@ day; rows become nights and subjects again.
 
 Types to know:
 
-- `Column` (`dataset.columns`): what each column means.
+- `RowColumn` (`dataset.columns`): what each column means.
 - `RunRows` (`dataset.rows`): the rows of one profile.
 - `DataSet` (`dataset.files`): the files of a folder.
 - `Scan` (`dataset.scan`): what DuckDB reads of them.

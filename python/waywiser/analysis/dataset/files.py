@@ -16,9 +16,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from waywiser.analysis.dataset.columns import MARK
+from waywiser.analysis.dataset.columns import MARK, NAMES
 from waywiser.analysis.dataset.engines import arrow_schema, engine
-from waywiser.analysis.dataset.rows import RunRows
+from waywiser.analysis.dataset.rows import Row, RunRows
 from waywiser.profile.errors import NotWritable
 from waywiser.words.atomic_write import replaced_file
 
@@ -81,19 +81,21 @@ def files_in(folder: Path) -> list[DataFile]:
 def write_run(folder: Path, rows: RunRows) -> Path:
     """Writes the rows of a profile, or replaces what a former state of it has. Raises
     `NotWritable`, `NoEngine`."""
-    arrow = engine("pyarrow")
-    table = arrow.Table.from_pylist(rows.rows, schema=arrow_schema(arrow))
     path = folder / rows.file
-    _write(table, path, LEVEL)
+    _write(_table(rows.rows), path, LEVEL)
     return path
+
+
+def _table(rows: Sequence[Row]) -> Any:
+    arrow = engine("pyarrow")
+    columns = {name: [row[name] for row in rows] for name in NAMES}
+    return arrow.Table.from_pydict(columns, schema=arrow_schema(arrow))
 
 
 def write_day(folder: Path, day: str, several: Sequence[RunRows]) -> None:
     """Writes the rows of several profiles of a day into one file, which `pack` takes up. Raises
     `NotWritable`, `NoEngine`."""
-    arrow = engine("pyarrow")
-    rows = [row for each in several for row in each.rows]
-    table = arrow.Table.from_pylist(rows, schema=arrow_schema(arrow))
+    table = _table([row for each in several for row in each.rows])
     _write(table, folder / f"day={day}" / _packed_name(table), LEVEL)
 
 

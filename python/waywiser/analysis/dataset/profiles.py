@@ -35,7 +35,7 @@ COMMAND = (sys.executable, "-m", "waywiser.analysis.dataset.entry_process")
 """Reads the files that it is given: see `print_entries`."""
 
 
-class Entry(Value, frozen=True, array_like=True):
+class ReadProfile(Value, frozen=True, array_like=True):
     """What one profile says."""
 
     file: str
@@ -105,7 +105,7 @@ def _of_dataset(scan: Scan, profiles: Iterable[str], found: ReadNights) -> dict[
     return {night.file: night for night in nights}
 
 
-def _entries(files: Sequence[str]) -> Iterator[Entry]:
+def _entries(files: Sequence[str]) -> Iterator[ReadProfile]:
     """Reads profiles, many of them in several processes."""
     parts = _parts(files)
     if len(parts) < 2:
@@ -125,14 +125,14 @@ def _parts(files: Sequence[str]) -> list[Sequence[str]]:
     return [files[n::processes] for n in range(processes)] if processes > 1 else [files]
 
 
-def _entry(file: str) -> Entry:
+def _entry(file: str) -> ReadProfile:
     try:
-        return _lean(Entry(file, read_night(file)))
+        return _lean(ReadProfile(file, read_night(file)))
     except ProfileError as error:
-        return Entry(file, error=error.what)
+        return ReadProfile(file, error=error.what)
 
 
-def _lean(entry: Entry) -> Entry:
+def _lean(entry: ReadProfile) -> ReadProfile:
     """The entry with each of its texts once in memory: thousands have the same."""
     if (night := entry.night) is None:
         return entry
@@ -195,7 +195,7 @@ def export_profiles(folder: Path, dataset: Path, now: datetime | None = None) ->
     return Exported(len(missing) - len(failed), len(profiles) - len(missing), unreadable, packed)
 
 
-def _export(files: Sequence[str], dataset: Path, today: str) -> list[Entry]:
+def _export(files: Sequence[str], dataset: Path, today: str) -> list[ReadProfile]:
     """Writes the rows of profiles, those of a past day into one file, and returns what cannot be
     read."""
     failed = []
@@ -205,7 +205,7 @@ def _export(files: Sequence[str], dataset: Path, today: str) -> list[Entry]:
             try:
                 read.append(read_rows(file))
             except ProfileError as error:
-                failed.append(Entry(file, error=error.what))
+                failed.append(ReadProfile(file, error=error.what))
         for day, own in grouped((rows.day, rows) for rows in read).items():
             if day < today and len(own) > 1:
                 write_day(dataset, day, own)
@@ -215,13 +215,13 @@ def _export(files: Sequence[str], dataset: Path, today: str) -> list[Entry]:
     return failed
 
 
-def _elsewhere(what: str, files: Sequence[str], *words: str) -> list[Entry] | None:
+def _elsewhere(what: str, files: Sequence[str], *words: str) -> list[ReadProfile] | None:
     """What another process answers about files; None if it fails."""
     names = b"\0".join(map(os.fsencode, files))
     command = (*COMMAND, what, *words)
     try:
         done = subprocess.run(command, input=names, stdout=subprocess.PIPE, check=True)
-        found = msgspec.msgpack.decode(done.stdout, type=list[Entry])
+        found = msgspec.msgpack.decode(done.stdout, type=list[ReadProfile])
     except (OSError, subprocess.CalledProcessError, msgspec.MsgspecError):
         return None
     return list(map(_lean, found))

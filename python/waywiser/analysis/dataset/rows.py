@@ -86,7 +86,7 @@ def read_rows(file: str) -> RunRows:
     state = state_of(file)  # before it is read: a change meanwhile is seen the next time
     with Profile.open_snapshot(file) as profile:
         frame = SeriesFrame.read(profile)
-        node = subject_of(profile, frame, links=True)
+        node = subject_of(profile, frame, links=True, short=frame.medians_alone())
         versions = [run.version for run in profile.runs]
     early = [row.started for row in frame.visits if row.samples]
     node = msgspec.structs.replace(node, file=str(file))

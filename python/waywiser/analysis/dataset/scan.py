@@ -205,8 +205,8 @@ class Scan:
     def subjects(self, runs: Iterable[str]) -> Iterator[Subject]:
         """The subjects of runs."""
         arrow = engine("pyarrow")
-        wanted = arrow.table({"run": arrow.array(list(runs), arrow.string())})
-        self.connection.register("chosen", wanted)
+        chosen = arrow.table({"run": arrow.array(list(runs), arrow.string())})
+        self.connection.register("chosen", chosen)
         columns = ", ".join(
             f'"{name}"'
             for name in ("run", "host", "measured", "record", "file", "workload", "seconds",

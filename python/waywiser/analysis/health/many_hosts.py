@@ -127,10 +127,10 @@ def _surveys(
 
 def _recorded(files: Iterable[str], read: ReadNights) -> Iterator[tuple[str, Subject]]:
     """The subjects that data sets have, by file."""
-    wanted = grouped(
+    chosen = grouped(
         (id(found[0]), found) for file in files if (found := read.runs.get(file)) is not None
     )
-    for several in wanted.values():
+    for several in chosen.values():
         scan = several[0][0]
         for node in scan.subjects(run for _, run in several):
             yield node.file, node
