@@ -44,14 +44,14 @@ COLUMNS = (
     RowColumn("followed", "bool", "", "whether nights are compared at this size of the path"),
     RowColumn("metric", "string", "", "what `seconds` is: `time` of one execution"),
     RowColumn("processes", "int32", "", "processes that measured it; 0 if none did"),
-    RowColumn("seconds", "float", "s", "the median over processes, without outliers, of the median of "
-           "each; null if nothing was measured"),
+    RowColumn("seconds", "float", "s", "the median over processes, without outliers, of the median "
+           "of each; null if nothing was measured"),
     RowColumn("fastest", "float", "s", "the median of the fastest process"),
     RowColumn("noise", "float", "", "the standard deviation of processes, relative"),
-    RowColumn("deviations", "list<int32>", f"1/{STEPS}", "of each process, the natural logarithm of "
-           "its median over `seconds`"),
-    RowColumn("shift", "float", "", "the relative size of a level that shifted among the samples and "
-           "returned"),
+    RowColumn("deviations", "list<int32>", f"1/{STEPS}", "of each process, the natural logarithm "
+           "of its median over `seconds`"),
+    RowColumn("shift", "float", "", "the relative size of a level that shifted among the samples "
+           "and returned"),
     RowColumn("failure", "string", "", "the kind of the reason why a path was not measured"),
     RowColumn("reason", "string", "", "why a path was not measured"),
     RowColumn("workload", "string", "", "the path with its size, as `survey --workload` takes it"),

@@ -173,25 +173,30 @@ class Scan:
                 found[run["file"]] = run
         return list(found.values())
 
-    def nights(self, runs: Sequence[Mapping[str, Any]]) -> list[Night]:
-        """The nights of runs, in their order."""
-        paths = self._paths()
+    def nights(
+        self, runs: Sequence[Mapping[str, Any]], hosts: Sequence[str] | None = None
+    ) -> list[Night]:
+        """The nights of runs, in their order; ``hosts`` are theirs, if these are not all."""
+        paths = self._paths(hosts)
         return [
             night_of_run(run, paths.get(run["run"], ()), self.file_of(run["file"])) for run in runs
         ]
 
-    def _paths(self) -> dict[str, tuple[PathNight, ...]]:
-        """The followed paths of all runs."""
+    def _paths(self, hosts: Sequence[str] | None) -> dict[str, tuple[PathNight, ...]]:
+        """The followed paths of all runs, or of those of some hosts."""
+        own = "WHERE followed"
+        if hosts is not None:
+            own += f" AND host IN ({', '.join(map(_text, hosts))})" if hosts else " AND false"
         keys = ", ".join(f'"{name}"' for name in PATH_COLUMNS[:4])
         table = self.query(
             f"""WITH kind AS (
                 SELECT {keys}, row_number() OVER (ORDER BY {keys}) - 1 AS number
-                FROM (SELECT DISTINCT {keys} FROM dataset WHERE followed))
+                FROM (SELECT DISTINCT {keys} FROM dataset {own}))
             SELECT run, number, seconds, processes, fastest FROM dataset
-            JOIN kind USING ({keys}) WHERE followed ORDER BY run, number"""
+            JOIN kind USING ({keys}) {own} ORDER BY run, number"""
         )
         kinds = self.query(
-            f"SELECT DISTINCT {keys} FROM dataset WHERE followed ORDER BY {keys}"
+            f"SELECT DISTINCT {keys} FROM dataset {own} ORDER BY {keys}"
         ).to_pylist()
         texts = [tuple(kind.values()) for kind in kinds]
         found: dict[str, list[PathNight]] = {}

@@ -14,6 +14,7 @@ from waywiser.analysis.comparison.own_findings import own_findings
 from waywiser.analysis.dataset.files import is_dataset
 from waywiser.analysis.dataset.profiles import ReadNights, read_nights
 from waywiser.analysis.dataset.rows import as_recorded
+from waywiser.analysis.dataset.scan import Scan
 from waywiser.analysis.health.health_check import (
     HealthCheck,
     ReferenceResult,
@@ -74,6 +75,19 @@ def read_hosts(
     surveys, unreadable = _surveys([name for name in names if name not in old], read)
     peers = assess_fleet(list(surveys.values()), threshold, unreadable, expected_gpus)
     return ReadHosts(with_last_changes(peers, nights), nights, surveys)
+
+
+def read_dataset(folder: str, nights: History, expected_gpus: int = 0) -> ReadHosts:
+    """The hosts of a data set beside their peers, whose ``nights`` were judged in parts."""
+    scan = Scan(Path(folder))
+    runs = scan.current_runs(profiles_in(Path(folder)))
+    surveys = scan.nights(runs, ())  # without their paths
+    last = _last_surveys(surveys)
+    chosen = [run["run"] for run, own in zip(runs, surveys, strict=True) if own.file in last]
+    subjects = {node.file: node for node in scan.subjects(chosen)}
+    nights = msgspec.structs.replace(nights, unreadable={**scan.unreadable, **nights.unreadable})
+    peers = assess_fleet(list(subjects.values()), nights.threshold, scan.unreadable, expected_gpus)
+    return ReadHosts(with_last_changes(peers, nights), nights, subjects)
 
 
 def _is_before(night: Night, node: Subject) -> bool:

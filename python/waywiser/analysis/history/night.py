@@ -108,6 +108,13 @@ def _with_uuids(curve: str, uuids: tuple[tuple[str, str], ...]) -> str:
     return _GPU.sub(lambda found: known.get(found[1], found[0]), curve)
 
 
+@lru_cache(maxsize=16384)
+def gpus_text(text: str) -> tuple[str, ...]:
+    """The UUIDs of GPUs that are written as JSON, those that are known."""
+    gpus = msgspec.json.decode(text, type=tuple[NightGpu, ...])
+    return tuple(gpu.uuid for gpu in gpus if gpu.uuid)
+
+
 def gpus_in(curve: str) -> list[int]:
     """The numbers of the GPUs that a curve names, each once."""
     return list(dict.fromkeys(int(number) for number in _GPU.findall(curve)))
