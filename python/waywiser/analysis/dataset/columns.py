@@ -37,6 +37,7 @@ COLUMNS = (
     RowColumn("kernel", "string", "", "the release of the kernel", True),
     RowColumn("waywiser", "string", "", "the version of Waywiser that measured", True),
     RowColumn("simulated", "string", "", "what simulated the machine; empty for a real one", True),
+    RowColumn("number", "int32", "", "the place of the row in its run"),
     RowColumn("path", "string", "", "the curve: ends, executor and settings, without a size"),
     RowColumn("name", "string", "", "a headline path in short, `H2D gpu:3`; else empty"),
     RowColumn("group", "string", "", "the group of headline paths, `H2D`; else empty"),

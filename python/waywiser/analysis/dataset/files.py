@@ -126,7 +126,7 @@ def _write(table: Any, path: Path, level: int) -> None:
                 },
                 dictionary_pagesize_limit=DICTIONARY,
                 row_group_size=ROWS,
-                write_statistics=["host", "measured", "path", "bytes"],
+                write_statistics=["host", "measured"],
             )
     except OSError as error:
         raise NotWritable(
@@ -207,7 +207,7 @@ def _packed_day(files: Sequence[DataFile], total: Packed) -> Packed:
     path = files[0].path.with_name(_packed_name(table))
     if [each for each, _ in read] != [path]:
         _write(table.sort_by([("host", "ascending"), ("measured", "ascending"),
-                              ("path", "ascending"), ("bytes", "ascending")]),
+                              ("number", "ascending")]),
                path, PACKED_LEVEL)  # fmt: skip
     for old, state in read:
         if old != path and _state(old) == state:  # else it was replaced meanwhile

@@ -112,7 +112,8 @@ def rows_of(
          "reason": each.reason}
         for each in node.unsupported_paths
     ]  # fmt: skip
-    return RunRows(about["run"], night.host, night.created[:10], rows or [{**about, **_NOTHING}])
+    rows = [{**row, "number": number} for number, row in enumerate(rows or [{**about, **_NOTHING}])]
+    return RunRows(about["run"], night.host, night.created[:10], rows)
 
 
 def _about(node: Subject, night: Night, state: tuple[int, int], version: str) -> Row:

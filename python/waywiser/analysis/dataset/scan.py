@@ -164,14 +164,14 @@ class Scan:
 
     def current_runs(self, profiles: Iterable[str]) -> list[dict[str, Any]]:
         """The runs whose rows are those of their profile as it is now, or of one that is not among
-        these, of each file the last one."""
+        these, of each file the last one, by file."""
         states = {os.path.basename(file): state_of(file) for file in profiles}
         found: dict[str, dict[str, Any]] = {}
         for run in self.runs:
             state = run["file_bytes"], run["file_modified"]
             if states.get(run["file"], state) == state:
                 found[run["file"]] = run
-        return list(found.values())
+        return [found[name] for name in sorted(found)]
 
     def nights(
         self, runs: Sequence[Mapping[str, Any]], hosts: Sequence[str] | None = None
@@ -189,20 +189,20 @@ class Scan:
             own += f" AND host IN ({', '.join(map(_text, hosts))})" if hosts else " AND false"
         keys = ", ".join(f'"{name}"' for name in PATH_COLUMNS[:4])
         table = self.query(
-            f"""WITH kind AS (
-                SELECT {keys}, row_number() OVER (ORDER BY {keys}) - 1 AS number
+            f"""WITH kinds AS (
+                SELECT {keys}, row_number() OVER (ORDER BY {keys}) - 1 AS kind
                 FROM (SELECT DISTINCT {keys} FROM dataset {own}))
-            SELECT run, number, seconds, processes, fastest FROM dataset
-            JOIN kind USING ({keys}) {own} ORDER BY run, number"""
+            SELECT run, kind, seconds, processes, fastest FROM dataset
+            JOIN kinds USING ({keys}) {own} ORDER BY run, number"""
         )
         kinds = self.query(
             f"SELECT DISTINCT {keys} FROM dataset {own} ORDER BY {keys}"
         ).to_pylist()
-        texts = [tuple(kind.values()) for kind in kinds]
+        texts = [tuple(each.values()) for each in kinds]
         found: dict[str, list[PathNight]] = {}
         columns = (table[name].to_pylist() for name in table.column_names)
-        for run, number, seconds, processes, fastest in zip(*columns, strict=True):
-            curve, name, group, size = texts[number]
+        for run, kind, seconds, processes, fastest in zip(*columns, strict=True):
+            curve, name, group, size = texts[kind]
             path = PathNight(curve, name, group, size, seconds, processes, fastest)
             found.setdefault(run, []).append(path)
         return {run: tuple(own) for run, own in found.items()}
@@ -219,7 +219,7 @@ class Scan:
         )  # fmt: skip
         table = self.query(
             f"SELECT {columns} FROM dataset SEMI JOIN chosen USING (run) "
-            "ORDER BY measured, run, path, bytes"
+            "ORDER BY run, number"
         )
         values = [table[name].to_pylist() for name in table.column_names]
         rows = (
