@@ -245,9 +245,12 @@ def without_copies(nodes: Sequence[Subject]) -> tuple[list[Subject], list[tuple[
     """
     kept: list[Subject] = []
     copies: list[tuple[str, str]] = []
+    same: dict[tuple[str, str], list[int]] = {}
     for node in nodes:
-        at = next((n for n, known in enumerate(kept) if is_copy(known, node)), None)
+        alike = same.setdefault((node.name, node.created), [])
+        at = next((n for n in alike if is_copy(kept[n], node)), None)
         if at is None:
+            alike.append(len(kept))
             kept.append(node)
             continue
         copy, original = node, kept[at]

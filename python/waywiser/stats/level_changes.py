@@ -264,7 +264,7 @@ class _Fit:
         for part in parts:
             own = rest[part][kept[part]]
             if len(own) > 1:
-                squares += float(((own - own.mean()) ** 2).sum())
+                squares += float(((own - _mean(own)) ** 2).sum())
                 freedom += len(own) - 1
         return squares, max(freedom, 1.0)
 
@@ -284,7 +284,7 @@ class _Fit:
             is_shown = tail.confirmed or tail.size < 0  # an improvement counts if it is confirmed
             if is_shown and last.stop - tail.start >= CONFIRMING:
                 last = slice(tail.start, last.stop)
-        level = float(flat[last].mean() + (self.slope * self.hinge[-1] if drift else 0.0))
+        level = float(_mean(flat[last]) + (self.slope * self.hinge[-1] if drift else 0.0))
         moved = [each._replace(start=each.start + self.skipped) for each in changes]
         moved.sort(key=lambda each: each.start)
         return FittedSeries(level, self.noise, tuple(moved), _slope(self.days, self.clipped))
@@ -292,7 +292,7 @@ class _Fit:
     def _step(self, flat: Array, before: slice, after: slice) -> LevelChange:
         """The size is that of means or of medians, whichever is smaller: few nights of a short
         level can be odd."""
-        by_mean = float(flat[after].mean() - flat[before].mean())
+        by_mean = float(_mean(flat[after]) - _mean(flat[before]))
         by_median = _middle(flat[after]) - _middle(flat[before])
         size = min(by_mean, by_median, key=abs)
         return _change(self.noise, size, before, after)
@@ -308,7 +308,7 @@ class _Fit:
             weak = []
             for before, after in pairwise(parts):
                 change = self._step(flat, before, after)
-                base = flat[before].mean()
+                base = _mean(flat[before])
                 apart = raw[after] - base
                 least = max(limit / 2, abs(_middle(apart)) * LEAST_SHARE)
                 odd = not _stands_out(raw[before] - base, apart, change.size, least)
@@ -367,7 +367,7 @@ class _Fit:
     ) -> LevelChange | None:
         """The change of the last nights from ``start`` on; None if they show none."""
         before, after = slice(last.start, start), slice(start, last.stop)
-        base = flat[before].mean()
+        base = _mean(flat[before])
         apart = raw[after] - base
         # of an even number the smaller one of the two in the middle
         middle = float(apart[np.argsort(np.abs(apart))[(len(apart) - 1) // 2]])
@@ -388,7 +388,7 @@ class _Fit:
 def _likeliest(flat: Array, first: int, last: slice) -> int:
     """The night from ``first`` on at which two levels divide the nights of ``last`` best: the split
     of the greatest likelihood, if nights are normal around either level."""
-    sums = np.cumsum(flat[last] - flat[last].mean())
+    sums = np.cumsum(flat[last] - _mean(flat[last]))
     starts = np.arange(first, last.stop)
     before = starts - last.start
     size = last.stop - last.start
@@ -413,7 +413,15 @@ def _change(noise: NightNoise, size: float, before: slice, after: slice) -> Leve
 
 
 def _middle(values: Array) -> float:
-    return float(np.median(values))
+    """The median, which numpy takes longer for than to sort a few nights."""
+    ordered = np.sort(values)
+    half = len(ordered) // 2
+    low = ordered[half - (len(ordered) % 2 == 0)]
+    return float((low + ordered[half]) / 2)
+
+
+def _mean(values: Array) -> float:
+    return float(np.add.reduce(values)) / len(values)
 
 
 def _slope(days: Array, values: Array) -> float:

@@ -62,7 +62,7 @@ def test_a_night_is_that_of_the_profile(folder: Path) -> None:
 def test_a_subject_is_that_of_the_profile_to_half_of_a_step(folder: Path) -> None:
     export_profiles(folder, folder)
     whole = Scan(folder)
-    for node in whole.subjects(row["run"] for row in whole.runs):
+    for node in whole.subjects(whole.runs):
         own = read_subject(node.file, links=True)
         for name in ("name", "machine", "environment", "links", "health", "created", "unfinished"):
             assert getattr(node, name) == getattr(own, name)

@@ -75,9 +75,7 @@ def test_kept_profiles(kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["PCIe to gpu:1=44GB/s", "PCIe to gpu:0=54GB/s", ""])
-def test_simulated_fleets(
-    change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_simulated_fleets(change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     original = unpacked(
         RESULTS / "2026-11-22-check-two-gpus" / "check-3.wwp.xz", tmp_path / "node.wwp"
     )

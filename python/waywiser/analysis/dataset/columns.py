@@ -48,7 +48,7 @@ COLUMNS = (
     RowColumn("seconds", "float", "s", "the median over processes, without outliers, of the median "
            "of each; null if nothing was measured"),
     RowColumn("fastest", "float", "s", "the median of the fastest process"),
-    RowColumn("noise", "float", "", "the standard deviation of processes, relative"),
+    RowColumn("noise", "float", "", "the standard deviation of processes, relative, in two digits"),
     RowColumn("deviations", "list<int32>", f"1/{STEPS}", "of each process, the natural logarithm "
            "of its median over `seconds`"),
     RowColumn("shift", "float", "", "the relative size of a level that shifted among the samples "

@@ -32,7 +32,7 @@ PACK = "all-"
 DELTAS = ("deviations.list.element",)
 """Columns of small numbers."""
 
-SPLIT = ("seconds", "fastest", "noise", "shift")
+SPLIT = ("seconds", "fastest", "shift")
 """Columns of floats, whose bytes are stored apart."""
 
 LEVEL, PACKED_LEVEL = 3, 12
@@ -82,7 +82,7 @@ def write_run(folder: Path, rows: RunRows) -> Path:
     """Writes the rows of a profile, or replaces what a former state of it has. Raises
     `NotWritable`, `NoEngine`."""
     path = folder / rows.file
-    _write(_table(rows.rows), path, LEVEL)
+    write_table(_table(rows.rows), path)
     return path
 
 
@@ -96,7 +96,7 @@ def write_day(folder: Path, day: str, several: Sequence[RunRows]) -> None:
     """Writes the rows of several profiles of a day into one file, which `pack` takes up. Raises
     `NotWritable`, `NoEngine`."""
     table = _table([row for each in several for row in each.rows])
-    _write(table, folder / f"day={day}" / _packed_name(table), LEVEL)
+    write_table(table, folder / f"day={day}" / _packed_name(table))
 
 
 def _packed_name(table: Any) -> str:
@@ -105,8 +105,8 @@ def _packed_name(table: Any) -> str:
     return f"{PACK}{blake2b(runs.encode(), digest_size=8).hexdigest()}.parquet"
 
 
-def _write(table: Any, path: Path, level: int) -> None:
-    """Raises `NotWritable`."""
+def write_table(table: Any, path: Path, level: int = LEVEL) -> None:
+    """Writes rows whole, with the encodings that each column has. Raises `NotWritable`."""
     parquet = engine("pyarrow.parquet")
     others = [
         each.name for each in table.schema if each.name not in SPLIT and each.name != "deviations"
@@ -153,7 +153,7 @@ def why_foreign(path: Path, *, whole: bool = False) -> str:
     return ""
 
 
-_NEEDED = ("run", "host", "measured", "path", "bytes", "seconds", "file_modified")
+_NEEDED = ("run", "number", "host", "measured", "path", "bytes", "seconds", "file_modified")
 """Columns that every version has."""
 
 
@@ -206,7 +206,7 @@ def _packed_day(files: Sequence[DataFile], total: Packed) -> Packed:
     table = _latest(arrow, arrow.concat_tables(tables))
     path = files[0].path.with_name(_packed_name(table))
     if [each for each, _ in read] != [path]:
-        _write(table.sort_by([("host", "ascending"), ("measured", "ascending"),
+        write_table(table.sort_by([("host", "ascending"), ("measured", "ascending"),
                               ("number", "ascending")]),
                path, PACKED_LEVEL)  # fmt: skip
     for old, state in read:

@@ -54,7 +54,7 @@ class ReadNights(NamedTuple):
     """Profiles that were read now, and not taken from a data set."""
     scans: dict[str, Scan]
     """The data sets, by their folders."""
-    runs: dict[str, tuple[Scan, str]]
+    runs: dict[str, tuple[Scan, dict[str, Any]]]
     """The runs that a data set has, by the file of the profile."""
 
     @property
@@ -101,7 +101,7 @@ def _of_dataset(scan: Scan, profiles: Iterable[str], found: ReadNights) -> dict[
     found.unreadable.update(scan.unreadable)
     found.scans[str(scan.folder)] = scan
     for run, night in zip(current, nights, strict=True):
-        found.runs[night.file] = scan, run["run"]
+        found.runs[night.file] = scan, run
     return {night.file: night for night in nights}
 
 

@@ -171,10 +171,17 @@ def _row(point: Point, path: PathNight | None, is_followed: bool) -> Row:
         "processes": len(medians),
         "seconds": seconds,
         "fastest": single(min(medians)),
-        "noise": float(logs.std(ddof=1)) if len(logs) > 1 else None,
+        "noise": float(two_digits(logs.std(ddof=1))) if len(logs) > 1 else None,
         "deviations": np.rint((logs - math.log(seconds)) * STEPS).astype(int).tolist(),
         "shift": median([block.shift for block in point.blocks]),
     }
+
+
+def two_digits(values: Any) -> Any:
+    """Positive values with two digits, which is what a deviation of a few processes is known to."""
+    values = np.asarray(values, float)
+    unit = 10.0 ** (np.floor(np.log10(np.maximum(values, 1e-9))) - 1)
+    return (np.rint(values / unit) * unit).astype(np.float32)
 
 
 def night_of_run(run: Mapping[str, Any], paths: tuple[PathNight, ...], file: str) -> Night:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from waywiser.analysis.dataset.columns import COLUMNS, NAMES
 from waywiser.analysis.dataset.engines import arrow_schema, engine
-from waywiser.analysis.dataset.files import files_in, why_foreign
-from waywiser.analysis.dataset.rows import night_of_run, state_of, subject_of_rows
+from waywiser.analysis.dataset.files import DataFile, files_in, why_foreign
+from waywiser.analysis.dataset.rows import created_text, night_of_run, state_of, subject_of_rows
 from waywiser.analysis.history.night import Night, PathNight
 from waywiser.curves.subject import Subject
 from waywiser.words import WaywiserError, grouped
@@ -57,15 +57,16 @@ class Scan:
             str(path): text for path, text in why.items() if text and text != "is gone"
         }
         self.connection.execute("DROP VIEW IF EXISTS dataset")
-        self.connection.execute(f"CREATE VIEW dataset AS {self._query()}")
+        self.connection.execute(f"CREATE VIEW dataset AS {self._query(self.files)}")
 
-    def _query(self) -> str:
+    def _query(self, files: Sequence[DataFile]) -> str:
+        """The rows of files that count."""
         quoted = ", ".join(f'"{name}"' for name in NAMES)
-        if not self.files:
+        if not files:
             empty = arrow_schema(engine("pyarrow")).empty_table()
             self.connection.register("no_rows", empty)
             return f"SELECT {quoted}, NULL::VARCHAR AS day FROM no_rows"
-        source = _source([each.path for each in self.files])
+        source = _source([each.path for each in files])
         known = {name for name, *_ in self.connection.execute(f"DESCRIBE {source}").fetchall()}
         columns = ", ".join(
             f'"{c.name}"'
@@ -74,15 +75,15 @@ class Scan:
             for c in COLUMNS
         )
         where = ""
-        if former := self._former():
+        if former := self._former(files):
             pairs = ", ".join(f"({_text(path)}, {_text(run)})" for path, run in former)
             where = f" WHERE (filename, run) NOT IN ({pairs})"
         return f"SELECT {columns}, CAST(measured AS DATE)::VARCHAR AS day {source[8:]}{where}"
 
-    def _former(self) -> list[tuple[str, str]]:
+    def _former(self, files: Sequence[DataFile]) -> list[tuple[str, str]]:
         """(file, run) of rows that do not count: of a run that is there twice, those of its former
         states, and of equal ones all but the first."""
-        days = grouped((each.day, each) for each in self.files)
+        days = grouped((each.day, each) for each in files)
         looked = [
             each
             for own in days.values()
@@ -144,9 +145,13 @@ class Scan:
             f"SELECT dataset.*, {chosen} FROM dataset LEFT JOIN labels USING (host)"
         )
 
-    def query(self, text: str) -> Any:
-        """A `pyarrow.Table`."""
-        return self.reading(lambda: self.connection.sql(text).to_arrow_table())
+    def query(self, text: str | Callable[[], str]) -> Any:
+        """A `pyarrow.Table`; the text may depend on the files."""
+
+        def read() -> Any:
+            return self.connection.sql(text if isinstance(text, str) else text()).to_arrow_table()
+
+        return self.reading(read)
 
     def file_of(self, name: str) -> str:
         """The profile of a run, whether it is still there or not."""
@@ -195,9 +200,7 @@ class Scan:
             SELECT run, kind, seconds, processes, fastest FROM dataset
             JOIN kinds USING ({keys}) {own} ORDER BY run, number"""
         )
-        kinds = self.query(
-            f"SELECT DISTINCT {keys} FROM dataset {own} ORDER BY {keys}"
-        ).to_pylist()
+        kinds = self.query(f"SELECT DISTINCT {keys} FROM dataset {own} ORDER BY {keys}").to_pylist()
         texts = [tuple(each.values()) for each in kinds]
         found: dict[str, list[PathNight]] = {}
         columns = (table[name].to_pylist() for name in table.column_names)
@@ -207,19 +210,26 @@ class Scan:
             found.setdefault(run, []).append(path)
         return {run: tuple(own) for run, own in found.items()}
 
-    def subjects(self, runs: Iterable[str]) -> Iterator[Subject]:
-        """The subjects of runs."""
+    def subjects(self, runs: Iterable[Mapping[str, Any]]) -> Iterator[Subject]:
+        """The subjects of runs. Only their days are read: the records of all would not fit into
+        memory."""
         arrow = engine("pyarrow")
-        chosen = arrow.table({"run": arrow.array(list(runs), arrow.string())})
+        runs = list(runs)
+        chosen = arrow.table({"run": arrow.array([run["run"] for run in runs], arrow.string())})
         self.connection.register("chosen", chosen)
+        days = {created_text(run["measured"])[:10] for run in runs}
         columns = ", ".join(
             f'"{name}"'
-            for name in ("run", "host", "measured", "record", "file", "workload", "seconds",
-                         "deviations", "shift", "failure", "reason")
+            for name in ("run", "host", "measured", "file", "workload", "seconds", "deviations",
+                         "shift", "failure", "reason")
         )  # fmt: skip
+        columns += ", CASE WHEN number = 0 THEN record END AS record"
         table = self.query(
-            f"SELECT {columns} FROM dataset SEMI JOIN chosen USING (run) "
-            "ORDER BY run, number"
+            lambda: (
+                f"SELECT {columns} FROM "
+                f"({self._query([each for each in self.files if each.day in days])}) "
+                "SEMI JOIN chosen USING (run) ORDER BY run, number"
+            )
         )
         values = [table[name].to_pylist() for name in table.column_names]
         rows = (

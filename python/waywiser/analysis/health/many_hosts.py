@@ -83,7 +83,7 @@ def read_dataset(folder: str, nights: History, expected_gpus: int = 0) -> ReadHo
     runs = scan.current_runs(profiles_in(Path(folder)))
     surveys = scan.nights(runs, ())  # without their paths
     last = _last_surveys(surveys)
-    chosen = [run["run"] for run, own in zip(runs, surveys, strict=True) if own.file in last]
+    chosen = [run for run, own in zip(runs, surveys, strict=True) if own.file in last]
     subjects = {node.file: node for node in sorted(scan.subjects(chosen), key=_file_of)}
     nights = msgspec.structs.replace(nights, unreadable={**scan.unreadable, **nights.unreadable})
     peers = assess_fleet(list(subjects.values()), nights.threshold, scan.unreadable, expected_gpus)
