@@ -1,9 +1,9 @@
 """How a data set of a fleet grows: bytes, and the cost of questions and of judging its nights.
 
-    python benchmarks/fleet_data_set.py [--node-nights 1000 10000] [--paths 100] [--judged 10000]
+    python benchmarks/fleet_data_set.py [--node-nights 1000 10000] [--paths 100] [--checked 10000]
         [--folder FOLDER] [-o FILE] [--figure FILE]
 
-Everything is drawn, in whole nights of `NODES` nodes at most: the bandwidth of each path of a node
+Everything is drawn, in at most `NIGHTS` nights: the bandwidth of each path of a node
 has a deviation of 1 % from node to node and of 1 % from night to night, that of eight processes
 0.5 %. One path of one node loses 5 % in the middle of the nights. Costs are CPU seconds and the
 memory of a process of its own for each question. Every number but the costs follows from the
@@ -30,8 +30,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
-NODES = 2740
-"""Nodes of a large fleet."""
+NIGHTS = 365
+"""Nights of a fleet at most."""
 
 PROCESSES = 8
 LOSS = 0.95
@@ -44,8 +44,7 @@ SLOW = f"""SELECT host, name, median(seconds) FROM nights WHERE followed AND
     day > CAST((SELECT max(day)::DATE FROM nights) - {LAST_DAYS} AS VARCHAR)
     GROUP BY ALL ORDER BY ALL"""
 
-SHIFTS = """WITH night AS (SELECT host, name, day, ln(median(seconds)) AS value FROM nights
-    WHERE followed GROUP BY ALL),
+SHIFTS = """WITH night AS (SELECT host, name, day, ln(seconds) AS value FROM nights WHERE followed),
     halves AS (SELECT host, name, avg(value) OVER before AS before, avg(value) OVER after AS after,
         count(*) OVER before AS earlier, count(*) OVER after AS later, day FROM night
         WINDOW before AS (PARTITION BY host, name ORDER BY day
@@ -115,7 +114,7 @@ def draw(folder: Path, nodes: int, nights: int, paths: int) -> tuple[str, str, s
             "gpus": each_node(gpus),
             "facts": arrow.repeat('{"driver":"580.1"}', rows),
             "driver": arrow.repeat("580.1", rows),
-            "record": arrow.repeat(record, rows),
+            "record": arrow.array([record, *[None] * (paths - 1)] * nodes),
             "file": each_node([f"{host}-{night}.wwp" for host in hosts]),
             "file_bytes": arrow.array(np.full(rows, 300_000)),
             "file_modified": arrow.array(np.full(rows, night + 1)),
@@ -153,7 +152,7 @@ def ask(what: str, folder: str) -> None:
     from waywiser.analysis.dataset.parts import divide, here, history_by
     from waywiser.stats.decision import THRESHOLD
 
-    if what == "judge":
+    if what == "check":
         parts = max(1, len(list(Path(folder).glob("day=*"))) // 20)
         history = history_by(here, divide(folder, parts, THRESHOLD, ""), {})
         losses = [path for path in history.paths if path.status == "slower"]
@@ -183,10 +182,12 @@ def cost(what: str, folder: Path) -> tuple[float, float, str]:
     return used.ru_utime + used.ru_stime, int(peak) / 1024, said
 
 
-def growth(sizes: Sequence[int], paths: int, judged: int, parent: Path) -> Iterator[dict[str, Any]]:
+def growth(
+    sizes: Sequence[int], paths: int, checked: int, parent: Path
+) -> Iterator[dict[str, Any]]:
     """What each number of node-nights costs."""
     for size in sizes:
-        nodes = min(NODES, max(4, round(size**0.5)))
+        nodes = max(4, round(size**0.5), -(-size // NIGHTS))
         nights = max(2, round(size / nodes))
         folder = parent / f"{size}"
         shutil.rmtree(folder, ignore_errors=True)
@@ -196,7 +197,7 @@ def growth(sizes: Sequence[int], paths: int, judged: int, parent: Path) -> Itera
             "node_nights": nodes * nights, "nodes": nodes, "nights": nights, "paths": paths,
             "bytes_a_row": stored / (nodes * nights * paths), "megabytes": stored / 1e6,
         }  # fmt: skip
-        for what in ("slow", "shift", *(("judge",) if size <= judged else ())):
+        for what in ("slow", "shift", *(("check",) if size <= checked else ())):
             seconds, memory, said = cost(what, folder)
             row |= {f"{what}_cpu_s": seconds, f"{what}_mib": memory}
             if what != "slow":
@@ -226,7 +227,7 @@ def draw_figure(rows: Sequence[dict[str, Any]], file: Path) -> None:
 
     figure, axis = pyplot.subplots(figsize=(6.4, 4))
     labels = {"slow": f"medians of {LAST_DAYS} nights", "shift": "the one shift of all nights",
-              "judge": "waywiser check over all nights"}  # fmt: skip
+              "check": "waywiser check over all nights"}  # fmt: skip
     for what, label in labels.items():
         known = [(r["node_nights"], r[f"{what}_cpu_s"]) for r in rows if f"{what}_cpu_s" in r]
         if known:
@@ -240,11 +241,13 @@ def draw_figure(rows: Sequence[dict[str, Any]], file: Path) -> None:
 
 def main() -> None:
     words = argparse.ArgumentParser(description="How a data set of a fleet grows.")
-    words.add_argument("--node-nights", type=int, nargs="+", default=[1000, 10_000, 100_000])
+    words.add_argument(
+        "--node-nights", type=int, nargs="+", default=[1000, 10_000, 100_000, 1_000_100]
+    )
     words.add_argument("--paths", type=int, default=100)
-    words.add_argument("--judged", type=int, default=10_000, help="node-nights that are judged")
+    words.add_argument("--checked", type=int, default=10_000, help="node-nights that are checked")
     words.add_argument("--folder", type=Path)
-    words.add_argument("--ask", choices=("slow", "shift", "judge"), help=argparse.SUPPRESS)
+    words.add_argument("--ask", choices=("slow", "shift", "check"), help=argparse.SUPPRESS)
     words.add_argument("-o", "--output", type=Path)
     words.add_argument("--figure", type=Path)
     given = words.parse_args()
@@ -254,7 +257,7 @@ def main() -> None:
         print(re.search(r"VmHWM:\s+(\d+)", status)[1])  # type: ignore[index]
         return
     with tempfile.TemporaryDirectory(prefix="waywiser-fleet-") as temporary:
-        rows = list(growth(given.node_nights, given.paths, given.judged,
+        rows = list(growth(given.node_nights, given.paths, given.checked,
                            given.folder or Path(temporary)))  # fmt: skip
     text = table(rows)
     if given.output:

@@ -77,7 +77,7 @@ def check(
     --since DAY: List changes between nights from this day on, 2026-11-01, or of so many days, 14d.
     --labels FILE: Labels of nodes: lines of a host name or a GPU's UUID and NAME=VALUE pairs, or a
         table (CSV) whose first column has hosts.
-    --dask ADDRESS: Let the workers of this Dask scheduler, tcp://HOST:8786, judge the nights of a
+    --dask ADDRESS: Let the workers of this Dask scheduler, tcp://HOST:8786, check the nights of a
         data set.
     --part PART: One step of a check of a data set in parts: references/16 first, then 1/16 to 16/16
         in any order, as jobs of an array, then join.

@@ -15,7 +15,7 @@ import pytest
 
 from kept import RESULTS, unpacked
 from waywiser.analysis.dataset import engines, profiles, scan
-from waywiser.analysis.dataset.columns import COLUMNS, NAMES
+from waywiser.analysis.dataset.columns import COLUMNS, NAMES, columns_table
 from waywiser.analysis.dataset.files import files_in, is_dataset, pack
 from waywiser.analysis.dataset.profiles import export_profiles, read_nights, record
 from waywiser.analysis.dataset.rows import read_rows
@@ -190,6 +190,11 @@ def test_every_column_is_declared_and_no_verdict_is_among_them(folder: Path) -> 
     assert row.keys() == set(NAMES)
     assert not {"status", "verdict", "outcome", "p"} & set(NAMES)
     assert all(column.meaning for column in COLUMNS)
+
+
+def test_the_page_has_the_columns() -> None:
+    page = (RESULTS.parent / "export.md").read_text()
+    assert columns_table() in page
 
 
 def test_the_verb_writes_beside_the_profiles_or_elsewhere(

@@ -18,7 +18,7 @@ from waywiser.analysis.dataset.profiles import record
 from waywiser.analysis.dataset.scan import Scan
 
 KILLS = int(os.environ.get("WAYWISER_KILLS", "6"))
-"""Of each writer; `docs/results/2026-11-29-fleet-data-set` has 50."""
+"""Kills of each writer; `docs/results/2026-11-29-fleet-data-set` has 50."""
 
 LONGEST = 0.4
 """Seconds after which a writer that has begun is killed at most: it has all to do within less."""

@@ -19,8 +19,8 @@ FLEETS = [folder for folder in FOLDERS if len(list(folder.glob("*.wwp.xz"))) > 1
 
 STEP = 5e-5
 """Processes are stored in steps of 0.005 %: a figure that they are in may differ by so much, and a
-figure of their scatter by a few. The usual `seconds` are a median without outliers: a process at the
-limit of these may be one or not."""
+figure of their scatter by a few. The usual `seconds` are a median without outliers: a process at
+the limit of these may be one or not."""
 
 SCATTER = ("scale", "detectable", "detectable_beside", "p", "effect", "value", "seconds")
 

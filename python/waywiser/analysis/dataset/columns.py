@@ -58,8 +58,8 @@ COLUMNS = (
     RowColumn("workload", "string", "", "the path with its size, as `survey --workload` takes it"),
     RowColumn("gpus", "string", "", "JSON: index, UUID and PCI address of each GPU", True),
     RowColumn("facts", "string", "", "JSON: what could explain a change, by name", True),
-    RowColumn("record", "string", "", "JSON: the machine, its environment, links under load, and "
-           "error counters", True),
+    RowColumn("record", "string", "", "JSON, in the first row of a run: the machine, its "
+           "environment, links under load, and error counters"),
     RowColumn("first_visit", "string", "", "when the first path was measured: UTC, ISO 8601", True),
     RowColumn("file", "string", "", "the name of the profile", True),
     RowColumn("file_bytes", "int64", "B", "the size of the profile", True),
@@ -68,8 +68,6 @@ COLUMNS = (
 """In the order of the files. Times are in seconds: the bandwidth is `bytes / seconds`."""
 
 NAMES = tuple(column.name for column in COLUMNS)
-
-OF_RUN = tuple(column.name for column in COLUMNS if column.of_run)
 
 
 def columns_table() -> str:

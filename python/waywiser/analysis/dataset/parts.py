@@ -1,5 +1,5 @@
 """A fleet in parts: the noise of each class is found in one pass over all parts; then each part is
-judged alone, on any machine that sees the data set, and the answers are joined.
+checked alone, on any machine that sees the data set, and the answers are joined.
 
 What is found is the same as of the whole: nodes that may be one, by a host or a GPU in common, are
 in one part, and the noise of a class does not depend on how its paths are divided.
@@ -36,7 +36,7 @@ from waywiser.words import Value, WaywiserError, grouped
 from waywiser.words.atomic_write import replaced_file
 from waywiser.words.regular_file import read_regular
 
-JUDGED = "judged"
+FOLDER = "parts"
 """The folder in a data set with what parts write."""
 
 LARGEST = 2**32
@@ -47,7 +47,7 @@ class PartsError(WaywiserError):
     """Parts that do not fit together."""
 
 
-class Division(Value, frozen=True):
+class FleetDivision(Value, frozen=True):
     """How a data set is divided, and when: all parts look at the same runs with one clock."""
 
     folder: str
@@ -67,7 +67,7 @@ class PeerNoise(Value, frozen=True):
 class NoiseReferences(Value, frozen=True):
     """The references of each class: after them parts are independent."""
 
-    division: Division
+    division: FleetDivision
     rough: tuple[PeerNoise, ...]
     settled: tuple[PeerNoise, ...] = ()
 
@@ -76,12 +76,12 @@ class NoiseReferences(Value, frozen=True):
         return SeriesNoise(_noise_of(self.rough), _noise_of(self.settled))
 
 
-class JudgedPart(Value, frozen=True):
+class CheckedPart(Value, frozen=True):
     """What was found of one part."""
 
     number: int
     references: str
-    """The digest of the references that it was judged by."""
+    """The digest of the references that it was checked by."""
     history: History
 
 
@@ -98,12 +98,12 @@ class PartNights(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _scan(division: Division) -> Scan:
+def _scan(division: FleetDivision) -> Scan:
     return Scan(Path(division.folder))
 
 
 @lru_cache(maxsize=2)
-def nights_of_part(division: Division, number: int) -> PartNights:
+def nights_of_part(division: FleetDivision, number: int) -> PartNights:
     """The nights of part ``number``, from 0."""
     scan = _scan(division)
     runs = scan.current_runs(())
@@ -137,7 +137,7 @@ def _divided(runs: Sequence[Mapping[str, Any]], parts: int) -> list[set[str]]:
 
 
 def shown_by_part(
-    division: Division, number: int, rough: Sequence[PeerNoise] | None = None
+    division: FleetDivision, number: int, rough: Sequence[PeerNoise] | None = None
 ) -> list[tuple[tuple[str | int, ...], list[tuple[float, float]]]]:
     """What the series of a part show of the noise of their peers."""
     lines = nights_of_part(division, number).lines
@@ -157,7 +157,7 @@ def here(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> 
     return (function(*each) for each in arguments)
 
 
-def references_of(division: Division, each_part: Map = here) -> NoiseReferences:
+def references_of(division: FleetDivision, each_part: Map = here) -> NoiseReferences:
     """The references of each class, by two looks at each part."""
     numbers = range(division.parts)
     rough = _joined_noise(each_part(shown_by_part, [(division, n) for n in numbers]))
@@ -176,10 +176,10 @@ def _joined_noise(parts: Iterable[Any]) -> tuple[PeerNoise, ...]:
     )
 
 
-def judged_part(
+def checked_part(
     references: NoiseReferences, number: int, labels: Mapping[str, Mapping[str, str]]
-) -> JudgedPart:
-    """Judges a part alone."""
+) -> CheckedPart:
+    """Checks a part alone."""
     division = references.division
     own = nights_of_part(division, number)
     paths = path_histories(own.lines, division.threshold, division.since, references.noise)
@@ -187,21 +187,21 @@ def judged_part(
     history = History(
         SCHEMA, division.threshold, division.since, tuple(nodes), tuple(paths), own.unused
     )
-    return JudgedPart(number, digest_of(references), history)
+    return CheckedPart(number, digest_of(references), history)
 
 
 def digest_of(references: NoiseReferences) -> str:
     return blake2b(msgspec.json.encode(references), digest_size=8).hexdigest()
 
 
-def joined_history(parts: Iterable[JudgedPart]) -> History:
-    """The history of a whole fleet. Raises `PartsError` if parts are missing, or were judged by
+def joined_history(parts: Iterable[CheckedPart]) -> History:
+    """The history of a whole fleet. Raises `PartsError` if parts are missing, or were checked by
     other references."""
     parts = sorted(parts, key=lambda each: each.number)
     if len({each.references for each in parts}) > 1:
         raise PartsError(
-            "its parts were judged by different references",
-            remedy="write the references once, then judge all parts",
+            "its parts were checked by different references",
+            remedy="write the references once, then check all parts",
         )
     first = parts[0].history
     unused = {file: why for each in parts for file, why in each.history.unreadable.items()}
@@ -215,32 +215,32 @@ def joined_history(parts: Iterable[JudgedPart]) -> History:
     )
 
 
-def divide(folder: str, parts: int, threshold: float, since: str) -> Division:
+def divide(folder: str, parts: int, threshold: float, since: str) -> FleetDivision:
     """A division of a data set as it is now."""
-    return Division(folder, parts, threshold, since, datetime.now(UTC).isoformat())
+    return FleetDivision(folder, parts, threshold, since, datetime.now(UTC).isoformat())
 
 
 def history_by(
-    each_part: Map, division: Division, labels: Mapping[str, Mapping[str, str]]
+    each_part: Map, division: FleetDivision, labels: Mapping[str, Mapping[str, str]]
 ) -> History:
     """The history of a fleet, by an engine that calls functions for each part."""
     references = references_of(division, each_part)
     numbers = range(division.parts)
-    return joined_history(each_part(judged_part, [(references, n, labels) for n in numbers]))
+    return joined_history(each_part(checked_part, [(references, n, labels) for n in numbers]))
 
 
 # Parts in files, for arrays of jobs.
 
 
-def write_references(division: Division) -> Path:
+def write_references(division: FleetDivision) -> Path:
     """Writes the references into the data set, from where all parts read them."""
     return _write(division.folder, "references.json", references_of(division))
 
 
-def judge_part(
+def write_part(
     folder: str, number: int, parts: int, labels: Mapping[str, Mapping[str, str]]
 ) -> Path:
-    """Judges part ``number``, from 1, and writes what is found. Raises `PartsError`."""
+    """Checks part ``number``, from 1, and writes what is found. Raises `PartsError`."""
     references = _read(folder, "references.json", NoiseReferences)
     if references.division.parts != parts:
         raise PartsError(
@@ -249,7 +249,7 @@ def judge_part(
             remedy=f"waywiser check {folder} --part references/{parts}",
         )
     moved = msgspec.structs.replace(references.division, folder=folder)
-    part = judged_part(msgspec.structs.replace(references, division=moved), number - 1, labels)
+    part = checked_part(msgspec.structs.replace(references, division=moved), number - 1, labels)
     part = msgspec.structs.replace(part, references=digest_of(references))
     return _write(folder, f"{number}-of-{parts}.json", part)
 
@@ -258,16 +258,16 @@ def join_parts(folder: str) -> History:
     """The history by the files of all parts. Raises `PartsError`."""
     references = _read(folder, "references.json", NoiseReferences)
     parts = references.division.parts
-    found = [_read(folder, f"{n}-of-{parts}.json", JudgedPart) for n in range(1, parts + 1)]
+    found = [_read(folder, f"{n}-of-{parts}.json", CheckedPart) for n in range(1, parts + 1)]
     if any(each.references != digest_of(references) for each in found):
         raise PartsError(
-            "a part was judged by former references", where=folder, remedy="judge all parts again"
+            "a part was checked by former references", where=folder, remedy="check all parts again"
         )
     return joined_history(found)
 
 
 def _write(folder: str, name: str, value: Value) -> Path:
-    path = Path(folder) / JUDGED / name
+    path = Path(folder) / FOLDER / name
     make_folder(path.parent)
     with replaced_file(path) as part:
         part.write_bytes(msgspec.json.encode(value))
@@ -275,14 +275,14 @@ def _write(folder: str, name: str, value: Value) -> Path:
 
 
 def _read(folder: str, name: str, kind: Any) -> Any:
-    path = Path(folder) / JUDGED / name
+    path = Path(folder) / FOLDER / name
     try:
         return msgspec.json.decode(read_regular(path, LARGEST), type=kind)
     except FileNotFoundError:
         raise PartsError(
-            "is not there", where=str(path), remedy="judge this part with --part"
+            "is not there", where=str(path), remedy="check this part with --part"
         ) from None
     except (OSError, ValueError, msgspec.MsgspecError) as error:
         raise PartsError(
-            f"cannot be read: {error}", where=str(path), remedy="judge this part again"
+            f"cannot be read: {error}", where=str(path), remedy="check this part again"
         ) from error

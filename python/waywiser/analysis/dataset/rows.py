@@ -112,13 +112,14 @@ def rows_of(
          "reason": each.reason}
         for each in node.unsupported_paths
     ]  # fmt: skip
-    rows = [{**row, "number": number} for number, row in enumerate(rows or [{**about, **_NOTHING}])]
+    rows = rows or [{**about, **_NOTHING}]
+    rows = [{**row, "number": number, "record": None} for number, row in enumerate(rows)]
+    rows[0]["record"] = json_text(_record(node))
     return RunRows(about["run"], night.host, night.created[:10], rows)
 
 
-def _about(node: Subject, night: Night, state: tuple[int, int], version: str) -> Row:
-    """What all rows of a run have."""
-    record = RunRecord(
+def _record(node: Subject) -> RunRecord:
+    return RunRecord(
         machine=node.machine,
         environment=node.environment,
         links=node.links,
@@ -128,6 +129,10 @@ def _about(node: Subject, night: Night, state: tuple[int, int], version: str) ->
         unfinished=node.unfinished,
         own_findings=node.own_findings,
     )
+
+
+def _about(node: Subject, night: Night, state: tuple[int, int], version: str) -> Row:
+    """What all rows of a run have."""
     return {
         "run": run_of(night.host, night.created, night.file),
         "host": night.host,
@@ -139,7 +144,6 @@ def _about(node: Subject, night: Night, state: tuple[int, int], version: str) ->
         "simulated": night.simulated,
         "gpus": json_text(night.gpus),
         "facts": json_text(night.facts),
-        "record": json_text(record),
         "first_visit": night.first_visit,
         "file": os.path.basename(night.file),
         "file_bytes": state[0],

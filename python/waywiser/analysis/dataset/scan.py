@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +26,9 @@ NIGHT_COLUMNS = (
 
 PATH_COLUMNS = ("path", "name", "group", "bytes", "seconds", "processes", "fastest")
 
+MEMORY = "3GiB"
+"""What DuckDB takes; more is kept in temporary files."""
+
 TRIES = 5
 """How often files are listed again if some were packed by another process meanwhile."""
 
@@ -43,6 +47,8 @@ class Scan:
         self.first_day = first_day
         self.connection = engine("duckdb").connect()
         self.connection.execute("SET TimeZone = 'UTC'")
+        self.connection.execute(f"SET memory_limit = '{MEMORY}'")
+        self.connection.execute(f"SET temp_directory = {_text(tempfile.gettempdir())}")
         self.unreadable: dict[str, str] = {}
         """File -> why it is left aside."""
         self._damaged: dict[Path, str] = {}
@@ -220,10 +226,9 @@ class Scan:
         days = {created_text(run["measured"])[:10] for run in runs}
         columns = ", ".join(
             f'"{name}"'
-            for name in ("run", "host", "measured", "file", "workload", "seconds", "deviations",
-                         "shift", "failure", "reason")
+            for name in ("run", "host", "measured", "record", "file", "workload", "seconds",
+                         "deviations", "shift", "failure", "reason")
         )  # fmt: skip
-        columns += ", CASE WHEN number = 0 THEN record END AS record"
         table = self.query(
             lambda: (
                 f"SELECT {columns} FROM "

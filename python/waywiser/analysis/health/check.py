@@ -19,7 +19,7 @@ from waywiser.analysis.dataset.parts import (
     divide,
     history_by,
     join_parts,
-    judge_part,
+    write_part,
     write_references,
 )
 from waywiser.analysis.health.health_check import HealthCheck, health_of, host_health
@@ -137,7 +137,7 @@ def check_hosts(files: Sequence[str], references: References) -> HealthCheck:
 
 def check_by_dask(folder: str, references: References, address: str) -> HealthCheck:
     """Checks the hosts of a data set as `check_hosts` does, whose nights the workers of a Dask
-    scheduler judge. Raises `PartsError`, `NoEngine`."""
+    scheduler check. Raises `PartsError`, `NoEngine`."""
     _require_dataset(folder)
     with dask_parts(address) as (each_part, parts):
         division = divide(os.path.abspath(folder), parts, references.threshold, references.since)
@@ -147,7 +147,7 @@ def check_by_dask(folder: str, references: References, address: str) -> HealthCh
 
 def check_part(folder: str, references: References, part: str) -> HealthCheck | Path:
     """One step of a check in parts: ``references/16`` writes the references of all classes,
-    ``3/16`` judges the third of 16 parts, and ``join`` says what all parts found. Returns the file
+    ``3/16`` checks the third of 16 parts, and ``join`` says what all parts found. Returns the file
     that was written, or the answer. Raises `PartsError`."""
     _require_dataset(folder)
     if part == "join":
@@ -158,7 +158,7 @@ def check_part(folder: str, references: References, part: str) -> HealthCheck | 
         division = divide(folder, parts, references.threshold, references.since)
         return write_references(division)
     if number.isdecimal() and 1 <= int(number) <= parts <= MOST_PARTS:
-        return judge_part(folder, int(number), parts, references.labels)
+        return write_part(folder, int(number), parts, references.labels)
     raise CheckError(
         f"--part {part!r} is no part", remedy="write references/16, then 1/16 to 16/16, then join"
     )
