@@ -138,11 +138,26 @@ def test_unknown_columns_are_ignored_and_missing_ones_are_empty(folder: Path) ->
     (path,) = [file.path for file in files_in(folder)]
     table = pq.read_table(path, partitioning=None)
     more = table.append_column("of_a_later_version", pa.nulls(table.num_rows, pa.string()))
-    pq.write_table(more.drop_columns(["noise"]), path)
+    pq.write_table(more.drop_columns(["noise", "gpus", "facts", "class"]), path)
     whole = Scan(folder)
     assert whole.relation.columns == [*NAMES, "day"]
     assert whole.relation.filter("noise IS NOT NULL").count("*").fetchall() == [(0,)]
     assert len(whole.nights(whole.runs)[0].paths) == 10
+
+
+@pytest.mark.parametrize("column", ["record", "gpus", "workload"])
+def test_values_that_cannot_be_are_one_line(
+    folder: Path, column: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(str(folder / "0.wwp"), folder)
+    (path,) = [file.path for file in files_in(folder)]
+    table = pq.read_table(path, partitioning=None)
+    at = table.schema.get_field_index(column)
+    other = pa.array(["[nothing"] * table.num_rows)
+    pq.write_table(table.set_column(at, column, other), path)
+    assert run(["check", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert "a value that Waywiser does not write" in said and len(said.splitlines()) == 1
 
 
 def test_files_that_are_packed_meanwhile_are_listed_again(folder: Path) -> None:

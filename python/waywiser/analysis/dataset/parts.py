@@ -125,7 +125,7 @@ def _divided(runs: Sequence[Mapping[str, Any]], parts: int) -> list[set[str]]:
             leaders[name] = name = leaders[above]
         return name
 
-    for host, gpus in sorted({(run["host"], run["gpus"]) for run in runs}):
+    for host, gpus in sorted({(run["host"], run["gpus"] or "[]") for run in runs}):
         for uuid in gpus_text(gpus):
             leaders[leader(uuid)] = leader(f"host {host}")
     hosts = sorted({run["host"] for run in runs})

@@ -194,12 +194,12 @@ def night_of_run(run: Mapping[str, Any], paths: tuple[PathNight, ...], file: str
         file=file,
         host=run["host"],
         created=created_text(run["measured"]),
-        gpus=_gpus(run["gpus"]),
-        hardware=run["class"],
-        facts=_facts(run["facts"]),
+        gpus=_gpus(run["gpus"] or "[]"),
+        hardware=run["class"] or "",
+        facts=_facts(run["facts"] or "{}"),
         paths=paths,
-        simulated=run["simulated"],
-        first_visit=run["first_visit"],
+        simulated=run["simulated"] or "",
+        first_visit=run["first_visit"] or "",
     )
 
 

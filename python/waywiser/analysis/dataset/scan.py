@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
+
+import msgspec
 
 from waywiser.analysis.dataset.columns import COLUMNS, NAMES
 from waywiser.analysis.dataset.engines import arrow_schema, engine
@@ -15,7 +18,7 @@ from waywiser.analysis.dataset.files import DataFile, files_in, why_foreign
 from waywiser.analysis.dataset.rows import created_text, night_of_run, state_of, subject_of_rows
 from waywiser.analysis.history.night import Night, PathNight
 from waywiser.curves.subject import Subject
-from waywiser.words import WaywiserError, grouped
+from waywiser.words import WaywiserError, WordError, grouped
 
 T = TypeVar("T")
 
@@ -189,9 +192,23 @@ class Scan:
     ) -> list[Night]:
         """The nights of runs, in their order; ``hosts`` are theirs, if these are not all."""
         paths = self._paths(hosts)
-        return [
-            night_of_run(run, paths.get(run["run"], ()), self.file_of(run["file"])) for run in runs
-        ]
+        with self._explained():
+            return [
+                night_of_run(run, paths.get(run["run"], ()), self.file_of(run["file"]))
+                for run in runs
+            ]
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raises `DataSetError` for values that no version of Waywiser has written."""
+        try:
+            yield
+        except (msgspec.MsgspecError, WordError, TypeError, ValueError) as error:
+            raise DataSetError(
+                f"has a value that Waywiser does not write: {error}",
+                where=str(self.folder),
+                remedy=f"waywiser export {self.folder} --format parquet -o ANOTHER makes it anew",
+            ) from error
 
     def _paths(self, hosts: Sequence[str] | None) -> dict[str, tuple[PathNight, ...]]:
         """The followed paths of all runs, or of those of some hosts."""
@@ -241,7 +258,9 @@ class Scan:
             dict(zip(table.column_names, row, strict=True)) for row in zip(*values, strict=True)
         )
         for own in grouped((row["run"], row) for row in rows).values():
-            yield subject_of_rows(own, self.file_of(own[0]["file"]))
+            with self._explained():
+                node = subject_of_rows(own, self.file_of(own[0]["file"]))
+            yield node
 
 
 _TYPES = {
