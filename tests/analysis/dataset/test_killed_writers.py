@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,19 @@ def test_packing(profiles: list[Path], tmp_path: Path) -> None:
     pack(tmp_path)
     assert len(files_in(tmp_path)) == 1
     require_each_once(tmp_path, everything)
+
+
+@pytest.mark.slow
+def test_two_packers_beside_writers(profiles: list[Path], tmp_path: Path) -> None:
+    """Two that pack at once, while runs are written, lose none: each finds files gone that the
+    other has packed."""
+    for profile in profiles:
+        record(str(profile), tmp_path)
+    with ThreadPoolExecutor(2) as pool:
+        for n in range(KILLS):
+            delay = 0.2 + n / 100
+            both = [pool.submit(killed, "pack", tmp_path, profiles, delay) for _ in range(2)]
+            record(str(profiles[1]), tmp_path)
+            for each in both:
+                each.result()
+            require_each_once(tmp_path, {profile.name for profile in profiles})
