@@ -227,3 +227,16 @@ def test_the_verb_writes_beside_the_profiles_or_elsewhere(
 
 def test_an_empty_folder_says_so(tmp_path: Path) -> None:
     assert read_nights([str(tmp_path)]).unreadable == {str(tmp_path): "no *.wwp is in this folder"}
+
+
+def test_a_survey_writes_its_own_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Measures host memory, which every machine has."""
+    profile, nodes = tmp_path / "a.wwp", tmp_path / "nodes"
+    few = ["--only", "h2h numa:0", "--sizes", "1MiB", "--preset", "check", "--no-scratch"]
+    assert run(["survey", *few, "-o", str(profile), "--dataset", str(nodes)]) == 0
+    (file,) = files_in(nodes)
+    assert str(file.path) in capsys.readouterr().err
+    assert not file.is_packed and file.run
+    (night,) = read_nights([str(nodes)]).nights
+    assert night.host == read_night(str(profile)).host
+    assert runs(nodes) == ["a.wwp"]
