@@ -10,8 +10,8 @@
 - ``dates``: series of eight equal paths with normal noise, 4 to 30 nights before a loss on one of
   them and 3 to 10 after it: how many are dated at the first night that shows it.
 - ``cost``: files of ``--nodes`` nodes × 60 nights, copies of kept profiles of two GPUs with other
-  names, GPUs and dates: CPU seconds and memory of the command, without an index, with one, and
-  after one more night.
+  names, GPUs and dates: CPU seconds and memory of the command without a data set, of the export
+  that makes it, and with it; and after one more night.
 
 Noise is 1 % between nights beside that of the kept profiles (tests/analysis/history). Every number
 but the costs follows from the seeds, which begin at ``--first``.
@@ -213,18 +213,24 @@ def costs(first: int, nodes: int) -> Iterator[str]:
         yield "| command | profiles read | CPU s | largest process, MiB | sum, MiB | exit code |"
         yield "|---|---|---|---|---|---|"
         everything = nodes * NIGHTS
-        yield _cost("without an index", everything, folder)
-        time.sleep(3)
-        index = folder.with_name("nodes.history")
-        yield _cost("with an index", 0, folder)
-        size = index.stat().st_size / 2**20
-        for path in sorted(folder.glob("*-59.wwp")):
-            os.utime(path)
-        yield _cost("after one more night", nodes, folder)
-        yield _cost("with a page", 0, folder, "--page", str(folder.with_name("page.html")))
-        page = folder.with_name("page.html").stat().st_size / 1e6
+        yield _cost("check without a data set", everything, "check", folder, "--json")
+        last = sorted(folder.glob(f"*-{NIGHTS - 1}.wwp"))
+        aside = folder.with_name("last")
+        aside.mkdir()
+        for path in last:
+            path.rename(aside / path.name)
+        export = "export", folder, "--format", "parquet"
+        yield _cost("first export", everything - nodes, *export)
+        for path in last:
+            (aside / path.name).rename(path)
+        yield _cost("check with a night that is not in it", nodes, "check", folder, "--json")
+        yield _cost("export of one more night", nodes, *export)
+        yield _cost("check with a data set", 0, "check", folder, "--json")
+        page = folder.with_name("page.html")
+        yield _cost("with a page", 0, "check", folder, "--json", "--page", page)
+        size = sum(path.stat().st_size for path in folder.rglob("*.parquet")) / 2**20
         yield ""
-        yield f"The index has {size:.1f} MiB, the page {page:.1f} MB."
+        yield f"The data set has {size:.1f} MiB, the page {page.stat().st_size / 1e6:.1f} MB."
 
 
 def write_fleet(folder: Path, nodes: int, nights: int, first: int) -> None:
@@ -255,10 +261,10 @@ def write_fleet(folder: Path, nodes: int, nights: int, first: int) -> None:
                     connection.execute("COMMIT")
 
 
-def _cost(name: str, read: int, folder: Path, *options: str) -> str:
+def _cost(name: str, read: int, *words: str | Path) -> str:
     """The CPU time and memory of the command and of its processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "waywiser", "check", str(folder), "--json", *options]
+    command = [sys.executable, "-m", "waywiser", *map(str, words)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     most = 0

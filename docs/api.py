@@ -207,7 +207,7 @@ Examples are in [Profiles in Python](python.md) and [Copies](transfer.md). This 
 signatures and docstrings: `python docs/api.py > docs/api.md`.
 """
 
-CALLS = ("open", "check", "compare", "survey", "topology")
+CALLS = ("open", "check", "compare", "fleet", "survey", "topology")
 
 PROFILE = "waywiser.notebook.profile_view"
 COMPARISON = "waywiser.notebook.comparison_view"

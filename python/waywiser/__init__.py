@@ -5,6 +5,7 @@
     profile = waywiser.open("machine.wwp")  # tables and figures of one profile
     waywiser.compare("before.wwp", "now.wwp")  # what got slower
     waywiser.check()  # whether this machine is healthy
+    waywiser.fleet("nodes")  # the nights of many nodes, for SQL and data frames
     waywiser.survey(only="h2d")  # measures this machine into a profile
     waywiser.topology()  # what this machine is
 
@@ -23,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
+    from typing import Any
 
     from waywiser.errors import WaywiserError
     from waywiser.notebook.comparison_view import ComparisonView, Side
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from waywiser.notebook.profile_view import ProfileView
     from waywiser.notebook.survey_call import OnSurveyProgress
 
-__all__ = ["WaywiserError", "__version__", "check", "compare", "survey", "topology"]
+__all__ = ["WaywiserError", "__version__", "check", "compare", "fleet", "survey", "topology"]
 """Without `open`: a star import must not replace the builtin function."""
 
 
@@ -132,6 +134,7 @@ def survey(
     launcher: str | None = None,
     seed: int | None = None,
     output: str | os.PathLike[str] | None = None,
+    dataset: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: OnSurveyProgress | None = None,
 ) -> ProfileView:
@@ -155,6 +158,25 @@ def survey(
     from waywiser.notebook.survey_call import survey_machine
 
     return survey_machine(given, progress)
+
+
+def fleet(
+    folder: str | os.PathLike[str],
+    *,
+    labels: str | os.PathLike[str] | None = None,
+    since: str = "",
+) -> Any:
+    """The data set of a folder as a `duckdb.DuckDBPyRelation`: a row for each path and size of each
+    run, for SQL (``relation.query("nights", "SELECT ...")``), pandas (``.df()``), Polars
+    (``.pl()``) and Arrow (``.to_arrow_table()``).
+
+    ``labels`` is a file as for ``waywiser check --values``: each label is a column. ``since`` is
+    the first day that is read: ``2026-11-01``, or ``14d``. Raises `waywiser.WaywiserError`: no data
+    set is there, or a package of ``waywiser[fleet]`` is missing.
+    """
+    from waywiser.notebook.fleet_relation import fleet_relation
+
+    return fleet_relation(folder, labels=labels, since=since)
 
 
 def topology(source: ProfileView | str | os.PathLike[str] | None = None) -> MachineView:

@@ -68,7 +68,7 @@ def test_opening_a_profile_loads_no_driver_and_no_optional_package(tmp_path: Pat
     assert found & heavy == set()
 
 
-FUNCTIONS = {"open", "check", "compare", "survey", "topology"}
+FUNCTIONS = {"open", "check", "compare", "fleet", "survey", "topology"}
 
 
 def test_the_public_names() -> None:

@@ -5,6 +5,7 @@
 #     waywiser-night              each night; exit codes of waywiser check, 2 if there is no result
 #
 # WAYWISER_NIGHTS is the folder of its profiles, WAYWISER_METRICS that of the textfile collector.
+# WAYWISER_DATASET, if it is set, is the folder of the data set of all nodes, which they share.
 set -u
 metrics=${WAYWISER_METRICS:-/var/lib/node_exporter/textfile}
 nights=${WAYWISER_NIGHTS:-/var/lib/waywiser}
@@ -26,7 +27,8 @@ kind=night
 [ "${1:-}" = --baseline ] && kind=baseline
 name=$(date +%F-%H%M%S).wwp
 rm -f "$metrics/waywiser.prom" survey-*.wwp check.log # of another night, and what was interrupted
-if ! waywiser survey --preset check -o "survey-$name" >survey.log 2>&1; then
+if ! waywiser survey --preset check ${WAYWISER_DATASET:+--dataset "$WAYWISER_DATASET"} \
+    -o "survey-$name" >survey.log 2>&1; then
     cat survey.log >&2
     end 2
 fi

@@ -46,6 +46,8 @@ def check(
     expect_gpus: ExpectedGpus = 0,
     values: list[str] | None = None,
     since: str = "",
+    dask: str = "",
+    part: str = "",
     suspects: bool = False,
     everything: bool = False,
     json: Json = False,
@@ -69,8 +71,13 @@ def check(
     --max-hidden FRACTION: End with 3 if a loss of more than this, such as 10%, could hide on a
         headline path; by default if one of more than 15% could on a pinned or P2P copy or a set.
     --values FILE: Use the values of other machines in a table (CSV) too, or labels of nodes: lines
-        of a host name or a GPU's UUID and NAME=VALUE pairs. May be repeated.
+        of a host name or a GPU's UUID and NAME=VALUE pairs, or a table whose first column has
+        these. May be repeated.
     --since DAY: List changes between nights from this day on, 2026-11-01, or of so many days, 14d.
+    --dask ADDRESS: Let the workers of this Dask scheduler, tcp://HOST:8786, check the nights of a
+        data set.
+    --part PART: One step of a check of a data set in parts: references/16 first, then 1/16 to 16/16
+        in any order, as jobs of an array, then join.
     --suspects: Print only the hosts to measure again, as a host list for Slurm.
     --all: List all paths, not only those with a finding.
     --page FILE: Also write one HTML page that needs no network; - for standard output.
@@ -103,6 +110,8 @@ def check(
         labels=labels,
     )
     names = files or []
+    if dask or part:
+        return _check_parts(names, references, outputs, dask, part, everything=everything)
     if len(names) > 1 or (names and os.path.isdir(names[0])):
         if keep:
             raise WaywiserError("--keep is for one profile", remedy="name one, or none to measure")
@@ -152,6 +161,36 @@ def _check_many(
         outputs.show(found, everything=everything)
     if not found.hosts:
         raise none_read(found.unreadable, "no host to check")
+    return exit_code(STATUSES[found.status])
+
+
+def _check_parts(
+    names: Sequence[str],
+    references: References,
+    outputs: Outputs,
+    dask: str,
+    part: str,
+    *,
+    everything: bool,
+) -> int:
+    """Checks a data set by parts: all by Dask, or one step."""
+    from waywiser.analysis.health.check import check_by_dask, check_part
+    from waywiser.cli.streams import say
+
+    if len(names) != 1 or bool(dask) is bool(part):
+        raise WaywiserError(
+            "--dask or --part is for one data set", remedy="name its folder, and one of the two"
+        )
+    found = (
+        check_by_dask(names[0], references, dask)
+        if dask
+        else check_part(names[0], references, part)
+    )
+    if isinstance(found, os.PathLike):
+        say(f"{found}\n")
+        return 0
+    outputs.write(found)
+    outputs.show(found, everything=everything)
     return exit_code(STATUSES[found.status])
 
 

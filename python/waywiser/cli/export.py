@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 from waywiser.cli.app import verb
@@ -53,13 +54,16 @@ def export(
     """Write a profile's samples or a summary, its policy for waywiser.transfer, or settings and a
     model for other programs.
 
-    FILE...: A profile (.wwp); with --for waywiser several of one machine.
+    FILE...: A profile (.wwp); with --for waywiser several of one machine; with --format parquet a
+        folder of profiles.
     --summary: Write a row per path and size: bandwidth, latency and intervals.
     --format FORMAT: The form of the file: json, csv (a row per sample), parquet (the same, with
         pyarrow) or google-benchmark (its JSON, under Comm|Scope's names); by default what the name
-        of -o says, else json. With --for slurm, mpich or openmpi: json has the reasons too.
+        of -o says, else json. parquet of a folder of profiles is a data set: a file for each past
+        day. With --for slurm, mpich or openmpi: json has the reasons too.
     -o, --output FILE: Write to FILE; by default to standard output, or with -. A terminal gets more
-        than a screen of text only with -.
+        than a screen of text only with -. Of a folder of profiles the data set is written to this
+        folder, by default beside them.
     --for PROGRAM: Write for another program. waywiser: which method is fastest for each copy, as
         waywiser.transfer reads it; a former policy is replaced. ucx, vllm, sglang, flexkv,
         kv-offload (JSON): settings from what was measured. reframe (JSON): references for a test of
@@ -72,14 +76,17 @@ def export(
     --ranks-per-gpu N: So many processes of each GPU for --for slurm, mpich or openmpi; by default
         1.
 
-    waywiser export node.wwp --summary -o summary.csv
-        write a row for each size
     waywiser export node.wwp --for waywiser -o machine.json
         write the policy of this machine for waywiser.transfer
+    waywiser export nodes --format parquet
+        write a data set of all profiles of a folder
     """
     _require_sense(output, consumer, piece, source, has_form=bool(format) or summary)
     if consumer == POLICY:
         _export_policy(files, output)
+        return
+    if len(files) == 1 and os.path.isdir(files[0]) and format == "parquet" and not consumer:
+        _export_dataset(files[0], output)
         return
     if len(files) > 1:
         what = f"--for {consumer}" if consumer else "an export"
@@ -134,6 +141,22 @@ def _models() -> Mapping[str, Callable[[CapacityModel], str]]:
     from waywiser.model.export import EXPORTS
 
     return EXPORTS
+
+
+def _export_dataset(folder: str, output: str) -> None:
+    """Brings the data set of a folder of profiles up to date, and packs past days."""
+    from waywiser.analysis.dataset.profiles import export_profiles
+    from waywiser.cli.streams import say
+    from waywiser.words.number_format import count
+
+    dataset = Path(output or folder)
+    done = export_profiles(Path(folder), dataset)
+    for file, why in done.unreadable.items():
+        say(f"waywiser: {file}: {why}\n")
+    say(
+        f"{dataset}: {count(done.added, 'profile')} added, {done.known} known; "
+        f"{count(done.packed.days, 'day')} packed\n"
+    )
 
 
 def _require_sense(output: str, consumer: str, piece: str, source: str, *, has_form: bool) -> None:

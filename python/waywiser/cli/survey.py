@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from waywiser.analysis.dataset.engines import require_engines
 from waywiser.cli.progress import watcher
 from waywiser.cli.signals import stopped_by_signals
 from waywiser.cli.streams import print_json, put_line, say
@@ -56,6 +57,8 @@ def run_survey(
 ) -> None:
     """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
     require_sense(options)
+    if options.dataset is not None:
+        require_engines()
     file = Path(options.output) if options.output else None
     if options.resume and dry_run:
         raise SurveyError("--resume and --dry-run say opposite things", remedy="leave one out")
@@ -65,6 +68,7 @@ def run_survey(
         say("".join(f"{line}\n" for line in _disturbances(_machine_of(file))))
         with stopped_by_signals(), closing(watcher()) as watching:
             resume(file, watching, command=("waywiser", *sys.argv[1:]))
+        _record(file, options)
         _show(file, everything=everything, json=json)
         return
     if file is not None:
@@ -81,7 +85,16 @@ def run_survey(
     say("\n".join((*_before(survey), *_disturbances(survey.machine))) + "\n")
     with stopped_by_signals(), closing(watcher()) as watching:
         start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
+    _record(file, options)
     _show(file, everything=everything, json=json)
+
+
+def _record(file: Path, options: SurveyOptions) -> None:
+    """Writes the rows of a profile into the data set that is named. Raises `NotWritable`."""
+    if options.dataset is not None:
+        from waywiser.analysis.dataset.profiles import record
+
+        say(f"data set: {record(str(file), Path(options.dataset))}\n")
 
 
 def _require_new(file: Path) -> None:

@@ -171,9 +171,12 @@ def for_json(point: Point) -> Point:
     )  # fmt: skip
 
 
-def points_of(frame: SeriesFrame) -> list[Point]:
-    """All series of a frame as comparisons take them: without estimates."""
-    short = frame.summaries()
+def points_of(
+    frame: SeriesFrame, short: Sequence[BlockSummary | None] | None = None
+) -> list[Point]:
+    """All series of a frame as comparisons take them: without estimates. ``short`` are its visits
+    in short, by default all that is known of them."""
+    short = frame.summaries() if short is None else short
     return [
         Point.of(
             workload,

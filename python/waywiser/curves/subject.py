@@ -23,6 +23,7 @@ from waywiser.curves.texts import survey_again
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.machine.ranks import launch_options, memories_of
 from waywiser.profile import Profile, RunHealth
+from waywiser.profile.block import BlockSummary
 from waywiser.profile.derived import derived
 from waywiser.profile.planned import planned
 from waywiser.profile.quality_flags import Origin, are_crowded, gpus_fed_by_host
@@ -244,9 +245,12 @@ def without_copies(nodes: Sequence[Subject]) -> tuple[list[Subject], list[tuple[
     """
     kept: list[Subject] = []
     copies: list[tuple[str, str]] = []
+    same: dict[tuple[str, str], list[int]] = {}
     for node in nodes:
-        at = next((n for n, known in enumerate(kept) if is_copy(known, node)), None)
+        alike = same.setdefault((node.name, node.created), [])
+        at = next((n for n in alike if is_copy(kept[n], node)), None)
         if at is None:
+            alike.append(len(kept))
             kept.append(node)
             continue
         copy, original = node, kept[at]
@@ -283,11 +287,16 @@ def read_subject(path: Path | str, *, links: bool = False) -> Subject:
 
 
 def subject_of(
-    profile: Profile, frame: SeriesFrame | None = None, *, links: bool = False
+    profile: Profile,
+    frame: SeriesFrame | None = None,
+    *,
+    links: bool = False,
+    short: Sequence[BlockSummary | None] | None = None,
 ) -> Subject:
-    """As `read_subject`, of an open profile; ``frame`` is the profile's, if it was read already."""
+    """As `read_subject`, of an open profile; ``frame`` is the profile's, if it was read already,
+    ``short`` its visits as `points_of` takes them."""
     frame = frame or SeriesFrame.read(profile)
-    known = Subject.described(profile, points_of(frame), len(frame.visits))
+    known = Subject.described(profile, points_of(frame, short), len(frame.visits))
     machine = known.machine
     parted = grouped((are_crowded(each.workload, machine), each) for each in known.points)
     found, crowded = parted.get(False, []), parted.get(True, [])

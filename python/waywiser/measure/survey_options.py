@@ -55,6 +55,11 @@ class SurveyOptions:
     output: str | None = option(
         "Write the profile to FILE; by default HOST-TIME.wwp.", metavar="FILE", short="-o"
     )
+    dataset: str | None = option(
+        "Write what follows from the profile into the data set of this folder too, as "
+        "day=DATE/HOST-RUN.parquet.",
+        metavar="FOLDER",
+    )
     preset: str | None = option(
         "How much to measure: check or quick (under 30 s), standard (minutes; the default) or full "
         "(hours).",

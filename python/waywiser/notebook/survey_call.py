@@ -11,6 +11,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from waywiser.analysis.dataset.engines import require_engines
+from waywiser.analysis.dataset.profiles import record
 from waywiser.curves.name import name_of
 from waywiser.measure.option import Option
 from waywiser.measure.option import options_of as declared_options
@@ -79,6 +81,8 @@ def survey_machine(
         raise _wrong("progress", progress, "no function")
     options = options_of(given)
     require_sense(options)
+    if options.dataset is not None:
+        require_engines()
     watcher, command = CallbackWatcher(progress), (_call(given),)
     file = Path(options.output) if options.output else None
     try:
@@ -97,6 +101,8 @@ def survey_machine(
             f"{error.what}; waywiser.open({error.where!r}) reads them, "
             f"waywiser.survey(output={error.where!r}, resume=True) measures the rest"
         ) from None
+    if options.dataset is not None:
+        record(str(file), Path(options.dataset))
     return read_profile(file)
 
 

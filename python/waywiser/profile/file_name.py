@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,8 +18,11 @@ PACKED = ("", ".xz", ".gz", ".bz2", ".zst")
 
 def profiles_in(folder: Path) -> list[str]:
     """The files of a folder that have the name of a profile, in alphabetical order."""
-    names = tuple(f"{SUFFIX}{end}" for end in PACKED)
-    return sorted(str(each) for each in folder.glob(f"*{SUFFIX}*") if each.name.endswith(names))
+    ends = tuple(f"{SUFFIX}{end}" for end in PACKED)
+    before = str(folder / "_")[:-1]
+    with suppress(OSError), os.scandir(folder) as entries:
+        return sorted(f"{before}{each.name}" for each in entries if each.name.endswith(ends))
+    return []
 
 
 def default_name(hostname: str, now: datetime | None = None) -> Path:

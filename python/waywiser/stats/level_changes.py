@@ -26,7 +26,7 @@ not bound the rate of false alarms, knows no drift, and takes milliseconds for e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -148,16 +148,46 @@ class FittedSeries(NamedTuple):
     """The slope per day over all nights; 0 if there are too few."""
 
 
-def fit_series(series: Sequence[SeriesOfNights], threshold: float) -> list[FittedSeries | None]:
+class SeriesNoise(NamedTuple):
+    """What equivalent series show of one another, by their peers: by the first estimate of their
+    noise, and around their levels. Each series can then be looked at alone."""
+
+    rough: Mapping[Hashable, NightNoise]
+    settled: Mapping[Hashable, NightNoise] = {}
+
+
+Shown = dict["Hashable", list[tuple[float, float]]]
+"""The squares and degrees of freedom of each series, by its peers."""
+
+
+def shown_noise(
+    series: Sequence[SeriesOfNights], threshold: float, rough: Mapping[Hashable, NightNoise] | None
+) -> Shown:
+    """What some of the series show, from which `usual_noise` of all of them follows: by the first
+    estimate, or around their levels if the ``rough`` noise is known."""
+    known = [_Fit.of(each) for each in series if len(each.values) >= LEAST_NIGHTS]
+    _clip(known)
+    squares = _Fit.rough_squares
+    if rough is not None:
+        _share_noise(known, squares, rough)
+        _divide(known, float(np.log1p(threshold)))
+        squares = _Fit.settled_squares
+    return grouped((fit.series.peers, squares(fit)) for fit in known)
+
+
+def fit_series(
+    series: Sequence[SeriesOfNights], threshold: float, noise: SeriesNoise | None = None
+) -> list[FittedSeries | None]:
     """Returns what is known of each series; None for one with fewer than `LEAST_NIGHTS` nights.
-    Changes of up to ``threshold``, as a relative change, are none."""
+    Changes of up to ``threshold``, as a relative change, are none. ``noise`` is that of a fleet,
+    of which these are a part; by default they are all of it."""
     limit = float(np.log1p(threshold))
     found = [_Fit.of(each) if len(each.values) >= LEAST_NIGHTS else None for each in series]
     known = [each for each in found if each is not None]
     _clip(known)
-    _share_noise(known, _Fit.rough_squares)
+    _share_noise(known, _Fit.rough_squares, noise and noise.rough)
     _divide(known, limit)
-    _share_noise(known, _Fit.settled_squares)
+    _share_noise(known, _Fit.settled_squares, noise and noise.settled)
     steady = [fit for fit in known if fit.onset >= 0 and fit.drift(limit) is None]
     for fit in steady:
         fit.is_drifting, fit.onset, fit.slope = False, -1, 0.0
@@ -234,7 +264,7 @@ class _Fit:
         for part in parts:
             own = rest[part][kept[part]]
             if len(own) > 1:
-                squares += float(((own - own.mean()) ** 2).sum())
+                squares += float(((own - _mean(own)) ** 2).sum())
                 freedom += len(own) - 1
         return squares, max(freedom, 1.0)
 
@@ -254,7 +284,7 @@ class _Fit:
             is_shown = tail.confirmed or tail.size < 0  # an improvement counts if it is confirmed
             if is_shown and last.stop - tail.start >= CONFIRMING:
                 last = slice(tail.start, last.stop)
-        level = float(flat[last].mean() + (self.slope * self.hinge[-1] if drift else 0.0))
+        level = float(_mean(flat[last]) + (self.slope * self.hinge[-1] if drift else 0.0))
         moved = [each._replace(start=each.start + self.skipped) for each in changes]
         moved.sort(key=lambda each: each.start)
         return FittedSeries(level, self.noise, tuple(moved), _slope(self.days, self.clipped))
@@ -262,7 +292,7 @@ class _Fit:
     def _step(self, flat: Array, before: slice, after: slice) -> LevelChange:
         """The size is that of means or of medians, whichever is smaller: few nights of a short
         level can be odd."""
-        by_mean = float(flat[after].mean() - flat[before].mean())
+        by_mean = float(_mean(flat[after]) - _mean(flat[before]))
         by_median = _middle(flat[after]) - _middle(flat[before])
         size = min(by_mean, by_median, key=abs)
         return _change(self.noise, size, before, after)
@@ -278,7 +308,7 @@ class _Fit:
             weak = []
             for before, after in pairwise(parts):
                 change = self._step(flat, before, after)
-                base = flat[before].mean()
+                base = _mean(flat[before])
                 apart = raw[after] - base
                 least = max(limit / 2, abs(_middle(apart)) * LEAST_SHARE)
                 odd = not _stands_out(raw[before] - base, apart, change.size, least)
@@ -337,7 +367,7 @@ class _Fit:
     ) -> LevelChange | None:
         """The change of the last nights from ``start`` on; None if they show none."""
         before, after = slice(last.start, start), slice(start, last.stop)
-        base = flat[before].mean()
+        base = _mean(flat[before])
         apart = raw[after] - base
         # of an even number the smaller one of the two in the middle
         middle = float(apart[np.argsort(np.abs(apart))[(len(apart) - 1) // 2]])
@@ -358,7 +388,7 @@ class _Fit:
 def _likeliest(flat: Array, first: int, last: slice) -> int:
     """The night from ``first`` on at which two levels divide the nights of ``last`` best: the split
     of the greatest likelihood, if nights are normal around either level."""
-    sums = np.cumsum(flat[last] - flat[last].mean())
+    sums = np.cumsum(flat[last] - _mean(flat[last]))
     starts = np.arange(first, last.stop)
     before = starts - last.start
     size = last.stop - last.start
@@ -383,7 +413,15 @@ def _change(noise: NightNoise, size: float, before: slice, after: slice) -> Leve
 
 
 def _middle(values: Array) -> float:
-    return float(np.median(values))
+    """The median, which numpy takes longer for than to sort a few nights."""
+    ordered = np.sort(values)
+    half = len(ordered) // 2
+    low = ordered[half - (len(ordered) % 2 == 0)]
+    return float((low + ordered[half]) / 2)
+
+
+def _mean(values: Array) -> float:
+    return float(np.add.reduce(values)) / len(values)
 
 
 def _slope(days: Array, values: Array) -> float:
@@ -519,14 +557,23 @@ def _best_drift(parts: Sequence[_Part], rows: Array) -> tuple[Array, Array, Arra
     return slope[at], onsets[best], score[at]
 
 
-def _share_noise(fits: Sequence[_Fit], squares: Callable[[_Fit], tuple[float, float]]) -> None:
-    """Estimates the noise of each series by that of it and of its peers."""
+def _share_noise(
+    fits: Sequence[_Fit],
+    squares: Callable[[_Fit], tuple[float, float]],
+    known: Mapping[Hashable, NightNoise] | None = None,
+) -> None:
+    """Estimates the noise of each series by that of it and of its peers, which may be ``known``."""
     for peers, same in grouped((fit.series.peers, fit) for fit in fits).items():
         for part in [same] if peers is not None else [[fit] for fit in same]:
             shown = [squares(fit) for fit in part]
-            usual = usual_noise(*zip(*shown, strict=True))
+            usual = noise_of_peers(shown) if known is None else known[peers]
             for fit, own in zip(part, shown, strict=True):
                 fit.usual, fit.noise = usual, own_noise(usual, *own)
+
+
+def noise_of_peers(shown: Iterable[tuple[float, float]]) -> NightNoise:
+    """The noise that the squares of equivalent series show, in whatever order they come."""
+    return usual_noise(*zip(*sorted(shown), strict=True))
 
 
 def least_change(noise: NightNoise, before: int, threshold: float) -> float:

@@ -5,12 +5,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from waywiser.analysis.comparison.checkup import Checkup, check_up
 from waywiser.analysis.comparison.differences import loaded
+from waywiser.analysis.dataset.dask_parts import dask_parts
+from waywiser.analysis.dataset.engines import require_engines
+from waywiser.analysis.dataset.files import is_dataset
+from waywiser.analysis.dataset.parts import (
+    divide,
+    history_by,
+    join_parts,
+    write_part,
+    write_references,
+)
 from waywiser.analysis.health.health_check import HealthCheck, health_of, host_health
 from waywiser.analysis.health.kept_profiles import (
     NotKept,
@@ -18,8 +29,14 @@ from waywiser.analysis.health.kept_profiles import (
     keep_baseline,
     kept_baselines,
 )
-from waywiser.analysis.health.many_hosts import ReadHosts, health_of_hosts, read_hosts
+from waywiser.analysis.health.many_hosts import (
+    ReadHosts,
+    health_of_hosts,
+    read_dataset,
+    read_hosts,
+)
 from waywiser.analysis.health.reference_results import host_results
+from waywiser.analysis.history.history import History
 from waywiser.analysis.history.labels import Labels, has_labels, read_labels
 from waywiser.curves.normal import (
     NO_BASELINE,
@@ -42,6 +59,8 @@ that are known. Returns the new profile, or None and why there is none."""
 
 LEAST_SECONDS = 10
 """In less nothing is decided."""
+MOST_PARTS = 10_000
+"""Parts of a check."""
 
 
 class CheckError(WaywiserError):
@@ -117,6 +136,51 @@ def check_hosts(files: Sequence[str], references: References) -> HealthCheck:
     named = [*files, *filter(None, (references.fleet,))]
     values = (*shipped_values(), *references.values)
     return health_of_hosts(_read_hosts(named, references), values)
+
+
+def check_by_dask(folder: str, references: References, address: str) -> HealthCheck:
+    """Checks the hosts of a data set as `check_hosts` does, whose nights the workers of a Dask
+    scheduler check. Raises `PartsError`, `NoEngine`."""
+    _require_dataset(folder)
+    with dask_parts(address) as (each_part, parts):
+        division = divide(os.path.abspath(folder), parts, references.threshold, references.since)
+        nights = history_by(each_part, division, references.labels)
+    return _of_parts(folder, nights, references)
+
+
+def check_part(folder: str, references: References, part: str) -> HealthCheck | Path:
+    """One step of a check in parts: ``references/16`` writes the references of all classes,
+    ``3/16`` checks the third of 16 parts, and ``join`` says what all parts found. Returns the file
+    that was written, or the answer. Raises `PartsError`."""
+    _require_dataset(folder)
+    if part == "join":
+        return _of_parts(folder, join_parts(folder), references)
+    number, _, of = part.partition("/")
+    parts = int(of) if of.isdecimal() else 0
+    if number == "references" and 0 < parts <= MOST_PARTS:
+        division = divide(folder, parts, references.threshold, references.since)
+        return write_references(division)
+    if number.isdecimal() and 1 <= int(number) <= parts <= MOST_PARTS:
+        return write_part(folder, int(number), parts, references.labels)
+    raise CheckError(
+        f"--part {part!r} is no part", remedy="write references/16, then 1/16 to 16/16, then join"
+    )
+
+
+def _require_dataset(folder: str) -> None:
+    """Raises `CheckError` for a folder without a data set, `NoEngine` if none can be read here."""
+    require_engines()
+    if not is_dataset(Path(folder)):
+        raise CheckError(
+            "there is no data set in this folder",
+            where=folder,
+            remedy=f"waywiser export {folder} --format parquet makes it of profiles",
+        )
+
+
+def _of_parts(folder: str, nights: History, references: References) -> HealthCheck:
+    values = (*shipped_values(), *references.values)
+    return health_of_hosts(read_dataset(folder, nights, references.expect_gpus), values)
 
 
 def keep(checked: CheckedProfile, file: str) -> str:

@@ -11,6 +11,10 @@ import msgspec
 
 from waywiser.analysis.comparison.fleet import Fleet, HostVerdict, assess_fleet
 from waywiser.analysis.comparison.own_findings import own_findings
+from waywiser.analysis.dataset.files import is_dataset
+from waywiser.analysis.dataset.profiles import ReadNights, read_nights
+from waywiser.analysis.dataset.rows import as_recorded
+from waywiser.analysis.dataset.scan import Scan
 from waywiser.analysis.health.health_check import (
     HealthCheck,
     ReferenceResult,
@@ -20,12 +24,12 @@ from waywiser.analysis.health.health_check import (
 from waywiser.analysis.health.reference_results import (
     devices_result,
     equal_parts_of,
+    equal_parts_recorded,
     nights_result,
     other_machines,
     peers_result,
 )
 from waywiser.analysis.history.history import History, history_of
-from waywiser.analysis.history.index import read_nights
 from waywiser.analysis.history.last_change import with_last_changes
 from waywiser.analysis.history.night import Night, moment_of
 from waywiser.curves.normal import normal_paths_of
@@ -67,9 +71,27 @@ def read_hosts(
     if node is not None:
         old.discard(node.called)
     names = dict.fromkeys(name for each in files for name in _profiles_of(each))
-    surveys, unreadable = _surveys([name for name in names if name not in old])
+    names |= dict.fromkeys(read.files)
+    surveys, unreadable = _surveys([name for name in names if name not in old], read)
     peers = assess_fleet(list(surveys.values()), threshold, unreadable, expected_gpus)
     return ReadHosts(with_last_changes(peers, nights), nights, surveys)
+
+
+def read_dataset(folder: str, nights: History, expected_gpus: int = 0) -> ReadHosts:
+    """The hosts of a data set beside their peers, whose ``nights`` were checked in parts."""
+    scan = Scan(Path(folder))
+    runs = scan.current_runs(profiles_in(Path(folder)))
+    surveys = scan.nights(runs, ())  # without their paths
+    last = _last_surveys(surveys)
+    chosen = [run for run, own in zip(runs, surveys, strict=True) if own.file in last]
+    subjects = {node.file: node for node in sorted(scan.subjects(chosen), key=_file_of)}
+    nights = msgspec.structs.replace(nights, unreadable={**scan.unreadable, **nights.unreadable})
+    peers = assess_fleet(list(subjects.values()), nights.threshold, scan.unreadable, expected_gpus)
+    return ReadHosts(with_last_changes(peers, nights), nights, subjects)
+
+
+def _file_of(node: Subject) -> str:
+    return node.file
 
 
 def _is_before(night: Night, node: Subject) -> bool:
@@ -97,25 +119,53 @@ def read_fleet(files: Sequence[str], threshold: float) -> Fleet:
     return assess_fleet(list(surveys.values()), threshold, unreadable)
 
 
-def _surveys(files: Iterable[str]) -> tuple[dict[str, Subject], dict[str, str]]:
-    """The profiles that can be read, and why others cannot."""
+def _surveys(
+    files: Iterable[str], read: ReadNights | None = None
+) -> tuple[dict[str, Subject], dict[str, str]]:
+    """The profiles that can be read, and why others cannot. What a data set has is not ``read``
+    again."""
     surveys: dict[str, Subject] = {}
-    unreadable: dict[str, str] = {}
+    unreadable: dict[str, str] = dict(_unreadable_datasets(read))
+    files = list(files)
+    known = dict(_recorded(files, read)) if read is not None else {}
+    nights = {night.file: night for night in read.nights} if read is not None and known else {}
     for file in files:
+        if file in known:
+            surveys[file] = known[file]
+            continue
         try:
             node = read_subject(file, links=True)
-            surveys[file] = msgspec.structs.replace(node, own_findings=own_findings(node))
+            node = msgspec.structs.replace(node, own_findings=own_findings(node))
+            surveys[file] = as_recorded(node, nights[file]) if file in nights else node
         except ProfileError as error:
             is_folder = os.path.isdir(file)
             unreadable[file] = why_no_profile(file) if is_folder else error.what
     return surveys, unreadable
 
 
+def _recorded(files: Iterable[str], read: ReadNights) -> Iterator[tuple[str, Subject]]:
+    """The subjects that data sets have, by file."""
+    chosen = grouped(
+        (id(found[0]), found) for file in files if (found := read.runs.get(file)) is not None
+    )
+    for several in chosen.values():
+        scan = several[0][0]
+        for node in scan.subjects(run for _, run in several):
+            yield node.file, node
+
+
+def _unreadable_datasets(read: ReadNights | None) -> Iterator[tuple[str, str]]:
+    """The files of data sets that cannot be read, with the reason of each."""
+    for scan in read.scans.values() if read is not None else ():
+        yield from scan.unreadable.items()
+
+
 def _profiles_of(name: str) -> list[str]:
-    """The profiles of a folder; the folder itself if it has none; a file is its own profile."""
+    """The profiles of a folder; the folder itself if it has none, and no data set; a file is its
+    own profile."""
     if not os.path.isdir(name):  # no error for a name that is too long
         return [name]
-    return profiles_in(Path(name)) or [name]
+    return profiles_in(Path(name)) or ([] if is_dataset(Path(name)) else [name])
 
 
 def health_of_hosts(read: ReadHosts, values: Sequence[NormalValue]) -> HealthCheck:
@@ -137,7 +187,12 @@ def _results(
     yield from better
     node = read.surveys[host.files[-1]]
     yield devices_result(node, has_baseline=True)  # links and errors are among the peers' faults
-    yield equal_parts_of(node)
-    if not any(each.compared for each in better):
-        with Profile.open(host.files[-1]) as profile:
-            yield other_machines(node, normal_paths_of(profile, values))
+    is_here = os.path.exists(host.files[-1])
+    yield equal_parts_of(node) if is_here else equal_parts_recorded(node)
+    if any(each.compared for each in better):
+        return
+    if not is_here:
+        yield ReferenceResult("other machines", "not compared", "its profile is not here")
+        return
+    with Profile.open(host.files[-1]) as profile:
+        yield other_machines(node, normal_paths_of(profile, values))

@@ -150,6 +150,14 @@ def equal_parts(read: Subject, threshold: float = THRESHOLD) -> ReferenceResult:
 
 def equal_parts_of(node: Subject) -> ReferenceResult:
     """The same of one of many profiles, by what is quickly read of it."""
+    if 0 < processes_over_links(node) < FEWEST_PROCESSES and not node.own_findings:
+        with Profile.open(node.file) as profile:
+            return equal_parts(Subject.of(profile))
+    return equal_parts_recorded(node)
+
+
+def equal_parts_recorded(node: Subject) -> ReferenceResult:
+    """The same by what was read already: of one process nothing is known."""
     if node.own_findings:
         return ReferenceResult("equal parts", "slow", "; ".join(node.own_findings), MEASURE_AGAIN)
     gpus = count(len(node.machine.gpus), "GPU")
@@ -157,8 +165,7 @@ def equal_parts_of(node: Subject) -> ReferenceResult:
     if not processes:
         return ReferenceResult("equal parts", "not compared", f"no equal links: {gpus}")
     if processes < FEWEST_PROCESSES:
-        with Profile.open(node.file) as profile:
-            return equal_parts(Subject.of(profile))
+        return ReferenceResult("equal parts", "not compared", "one process, no profile here")
     return ReferenceResult("equal parts", "ok", f"no link is slow among those of {gpus}")
 
 

@@ -6,7 +6,6 @@ their GPUs, and changes are decided by `waywiser.stats.level_changes`.
 Types to know:
 
 - `Night` (`history.night`): what one profile says of its headline paths.
-- `NightIndex` (`history.index`): nights of a folder that were read already.
 - `NodeNights` (`history.nodes`): the nights of one node.
 - `History` (`history.history`): each path of each node with its changes, the worst first.
 

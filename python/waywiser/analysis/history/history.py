@@ -17,6 +17,7 @@ from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.level_changes import (
     FittedSeries,
+    SeriesNoise,
     SeriesOfNights,
     fit_series,
     least_change,
@@ -178,13 +179,30 @@ def history_of(
     nodes, unused = nodes_of(surveys, now)
     named = named_nodes(nodes)
     paths = path_histories(path_nights(named), threshold, since)
-    by_node = grouped((path.node, path) for path in paths)
-    found = [_node(name, node, by_node.get(name, []), labels or {}) for name, node in named.items()]
-    worst = {path.node: n for n, path in reversed(list(enumerate(sorted(paths, key=_rank))))}
-    found.sort(key=lambda node: (worst.get(node.name, len(paths)), natural_key(node.name)))
-    paths.sort(key=_rank)
+    found = node_histories(named, paths, labels or {})
     every = {**(unreadable or {}), **unused}
-    return History(SCHEMA, threshold, since, tuple(found), tuple(paths), every)
+    return sorted_history(History(SCHEMA, threshold, since, tuple(found), tuple(paths), every))
+
+
+def node_histories(
+    named: Mapping[str, NodeNights],
+    paths: Iterable[PathHistory],
+    labels: Mapping[str, Mapping[str, str]],
+) -> list[NodeHistory]:
+    """The nodes with what their paths have in common."""
+    by_node = grouped((path.node, path) for path in paths)
+    return [_node(name, node, by_node.get(name, []), labels) for name, node in named.items()]
+
+
+def sorted_history(history: History) -> History:
+    """The same with the worst paths and nodes first."""
+    paths = sorted(history.paths, key=_rank)
+    worst = {path.node: n for n, path in reversed(list(enumerate(paths)))}
+    nodes = sorted(
+        history.nodes,
+        key=lambda node: (worst.get(node.name, len(paths)), natural_key(node.name)),
+    )
+    return msgspec.structs.replace(history, nodes=tuple(nodes), paths=tuple(paths))
 
 
 def path_nights(nodes: Mapping[str, NodeNights]) -> list[NightsOfPath]:
@@ -193,11 +211,14 @@ def path_nights(nodes: Mapping[str, NodeNights]) -> list[NightsOfPath]:
 
 
 def path_histories(
-    lines: Sequence[NightsOfPath], threshold: float = THRESHOLD, since: str = ""
+    lines: Sequence[NightsOfPath],
+    threshold: float = THRESHOLD,
+    since: str = "",
+    noise: SeriesNoise | None = None,
 ) -> list[PathHistory]:
-    """Follows paths, each with the noise that all show."""
-    usual = fit_series([line.series for line in lines], threshold)
-    fastest = fit_series([line.fastest for line in lines], threshold)
+    """Follows paths, each with the ``noise`` that all show, by default these."""
+    usual = fit_series([line.series for line in lines], threshold, noise)
+    fastest = fit_series([line.fastest for line in lines], threshold, noise)
     fitted = [_clearer(*each) for each in zip(lines, usual, fastest, strict=True)]
     return [_path(line, fit, threshold, since) for line, fit in zip(lines, fitted, strict=True)]
 

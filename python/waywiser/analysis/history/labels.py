@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -24,6 +25,9 @@ class LabelsError(WaywiserError):
     """A file of labels that cannot be used."""
 
 
+VALUE_COLUMN = "gb_per_s"
+"""The column that a table of values of machines has, and one of labels has not."""
+
 RESERVED = frozenset({"host", "path", "bytes", "status", "kind", "confirmed"})
 """Names of labels that metrics have already."""
 
@@ -44,17 +48,23 @@ def first_day(text: str) -> str:
 
 
 def has_labels(file: str) -> bool:
-    """Whether the first line of a file, but for empty ones and comments, has a label."""
+    """Whether a file has labels and no values of machines: the first line, but for empty ones and
+    comments, has a label, or is the head of another table than one of values."""
     try:
         text = read_regular(file, LARGEST_LABELS).decode(errors="replace")
     except (OSError, NotRegular, TooLarge):
         return False
+    head = next((line for line in text.splitlines() if line.strip()), "")
+    if "," in head and "=" not in head:
+        return VALUE_COLUMN not in head.split(",")
     lines = (line.partition("#")[0].split() for line in text.splitlines())
     return any("=" in word for word in next(filter(None, lines), ())[1:])
 
 
 def read_labels(file: str) -> dict[str, dict[str, str]]:
-    """The labels of each host or GPU. Raises `LabelsError` with the line."""
+    """The labels of each host or GPU: of lines ``n005 rack=r12``, or of a table (CSV) whose first
+    column has hosts or UUIDs, and whose first line the names. Raises `LabelsError` with the
+    line."""
     try:
         text = read_regular(file, LARGEST_LABELS).decode()
     except OSError as error:
@@ -63,6 +73,8 @@ def read_labels(file: str) -> dict[str, dict[str, str]]:
         ) from error
     except UnicodeDecodeError as error:
         raise LabelsError("is no text in UTF-8", where=file, remedy="save it as UTF-8") from error
+    if "," in next((line for line in text.splitlines() if line.strip()), ""):
+        return _labels_of_table(text, file)
     found: dict[str, dict[str, str]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = single_line(line.partition("#")[0]).split()
@@ -72,7 +84,7 @@ def read_labels(file: str) -> dict[str, dict[str, str]]:
         own = found.setdefault(words[0], {})
         for word in words[1:]:
             name, equals, value = word.partition("=")
-            if not equals or not re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", name) or name in RESERVED:
+            if not equals or not _is_name(name):
                 raise LabelsError(
                     f"{word!r} is no label",
                     where=where,
@@ -80,4 +92,35 @@ def read_labels(file: str) -> dict[str, dict[str, str]]:
                     f"of {', '.join(sorted(RESERVED))}",
                 )
             own[name] = value
+    return found
+
+
+def _is_name(name: str) -> bool:
+    return bool(re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", name)) and name not in RESERVED
+
+
+def _labels_of_table(text: str, file: str) -> dict[str, dict[str, str]]:
+    lines = csv.reader(text.splitlines())
+    names = [name.strip() for name in next(lines)]
+    for name in names[1:]:
+        if not _is_name(name):
+            raise LabelsError(
+                f"{name!r} is no name of a label",
+                where=f"{file}:1",
+                remedy="write host,NAME,NAME; a name has letters, digits and _, and is none of "
+                f"{', '.join(sorted(RESERVED))}",
+            )
+    found: dict[str, dict[str, str]] = {}
+    for cells in lines:
+        if not any(cells):
+            continue
+        if len(cells) != len(names):
+            raise LabelsError(
+                f"{len(cells)} values for {len(names)} names",
+                where=f"{file}:{lines.line_num}",
+                remedy="write a value for each name, or nothing between two commas",
+            )
+        own = zip(names[1:], map(str.strip, cells[1:]), strict=True)
+        named = {name: single_line(value) for name, value in own if value}
+        found.setdefault(cells[0].strip(), {}).update(named)
     return found

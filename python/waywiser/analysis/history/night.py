@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from waywiser.analysis.comparison.differences import ENVIRONMENT, ISOLATION, entry_of
 from waywiser.analysis.comparison.hardware import counted_models
@@ -105,6 +106,13 @@ def moment_of(created: str) -> datetime:
 def _with_uuids(curve: str, uuids: tuple[tuple[str, str], ...]) -> str:
     known = dict(uuids)
     return _GPU.sub(lambda found: known.get(found[1], found[0]), curve)
+
+
+@lru_cache(maxsize=16384)
+def gpus_text(text: str) -> tuple[str, ...]:
+    """The UUIDs of GPUs that are written as JSON, those that are known."""
+    gpus = msgspec.json.decode(text, type=tuple[NightGpu, ...])
+    return tuple(gpu.uuid for gpu in gpus if gpu.uuid)
 
 
 def gpus_in(curve: str) -> list[int]:
@@ -205,8 +213,14 @@ def _paths(machine: Machine, points: Sequence[Point]) -> Iterator[PathNight]:
         found = min(sizes, key=lambda each: (abs(_of_each(each) - USUAL_BYTES), each.bytes))
         group, path = names[curve]
         medians = [block.median for block in found.blocks]
-        seconds = Surveys([medians]).median
-        yield PathNight(curve, path, group, found.bytes, seconds, len(medians), min(medians))
+        seconds = single(Surveys([medians]).median)
+        fastest = single(min(medians))
+        yield PathNight(curve, path, group, found.bytes, seconds, len(medians), fastest)
+
+
+def single(value: float) -> float:
+    """The value in single precision, as a data set has it: a profile and its rows say the same."""
+    return float(np.float32(value))
 
 
 def _of_each(point: Point) -> int:

@@ -76,12 +76,17 @@ def day_of(survey: Night) -> str:
 
 
 def nodes_of(
-    surveys: Iterable[Night], now: datetime | None = None
+    surveys: Iterable[Night],
+    now: datetime | None = None,
+    moments: Sequence[datetime] | None = None,
 ) -> tuple[list[NodeNights], dict[str, str]]:
-    """All nodes, and the files that are not used with the reason of each."""
+    """All nodes, and the files that are not used with the reason of each. ``moments`` are those of
+    all surveys of a fleet, by default of these."""
     surveys = list(surveys)
     here = now or datetime.now(UTC)
-    latest = latest_moment([survey.moment for survey in surveys], here)
+    if moments is None:
+        moments = [survey.moment for survey in surveys]
+    latest = latest_moment(moments, here)
     unused = {}
     kept = []
     for survey in surveys:

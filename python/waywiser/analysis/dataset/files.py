@@ -1,0 +1,268 @@
+"""The files of a data set: ``day=2026-11-27/HOST-RUN.parquet``, one for each profile, and one for
+each past day after it was packed.
+
+A file is written whole and renamed. Two nodes never write to one file, so that nothing is locked.
+A packed file is named by the runs in it, and what it holds is removed only after it is there: a
+kill leaves at most runs that are there twice, which readers see by their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from waywiser.analysis.dataset.columns import MARK, NAMES
+from waywiser.analysis.dataset.engines import arrow_schema, engine
+from waywiser.analysis.dataset.rows import Row, RunRows
+from waywiser.profile.errors import NotWritable
+from waywiser.words.atomic_write import replaced_file
+
+_DAY = re.compile(r"day=([0-9]{4}-[0-9]{2}-[0-9]{2})")
+
+_RUN = re.compile(r"-([0-9a-f]{16})\.parquet")
+
+PACK = "all-"
+"""How the name of a packed file begins."""
+
+DELTAS = ("deviations.list.element",)
+"""Columns of small numbers."""
+
+SPLIT = ("seconds", "fastest", "shift")
+"""Columns of floats, whose bytes are stored apart."""
+
+LEVEL, PACKED_LEVEL = 3, 12
+"""Levels of zstd."""
+
+ROWS = 1_000_000
+"""Rows of a row group: a day is one."""
+
+DICTIONARY = 256 * 2**20
+"""Bytes up to which the distinct values of a column are stored once."""
+
+
+class DataFile(NamedTuple):
+    """One file."""
+
+    path: Path
+    day: str
+
+    @property
+    def run(self) -> str:
+        """The run of a file that is not packed; else empty."""
+        found = None if self.is_packed else _RUN.search(self.path.name)
+        return found[1] if found else ""
+
+    @property
+    def is_packed(self) -> bool:
+        return self.path.name.startswith(PACK)
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder has days."""
+    with suppress(OSError):
+        return any(_DAY.fullmatch(each.name) for each in folder.iterdir())
+    return False
+
+
+def files_in(folder: Path) -> list[DataFile]:
+    """All files of the days of a folder, by name; foreign ones too."""
+    found = []
+    for day in sorted(folder.glob("day=*")):
+        if named := _DAY.fullmatch(day.name):
+            found += [DataFile(path, named[1]) for path in sorted(day.glob("[!.]*.parquet"))]
+    return found
+
+
+def write_run(folder: Path, rows: RunRows) -> Path:
+    """Writes the rows of a profile, or replaces what a former state of it has. Raises
+    `NotWritable`, `NoEngine`."""
+    path = folder / rows.file
+    write_table(_table(rows.rows), path)
+    return path
+
+
+def _table(rows: Sequence[Row]) -> Any:
+    arrow = engine("pyarrow")
+    columns = {name: [row[name] for row in rows] for name in NAMES}
+    return arrow.Table.from_pydict(columns, schema=arrow_schema(arrow))
+
+
+def write_day(folder: Path, day: str, several: Sequence[RunRows]) -> None:
+    """Writes the rows of several profiles of a day into one file, which `pack` takes up. Raises
+    `NotWritable`, `NoEngine`."""
+    table = _table([row for each in several for row in each.rows])
+    write_table(table, folder / f"day={day}" / _packed_name(table))
+
+
+def _packed_name(table: Any) -> str:
+    """The name of a packed file: equal for equal states of equal runs."""
+    runs = "\0".join(sorted({*_keys(table)}))
+    return f"{PACK}{blake2b(runs.encode(), digest_size=8).hexdigest()}.parquet"
+
+
+def write_table(table: Any, path: Path, level: int = LEVEL) -> None:
+    """Writes rows whole, with the encodings that each column has. Raises `NotWritable`."""
+    parquet = engine("pyarrow.parquet")
+    others = [
+        each.name for each in table.schema if each.name not in SPLIT and each.name != "deviations"
+    ]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced_file(path) as part:
+            parquet.write_table(
+                table,
+                part,
+                compression="zstd",
+                compression_level=level,
+                use_dictionary=others,
+                column_encoding={
+                    **dict.fromkeys(SPLIT, "BYTE_STREAM_SPLIT"),
+                    **dict.fromkeys(DELTAS, "DELTA_BINARY_PACKED"),
+                },
+                dictionary_pagesize_limit=DICTIONARY,
+                row_group_size=ROWS,
+                write_statistics=["host", "measured"],
+            )
+    except OSError as error:
+        raise NotWritable(
+            f"cannot be written: {error.strerror or error}",
+            where=str(path),
+            remedy="name a folder that is yours and has space",
+        ) from error
+
+
+def why_foreign(path: Path, *, whole: bool = False) -> str:
+    """Why a file is not of a data set; empty if it is. ``whole`` reads all of it."""
+    arrow, parquet = engine("pyarrow"), engine("pyarrow.parquet")
+    try:
+        with parquet.ParquetFile(path) as file:
+            schema = file.schema_arrow
+            if whole:
+                file.read()
+    except FileNotFoundError:
+        return "is gone"
+    except (OSError, arrow.ArrowException) as error:
+        return f"is damaged: {str(error).splitlines()[0]}"
+    if MARK not in (schema.metadata or {}) or not {*_NEEDED} <= {*schema.names}:
+        return "is no file of a Waywiser data set"
+    return ""
+
+
+_NEEDED = ("run", "number", "host", "measured", "path", "bytes", "seconds", "file_modified")
+"""Columns that every version has."""
+
+
+class Packed(NamedTuple):
+    """What `pack` did."""
+
+    days: int
+    files: int
+    """Files that are now in those of days."""
+    rows: int
+    bytes: int
+    left: dict[str, str]
+    """File -> why it stayed as it is."""
+
+
+def pack(folder: Path, now: datetime | None = None) -> Packed:
+    """Packs the files of past days (UTC), one file a day. It can be killed at any moment, and run
+    twice at once. Raises `NotWritable`, `NoEngine`."""
+    today = (now or datetime.now(UTC)).date().isoformat()
+    days: dict[str, list[DataFile]] = {}
+    for file in files_in(folder):
+        if file.day < today:
+            days.setdefault(file.day, []).append(file)
+    total = Packed(0, 0, 0, 0, {})
+    for files in days.values():
+        if len(files) > 1 or not files[0].is_packed:
+            total = _packed_day(files, total)
+    return total
+
+
+def _packed_day(files: Sequence[DataFile], total: Packed) -> Packed:
+    arrow, parquet = engine("pyarrow"), engine("pyarrow.parquet")
+    schema = arrow_schema(arrow)
+    tables, read, left = [], [], dict(total.left)
+    for file in files:
+        state = _state(file.path)
+        if why := why_foreign(file.path, whole=True):
+            if why != "is gone":
+                left[str(file.path)] = why
+            continue
+        try:
+            tables.append(
+                _as_known(arrow, parquet.read_table(file.path, partitioning=None), schema)
+            )
+        except FileNotFoundError:  # packed by another process
+            continue
+        read.append((file.path, state))
+    if not tables:
+        return total._replace(left=left)
+    table = _latest(arrow, arrow.concat_tables(tables))
+    path = files[0].path.with_name(_packed_name(table))
+    if [each for each, _ in read] != [path]:
+        write_table(table.sort_by([("host", "ascending"), ("measured", "ascending"),
+                              ("number", "ascending")]),
+               path, PACKED_LEVEL)  # fmt: skip
+    for old, state in read:
+        if old != path and _state(old) == state:  # else it was replaced meanwhile
+            with suppress(FileNotFoundError):
+                old.unlink()
+    return Packed(
+        total.days + 1,
+        total.files + len(read),
+        total.rows + table.num_rows,
+        total.bytes + path.stat().st_size,
+        left,
+    )
+
+
+def _keys(table: Any) -> Iterator[str]:
+    """The runs of a table, each with the state of its profile."""
+    distinct = table.group_by(["run", "file_modified"]).aggregate([])
+    for run, modified in zip(distinct["run"].to_pylist(), distinct["file_modified"].to_pylist(),
+                             strict=True):  # fmt: skip
+        yield f"{run} {modified}"
+
+
+def _latest(arrow: Any, table: Any) -> Any:
+    """The rows of the latest state of each run, each once."""
+    import pyarrow.compute as compute
+
+    newest = table.group_by("run").aggregate([("file_modified", "max")])
+    latest = dict(
+        zip(newest["run"].to_pylist(), newest["file_modified_max"].to_pylist(), strict=True)
+    )
+    limit = arrow.array([latest[run] for run in table["run"].to_pylist()], arrow.int64())
+    table = table.filter(compute.equal(table["file_modified"], limit))
+    # of two files with the same state of a run the first counts
+    seen: dict[str, int] = {}
+    kept = []
+    for n, chunk in enumerate(table["run"].chunks):
+        for run in chunk.to_pylist():
+            kept.append(seen.setdefault(run, n) == n)
+    return table.filter(arrow.array(kept, arrow.bool_()))
+
+
+def _as_known(arrow: Any, table: Any, schema: Any) -> Any:
+    """The columns that are known; those that a file lacks are null."""
+    columns = [
+        table[field.name].cast(field.type)
+        if field.name in table.schema.names
+        else arrow.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return arrow.Table.from_arrays(columns, schema=schema).combine_chunks()
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,288 @@
+"""A fleet in parts: the noise of each class is found in one pass over all parts; then each part is
+checked alone, on any machine that sees the data set, and the answers are joined.
+
+What is found is the same as of the whole: nodes that may be one, by a host or a GPU in common, are
+in one part, and the noise of a class does not depend on how its paths are divided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from waywiser.analysis.dataset.scan import Scan
+from waywiser.analysis.history.history import (
+    SCHEMA,
+    History,
+    NightsOfPath,
+    node_histories,
+    path_histories,
+    path_nights,
+    sorted_history,
+)
+from waywiser.analysis.history.night import gpus_text
+from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
+from waywiser.profile.output_file import make_folder
+from waywiser.stats.level_changes import SeriesNoise, Shown, noise_of_peers, shown_noise
+from waywiser.stats.night_noise import NightNoise
+from waywiser.words import Value, WaywiserError, grouped
+from waywiser.words.atomic_write import replaced_file
+from waywiser.words.regular_file import read_regular
+
+FOLDER = "parts"
+"""The folder in a data set with what parts write."""
+
+LARGEST = 2**32
+"""Bytes of a file of a part that is read."""
+
+
+class PartsError(WaywiserError):
+    """Parts that do not fit together."""
+
+
+class FleetDivision(Value, frozen=True):
+    """How a data set is divided, and when: all parts look at the same runs with one clock."""
+
+    folder: str
+    parts: int
+    threshold: float
+    since: str
+    now: str
+
+
+class PeerNoise(Value, frozen=True):
+    """The noise that the series of some peers show."""
+
+    peers: tuple[str | int, ...]
+    weights: tuple[float, ...]
+
+
+class NoiseReferences(Value, frozen=True):
+    """The references of each class: after them parts are independent."""
+
+    division: FleetDivision
+    rough: tuple[PeerNoise, ...]
+    settled: tuple[PeerNoise, ...] = ()
+
+    @property
+    def noise(self) -> SeriesNoise:
+        return SeriesNoise(_noise_of(self.rough), _noise_of(self.settled))
+
+
+class CheckedPart(Value, frozen=True):
+    """What was found of one part."""
+
+    number: int
+    references: str
+    """The digest of the references that it was checked by."""
+    history: History
+
+
+def _noise_of(found: Iterable[PeerNoise]) -> dict[Any, NightNoise]:
+    return {each.peers: NightNoise(np.array(each.weights)) for each in found}
+
+
+class PartNights(NamedTuple):
+    """The nodes of a part and the nights of their paths."""
+
+    nodes: dict[str, NodeNights]
+    unused: dict[str, str]
+    lines: list[NightsOfPath]
+
+
+@lru_cache(maxsize=1)
+def _scan(division: FleetDivision) -> Scan:
+    return Scan(Path(division.folder))
+
+
+@lru_cache(maxsize=2)
+def nights_of_part(division: FleetDivision, number: int) -> PartNights:
+    """The nights of part ``number``, from 0."""
+    scan = _scan(division)
+    runs = scan.current_runs(())
+    hosts = _divided(runs, division.parts)[number]
+    moments = [run["measured"] for run in runs]
+    own = [run for run in runs if run["host"] in hosts]
+    surveys = scan.nights(own, None if division.parts == 1 else sorted(hosts))
+    nodes, unused = nodes_of(surveys, datetime.fromisoformat(division.now), moments)
+    named = named_nodes(nodes)
+    return PartNights(named, unused, path_nights(named))
+
+
+def _divided(runs: Sequence[Mapping[str, Any]], parts: int) -> list[set[str]]:
+    """The hosts of each part. Hosts that had a GPU in common are in one."""
+    leaders: dict[str, str] = {}
+
+    def leader(name: str) -> str:
+        while (above := leaders.setdefault(name, name)) != name:
+            leaders[name] = name = leaders[above]
+        return name
+
+    for host, gpus in sorted({(run["host"], run["gpus"] or "[]") for run in runs}):
+        for uuid in gpus_text(gpus):
+            leaders[leader(uuid)] = leader(f"host {host}")
+    hosts = sorted({run["host"] for run in runs})
+    together = sorted(grouped((leader(f"host {host}"), host) for host in hosts).values())
+    found: list[set[str]] = [set() for _ in range(parts)]
+    for n, same in enumerate(together):
+        found[n % parts].update(same)
+    return found
+
+
+def shown_by_part(
+    division: FleetDivision, number: int, rough: Sequence[PeerNoise] | None = None
+) -> list[tuple[tuple[str | int, ...], list[tuple[float, float]]]]:
+    """What the series of a part show of the noise of their peers."""
+    lines = nights_of_part(division, number).lines
+    known = None if rough is None else _noise_of(rough)
+    shown: Shown = {}
+    for several in ([line.series for line in lines], [line.fastest for line in lines]):
+        shown |= shown_noise(several, division.threshold, known)
+    return [(tuple(peers), own) for peers, own in shown.items()]  # type: ignore[arg-type]
+
+
+Map = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[Any]]
+"""Calls a function with the arguments of each part, in some process."""
+
+
+def here(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterable[Any]:
+    """Calls a function in this process, for one part after another."""
+    return (function(*each) for each in arguments)
+
+
+def references_of(division: FleetDivision, each_part: Map = here) -> NoiseReferences:
+    """The references of each class, by two looks at each part."""
+    numbers = range(division.parts)
+    rough = _joined_noise(each_part(shown_by_part, [(division, n) for n in numbers]))
+    settled = _joined_noise(each_part(shown_by_part, [(division, n, rough) for n in numbers]))
+    return NoiseReferences(division, rough, settled)
+
+
+def _joined_noise(parts: Iterable[Any]) -> tuple[PeerNoise, ...]:
+    shown: dict[tuple[str | int, ...], list[tuple[float, float]]] = {}
+    for part in parts:
+        for peers, own in part:
+            shown.setdefault(tuple(peers), []).extend(map(tuple, own))
+    return tuple(
+        PeerNoise(peers, tuple(noise_of_peers(own).weights.tolist()))
+        for peers, own in sorted(shown.items())
+    )
+
+
+def checked_part(
+    references: NoiseReferences, number: int, labels: Mapping[str, Mapping[str, str]]
+) -> CheckedPart:
+    """Checks a part alone."""
+    division = references.division
+    own = nights_of_part(division, number)
+    paths = path_histories(own.lines, division.threshold, division.since, references.noise)
+    nodes = node_histories(own.nodes, paths, labels)
+    history = History(
+        SCHEMA, division.threshold, division.since, tuple(nodes), tuple(paths), own.unused
+    )
+    return CheckedPart(number, digest_of(references), history)
+
+
+def digest_of(references: NoiseReferences) -> str:
+    return blake2b(msgspec.json.encode(references), digest_size=8).hexdigest()
+
+
+def joined_history(parts: Iterable[CheckedPart]) -> History:
+    """The history of a whole fleet. Raises `PartsError` if parts are missing, or were checked by
+    other references."""
+    parts = sorted(parts, key=lambda each: each.number)
+    if len({each.references for each in parts}) > 1:
+        raise PartsError(
+            "its parts were checked by different references",
+            remedy="write the references once, then check all parts",
+        )
+    first = parts[0].history
+    unused = {file: why for each in parts for file, why in each.history.unreadable.items()}
+    return sorted_history(
+        msgspec.structs.replace(
+            first,
+            nodes=tuple(node for each in parts for node in each.history.nodes),
+            paths=tuple(path for each in parts for path in each.history.paths),
+            unreadable=unused,
+        )
+    )
+
+
+def divide(folder: str, parts: int, threshold: float, since: str) -> FleetDivision:
+    """A division of a data set as it is now."""
+    return FleetDivision(folder, parts, threshold, since, datetime.now(UTC).isoformat())
+
+
+def history_by(
+    each_part: Map, division: FleetDivision, labels: Mapping[str, Mapping[str, str]]
+) -> History:
+    """The history of a fleet, by an engine that calls functions for each part."""
+    references = references_of(division, each_part)
+    numbers = range(division.parts)
+    return joined_history(each_part(checked_part, [(references, n, labels) for n in numbers]))
+
+
+# Parts in files, for arrays of jobs.
+
+
+def write_references(division: FleetDivision) -> Path:
+    """Writes the references into the data set, from where all parts read them."""
+    return _write(division.folder, "references.json", references_of(division))
+
+
+def write_part(
+    folder: str, number: int, parts: int, labels: Mapping[str, Mapping[str, str]]
+) -> Path:
+    """Checks part ``number``, from 1, and writes what is found. Raises `PartsError`."""
+    references = _read(folder, "references.json", NoiseReferences)
+    if references.division.parts != parts:
+        raise PartsError(
+            f"its references are of {references.division.parts} parts",
+            where=folder,
+            remedy=f"waywiser check {folder} --part references/{parts}",
+        )
+    moved = msgspec.structs.replace(references.division, folder=folder)
+    part = checked_part(msgspec.structs.replace(references, division=moved), number - 1, labels)
+    part = msgspec.structs.replace(part, references=digest_of(references))
+    return _write(folder, f"{number}-of-{parts}.json", part)
+
+
+def join_parts(folder: str) -> History:
+    """The history by the files of all parts. Raises `PartsError`."""
+    references = _read(folder, "references.json", NoiseReferences)
+    parts = references.division.parts
+    found = [_read(folder, f"{n}-of-{parts}.json", CheckedPart) for n in range(1, parts + 1)]
+    if any(each.references != digest_of(references) for each in found):
+        raise PartsError(
+            "a part was checked by former references", where=folder, remedy="check all parts again"
+        )
+    return joined_history(found)
+
+
+def _write(folder: str, name: str, value: Value) -> Path:
+    path = Path(folder) / FOLDER / name
+    make_folder(path.parent)
+    with replaced_file(path) as part:
+        part.write_bytes(msgspec.json.encode(value))
+    return path
+
+
+def _read(folder: str, name: str, kind: Any) -> Any:
+    path = Path(folder) / FOLDER / name
+    try:
+        return msgspec.json.decode(read_regular(path, LARGEST), type=kind)
+    except FileNotFoundError:
+        raise PartsError(
+            "is not there", where=str(path), remedy="check this part with --part"
+        ) from None
+    except (OSError, ValueError, msgspec.MsgspecError) as error:
+        raise PartsError(
+            f"cannot be read: {error}", where=str(path), remedy="check this part again"
+        ) from error

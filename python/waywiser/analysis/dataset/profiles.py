@@ -1,0 +1,240 @@
+"""The profiles of files and folders as nights, from the data sets that have them, and how a data
+set is brought up to date. Many profiles are read in as many processes as there are CPUs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from waywiser.analysis.dataset.engines import has_engines, require_engines
+from waywiser.analysis.dataset.files import Packed, is_dataset, pack, write_day, write_run
+from waywiser.analysis.dataset.rows import read_rows
+from waywiser.analysis.dataset.scan import Scan
+from waywiser.analysis.history.night import Night, read_night
+from waywiser.profile import ProfileError
+from waywiser.profile.file_name import profiles_in, why_no_profile
+from waywiser.words import Value, grouped
+
+FEW = 64
+"""Profiles up to which one process reads them: to start others takes half a second."""
+
+MOST_PROCESSES = 8
+
+AT_ONCE = 2048
+"""Profiles whose rows are in the memory of a process at once."""
+
+COMMAND = (sys.executable, "-m", "waywiser.analysis.dataset.entry_process")
+"""Reads the files that it is given: see `print_entries`."""
+
+
+class ReadProfile(Value, frozen=True, array_like=True):
+    """What one profile says."""
+
+    file: str
+    night: Night | None = None
+    error: str = ""
+    """Why it could not be read."""
+
+
+class ReadNights(NamedTuple):
+    """What is in some profiles and data sets."""
+
+    nights: tuple[Night, ...]
+    unreadable: dict[str, str]
+    """File -> why it was not read."""
+    read: int
+    """Profiles that were read now, and not taken from a data set."""
+    scans: dict[str, Scan]
+    """The data sets, by their folders."""
+    runs: dict[str, tuple[Scan, dict[str, Any]]]
+    """The runs that a data set has, by the file of the profile."""
+
+    @property
+    def files(self) -> list[str]:
+        """Everything that was read."""
+        return [night.file for night in self.nights]
+
+
+def read_nights(files: Sequence[str]) -> ReadNights:
+    """The nights of files, and of all profiles and data sets in folders; what cannot be read is
+    listed. Raises `NoEngine` for a data set without profiles, if nothing can read it."""
+    found = ReadNights((), {}, 0, {}, {})
+    nights: dict[str, Night] = {}
+    missing: list[str] = []
+    for name in dict.fromkeys(files):
+        if not os.path.isdir(name):
+            missing.append(name)
+            continue
+        profiles = profiles_in(Path(name))
+        has_dataset = is_dataset(Path(name))
+        if has_dataset and not profiles:
+            require_engines()
+        if has_dataset and has_engines():
+            known = _of_dataset(Scan(name), profiles, found)
+            nights |= known
+            missing += [file for file in profiles if file not in known]
+        elif profiles:
+            missing += profiles
+        else:
+            found.unreadable[name] = why_no_profile(name)
+    missing = [file for file in dict.fromkeys(missing) if file not in nights]
+    for entry in _entries(missing):
+        if entry.night is None:
+            found.unreadable[entry.file] = entry.error
+        else:
+            nights[entry.file] = entry.night
+    return found._replace(nights=tuple(nights.values()), read=len(missing))
+
+
+def _of_dataset(scan: Scan, profiles: Iterable[str], found: ReadNights) -> dict[str, Night]:
+    """The nights of a data set, but for those whose profile has changed since."""
+    current = scan.current_runs(profiles)
+    nights = scan.nights(current)
+    found.unreadable.update(scan.unreadable)
+    found.scans[str(scan.folder)] = scan
+    for run, night in zip(current, nights, strict=True):
+        found.runs[night.file] = scan, run
+    return {night.file: night for night in nights}
+
+
+def _entries(files: Sequence[str]) -> Iterator[ReadProfile]:
+    """Reads profiles, many of them in several processes."""
+    parts = _parts(files)
+    if len(parts) < 2:
+        yield from map(_entry, files)
+        return
+    with ThreadPoolExecutor(len(parts)) as pool:
+        answers = list(pool.map(lambda part: _elsewhere("nights", part), parts))
+    read = {entry.file: entry for own in answers for entry in own or ()}
+    for file in files:
+        # If a process was killed, its files are read here.
+        yield read.get(file) or _entry(file)
+
+
+def _parts(files: Sequence[str]) -> list[Sequence[str]]:
+    """What each process reads; everything in one if they are few."""
+    processes = min(MOST_PROCESSES, len(os.sched_getaffinity(0)), len(files) // FEW)
+    return [files[n::processes] for n in range(processes)] if processes > 1 else [files]
+
+
+def _entry(file: str) -> ReadProfile:
+    try:
+        return _lean(ReadProfile(file, read_night(file)))
+    except ProfileError as error:
+        return ReadProfile(file, error=error.what)
+
+
+def _lean(entry: ReadProfile) -> ReadProfile:
+    """The entry with each of its texts once in memory: thousands have the same."""
+    if (night := entry.night) is None:
+        return entry
+    once = sys.intern
+    texts = ("curve", "path", "group")
+    paths = tuple(
+        msgspec.structs.replace(p, **{name: once(getattr(p, name)) for name in texts})
+        for p in night.paths
+    )
+    facts = {once(name): once(value) for name, value in night.facts.items()}
+    lean = msgspec.structs.replace(night, paths=paths, facts=facts, hardware=once(night.hardware))
+    return msgspec.structs.replace(entry, night=lean)
+
+
+def record(file: str, dataset: Path) -> Path:
+    """Writes the rows of a profile into a data set, and returns their file. Raises `ProfileError`,
+    `NoEngine`, `NotWritable`."""
+    return write_run(dataset, read_rows(file))
+
+
+class Exported(NamedTuple):
+    """What `export_profiles` did."""
+
+    added: int
+    """Profiles whose rows were written."""
+    known: int
+    """Profiles whose rows were there."""
+    unreadable: dict[str, str]
+    packed: Packed
+
+
+def export_profiles(folder: Path, dataset: Path, now: datetime | None = None) -> Exported:
+    """Brings the data set of a folder of profiles up to date, and packs past days. What profiles
+    that are gone have left in it stays. It can be killed at any moment. Raises `NoEngine`,
+    `NotWritable`."""
+    profiles = profiles_in(folder)
+    missing: list[str] = profiles
+    unreadable: dict[str, str] = {}
+    if is_dataset(dataset):
+        scan = Scan(dataset)
+        names = {run["file"] for run in scan.current_runs(profiles)}
+        missing = [file for file in profiles if os.path.basename(file) not in names]
+        unreadable |= scan.unreadable
+    today = (now or datetime.now(UTC)).date().isoformat()
+    parts = _parts(missing)
+    if len(parts) < 2:
+        answers = [_export(missing, dataset, today)]
+    else:
+        with ThreadPoolExecutor(len(parts)) as pool:
+            found = list(
+                pool.map(lambda part: _elsewhere("rows", part, str(dataset), today), parts)
+            )
+        answers = [
+            own if own is not None else _export(part, dataset, today)
+            for part, own in zip(parts, found, strict=True)
+        ]
+    failed = {entry.file: entry.error for own in answers for entry in own}
+    packed = pack(dataset, now)
+    unreadable |= failed | packed.left
+    return Exported(len(missing) - len(failed), len(profiles) - len(missing), unreadable, packed)
+
+
+def _export(files: Sequence[str], dataset: Path, today: str) -> list[ReadProfile]:
+    """Writes the rows of profiles, those of a past day into one file, and returns what cannot be
+    read."""
+    failed = []
+    for first in range(0, len(files), AT_ONCE):
+        read = []
+        for file in files[first : first + AT_ONCE]:
+            try:
+                read.append(read_rows(file))
+            except ProfileError as error:
+                failed.append(ReadProfile(file, error=error.what))
+        for day, own in grouped((rows.day, rows) for rows in read).items():
+            if day < today and len(own) > 1:
+                write_day(dataset, day, own)
+                continue
+            for rows in own:
+                write_run(dataset, rows)
+    return failed
+
+
+def _elsewhere(what: str, files: Sequence[str], *words: str) -> list[ReadProfile] | None:
+    """What another process answers about files; None if it fails."""
+    names = b"\0".join(map(os.fsencode, files))
+    command = (*COMMAND, what, *words)
+    try:
+        done = subprocess.run(command, input=names, stdout=subprocess.PIPE, check=True)
+        found = msgspec.msgpack.decode(done.stdout, type=list[ReadProfile])
+    except (OSError, subprocess.CalledProcessError, msgspec.MsgspecError):
+        return None
+    return list(map(_lean, found))
+
+
+def print_entries(words: Sequence[str]) -> None:
+    """Reads names of files from standard input, with a zero byte between two, and writes their
+    entries to standard output: ``nights``, or ``rows DATASET TODAY`` after it has written their
+    rows. A library must not start processes by `multiprocessing`: each would run the caller's
+    script again."""
+    names = [os.fsdecode(name) for name in sys.stdin.buffer.read().split(b"\0") if name]
+    answer: Callable[[], list[Any]] = {
+        "nights": lambda: [_entry(file) for file in names],
+        "rows": lambda: _export(names, Path(words[1]), words[2]),
+    }[words[0]]
+    sys.stdout.buffer.write(msgspec.msgpack.encode(answer()))

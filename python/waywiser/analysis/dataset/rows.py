@@ -1,0 +1,267 @@
+"""The rows of one profile, and what nights and comparisons take of them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from waywiser.analysis.comparison.one_sided import NOT_MEASURED
+from waywiser.analysis.comparison.own_findings import own_findings
+from waywiser.analysis.dataset.columns import STEPS
+from waywiser.analysis.history.night import Night, NightGpu, PathNight, moment_of, night_of, single
+from waywiser.curves.curve import Point
+from waywiser.curves.imported import imported_from
+from waywiser.curves.subject import LoadedLink, Subject, subject_of
+from waywiser.machine.machine import Machine
+from waywiser.profile import Profile, RunHealth
+from waywiser.profile.block import BlockSummary
+from waywiser.profile.series_frame import SeriesFrame
+from waywiser.stats.noise_model import Surveys
+from waywiser.stats.order import median
+from waywiser.words import Operation, Value, WordError, Workload, json_text
+from waywiser.words.records import Failure
+
+Row = dict[str, Any]
+"""Values by column."""
+
+TIME = "time"
+
+
+class RunRecord(Value, frozen=True):
+    """What comparisons take of a run beside its paths."""
+
+    machine: Machine
+    environment: dict[str, Any]
+    links: dict[int, LoadedLink] = msgspec.field(default_factory=dict)
+    health: tuple[RunHealth, ...] = ()
+    tools: tuple[str, ...] = ()
+    request: str = ""
+    unfinished: bool = False
+    own_findings: tuple[str, ...] = ()
+
+
+class RunRows(NamedTuple):
+    """The rows of one profile."""
+
+    run: str
+    host: str
+    day: str
+    rows: list[Row]
+
+    @property
+    def file(self) -> str:
+        """The name of its file in a data set: no other profile has it."""
+        from waywiser.profile.file_name import default_name
+
+        host = default_name(self.host).name.rpartition("-")[0]
+        return f"day={self.day}/{host}-{self.run}.parquet"
+
+
+def run_of(host: str, created: str, file: str) -> str:
+    """The name of a run. A survey that is resumed has the same; a copy of a profile has another,
+    so that a check names it."""
+    text = "\0".join((host, created, os.path.basename(file)))
+    return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def state_of(file: str) -> tuple[int, int]:
+    """Size and time of change of a profile; zeros if it cannot be seen."""
+    try:
+        found = os.stat(file)
+    except (OSError, ValueError):
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def read_rows(file: str) -> RunRows:
+    """The rows of a profile. Raises `waywiser.profile.ProfileError`."""
+    state = state_of(file)  # before it is read: a change meanwhile is seen the next time
+    with Profile.open_snapshot(file) as profile:
+        frame = SeriesFrame.read(profile)
+        node = subject_of(profile, frame, links=True, short=frame.medians_alone())
+        versions = [run.version for run in profile.runs]
+    early = [row.started for row in frame.visits if row.samples]
+    node = msgspec.structs.replace(node, file=str(file))
+    node = msgspec.structs.replace(node, own_findings=own_findings(node))
+    first = "" if imported_from(node.environment) else min(early, default="")
+    night = msgspec.structs.replace(night_of(node), first_visit=first)
+    return rows_of(node, night, state, versions[-1] if versions else "")
+
+
+def rows_of(
+    node: Subject, night: Night, state: tuple[int, int] = (0, 0), version: str = ""
+) -> RunRows:
+    """The same of a profile that was read."""
+    about = _about(node, night, state, version)
+    followed = {(path.curve, path.bytes): path for path in night.paths}
+    named = {path.curve: path for path in night.paths}
+    rows = [
+        {**about, **_row(point, named.get(point.curve), (point.curve, point.bytes) in followed)}
+        for point in node.points
+    ]
+    rows += [
+        {**about, **_NOTHING, "path": each.path, "workload": "", "failure": "unsupported",
+         "reason": each.reason}
+        for each in node.unsupported_paths
+    ]  # fmt: skip
+    rows = rows or [{**about, **_NOTHING}]
+    rows = [{**row, "number": number, "record": None} for number, row in enumerate(rows)]
+    rows[0]["record"] = json_text(_record(node))
+    return RunRows(about["run"], night.host, night.created[:10], rows)
+
+
+def _record(node: Subject) -> RunRecord:
+    return RunRecord(
+        machine=node.machine,
+        environment=node.environment,
+        links=node.links,
+        health=node.health,
+        tools=node.tools,
+        request=node.request,
+        unfinished=node.unfinished,
+        own_findings=node.own_findings,
+    )
+
+
+def _about(node: Subject, night: Night, state: tuple[int, int], version: str) -> Row:
+    """What all rows of a run have."""
+    return {
+        "run": run_of(night.host, night.created, night.file),
+        "host": night.host,
+        "measured": moment_of(night.created),
+        "class": night.hardware,
+        "driver": node.machine.driver,
+        "kernel": str(node.environment.get("kernel") or ""),
+        "waywiser": version,
+        "simulated": night.simulated,
+        "gpus": json_text(night.gpus),
+        "facts": json_text(night.facts),
+        "first_visit": night.first_visit,
+        "file": os.path.basename(night.file),
+        "file_bytes": state[0],
+        "file_modified": state[1],
+    }
+
+
+_NOTHING: Row = {
+    "path": "", "name": "", "group": "", "bytes": 0, "followed": False, "metric": TIME,
+    "processes": 0, "seconds": None, "fastest": None, "noise": None, "deviations": [],
+    "shift": None, "failure": "", "reason": "", "workload": "",
+}  # fmt: skip
+"""A row of a run of which nothing was measured."""
+
+
+def _row(point: Point, path: PathNight | None, is_followed: bool) -> Row:
+    row = {**_NOTHING, "path": point.curve, "bytes": point.bytes, "workload": point.text}
+    if path is not None:
+        row |= {"name": path.path, "group": path.group, "followed": is_followed}
+    failures = [each for each in point.failures if each.kind not in NOT_MEASURED]
+    if failure := next(iter(failures or point.failures), None):
+        row |= {"failure": failure.kind, "reason": failure.reason}
+    medians = [block.median for block in point.blocks]
+    if not medians:
+        return row
+    seconds = single(Surveys([medians]).median)
+    logs = np.log(medians)
+    return row | {
+        "processes": len(medians),
+        "seconds": seconds,
+        "fastest": single(min(medians)),
+        "noise": float(two_digits(logs.std(ddof=1))) if len(logs) > 1 else None,
+        "deviations": np.rint((logs - math.log(seconds)) * STEPS).astype(int).tolist(),
+        "shift": median([block.shift for block in point.blocks]),
+    }
+
+
+def two_digits(values: Any) -> Any:
+    """Positive values with two digits, which is what a deviation of a few processes is known to."""
+    values = np.asarray(values, float)
+    unit = 10.0 ** (np.floor(np.log10(np.maximum(values, 1e-9))) - 1)
+    return (np.rint(values / unit) * unit).astype(np.float32)
+
+
+def night_of_run(run: Mapping[str, Any], paths: tuple[PathNight, ...], file: str) -> Night:
+    """A night by the columns of a run and its followed paths."""
+    return Night(
+        file=file,
+        host=run["host"],
+        created=created_text(run["measured"]),
+        gpus=_gpus(run["gpus"] or "[]"),
+        hardware=run["class"] or "",
+        facts=_facts(run["facts"] or "{}"),
+        paths=paths,
+        simulated=run["simulated"] or "",
+        first_visit=run["first_visit"] or "",
+    )
+
+
+@lru_cache(maxsize=16384)
+def _gpus(text: str) -> tuple[NightGpu, ...]:
+    return msgspec.json.decode(text, type=tuple[NightGpu, ...])
+
+
+@lru_cache(maxsize=16384)
+def _facts(text: str) -> dict[str, str]:
+    return msgspec.json.decode(text, type=dict[str, str])
+
+
+def created_text(measured: datetime) -> str:
+    """A time as profiles have it."""
+    return measured.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def subject_of_rows(rows: Sequence[Mapping[str, Any]], file: str) -> Subject:
+    """A subject by the rows of a run: its processes are those of the profile to half of a step."""
+    first = rows[0]
+    record = msgspec.json.decode(first["record"], type=RunRecord)
+    return Subject(
+        name=first["host"],
+        machine=record.machine,
+        points=tuple(_points(rows)),
+        file=file,
+        created=created_text(first["measured"]),
+        request=record.request,
+        health=record.health,
+        links=record.links,
+        environment=record.environment,
+        tools=record.tools,
+        unfinished=record.unfinished,
+        own_findings=record.own_findings,
+    )
+
+
+def _points(rows: Iterable[Mapping[str, Any]]) -> Iterator[Point]:
+    for row in rows:
+        if not row["workload"]:
+            continue
+        failures = [Failure(row["failure"], row["reason"])] if row["failure"] else []
+        seconds, shift = row["seconds"], row["shift"]
+        blocks = [
+            BlockSummary(n, seconds * math.exp(each / STEPS), shift=shift)
+            for n, each in enumerate(row["deviations"] or ())
+        ]
+        known = _known(row["workload"])
+        yield msgspec.structs.replace(known, blocks=tuple(blocks), failures=tuple(failures))
+
+
+@lru_cache(maxsize=65536)
+def _known(text: str) -> Point:
+    """The point of a workload, without anything that was measured."""
+    try:
+        workload = Workload.parse(text)
+    except WordError:
+        workload = Workload(operation=Operation.parse(text))
+    return Point.of(workload)
+
+
+def as_recorded(node: Subject, night: Night) -> Subject:
+    """A subject as a data set would have it, so that two sources of one survey say the same."""
+    return subject_of_rows(rows_of(node, night).rows, node.file)

@@ -1,0 +1,282 @@
+"""What DuckDB reads of a data set: a relation for any question, and what a check takes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from waywiser.analysis.dataset.columns import COLUMNS, NAMES
+from waywiser.analysis.dataset.engines import arrow_schema, engine
+from waywiser.analysis.dataset.files import DataFile, files_in, why_foreign
+from waywiser.analysis.dataset.rows import created_text, night_of_run, state_of, subject_of_rows
+from waywiser.analysis.history.night import Night, PathNight
+from waywiser.curves.subject import Subject
+from waywiser.words import WaywiserError, WordError, grouped
+
+T = TypeVar("T")
+
+NIGHT_COLUMNS = (
+    "run", "host", "measured", "class", "simulated", "gpus", "facts", "first_visit", "file",
+    "file_bytes", "file_modified",
+)  # fmt: skip
+
+PATH_COLUMNS = ("path", "name", "group", "bytes", "seconds", "processes", "fastest")
+
+MEMORY = "3GiB"
+"""What DuckDB takes; more is kept in temporary files."""
+
+TRIES = 5
+"""How often files are listed again if some were packed by another process meanwhile."""
+
+
+class DataSetError(WaywiserError):
+    """A data set that cannot be read."""
+
+
+class Scan:
+    """The files of a data set that can be read, and each run once."""
+
+    def __init__(self, folder: Path | str, first_day: str = "") -> None:
+        """``first_day`` is the first one that is read: ``2026-11-01``. Raises `NoEngine`,
+        `DataSetError`."""
+        self.folder = Path(folder)
+        self.first_day = first_day
+        self.connection = engine("duckdb").connect()
+        self.connection.execute("SET TimeZone = 'UTC'")
+        self.connection.execute(f"SET memory_limit = '{MEMORY}'")
+        self.connection.execute(f"SET temp_directory = {_text(tempfile.gettempdir())}")
+        self.unreadable: dict[str, str] = {}
+        """File -> why it is left aside."""
+        self._damaged: dict[Path, str] = {}
+        self._list()
+
+    def _list(self) -> None:
+        """Lists the files, and makes the relation of the newest state of each run."""
+        found = [each for each in files_in(self.folder) if each.day >= self.first_day]
+        why = {each.path: self._damaged.get(each.path) or why_foreign(each.path) for each in found}
+        self.files = [each for each in found if not why[each.path]]
+        self.unreadable = {
+            str(path): text for path, text in why.items() if text and text != "is gone"
+        }
+        self.connection.execute("DROP VIEW IF EXISTS dataset")
+        self.connection.execute(f"CREATE VIEW dataset AS {self._query(self.files)}")
+
+    def _query(self, files: Sequence[DataFile]) -> str:
+        """The rows of files that count."""
+        quoted = ", ".join(f'"{name}"' for name in NAMES)
+        if not files:
+            empty = arrow_schema(engine("pyarrow")).empty_table()
+            self.connection.register("no_rows", empty)
+            return f"SELECT {quoted}, NULL::VARCHAR AS day FROM no_rows"
+        source = _source([each.path for each in files])
+        known = {name for name, *_ in self.connection.execute(f"DESCRIBE {source}").fetchall()}
+        columns = ", ".join(
+            f'"{c.name}"'
+            if c.name in known
+            else f'NULL::{_TYPES.get(c.type, "VARCHAR")} AS "{c.name}"'
+            for c in COLUMNS
+        )
+        where = ""
+        if former := self._former(files):
+            pairs = ", ".join(f"({_text(path)}, {_text(run)})" for path, run in former)
+            where = f" WHERE (filename, run) NOT IN ({pairs})"
+        return f"SELECT {columns}, CAST(measured AS DATE)::VARCHAR AS day {source[8:]}{where}"
+
+    def _former(self, files: Sequence[DataFile]) -> list[tuple[str, str]]:
+        """(file, run) of rows that do not count: of a run that is there twice, those of its former
+        states, and of equal ones all but the first."""
+        days = grouped((each.day, each) for each in files)
+        looked = [
+            each
+            for own in days.values()
+            if len({each.run for each in own}) < len(own) or any(e.is_packed for e in own)
+            if len(own) > 1
+            for each in own
+        ]
+        if not looked:
+            return []
+        rows = self.connection.execute(
+            f"SELECT run, file_modified, filename FROM ({_source([e.path for e in looked])}) "
+            "GROUP BY ALL ORDER BY run, file_modified DESC, filename"
+        ).fetchall()
+        known: set[str] = set()
+        former = []
+        for run, _, path in rows:
+            if run in known:
+                former.append((path, run))
+            known.add(run)
+        return former
+
+    def reading(self, read: Callable[[], T]) -> T:
+        """What ``read`` returns. Files that another process packs meanwhile, and those that turn
+        out to be damaged, are left aside. Raises `DataSetError`."""
+        errors = engine("duckdb").Error
+        for _ in range(TRIES):
+            try:
+                return read()
+            except errors as error:
+                said = str(error)
+                for each in self.files:
+                    if (text := why_foreign(each.path, whole=True)) and text != "is gone":
+                        self._damaged[each.path] = text
+                self._list()
+        raise DataSetError(
+            f"cannot be read: {said.splitlines()[0]}", where=str(self.folder), remedy="try again"
+        )
+
+    @property
+    def relation(self) -> Any:
+        """All rows: a `duckdb.DuckDBPyRelation`."""
+        return self.connection.sql("SELECT * FROM dataset")
+
+    def labelled(self, labels: Mapping[str, Mapping[str, str]]) -> Any:
+        """All rows with a column for each label of hosts: a `duckdb.DuckDBPyRelation`. What is
+        damaged is found first, since the relation is read later."""
+        self.reading(lambda: self.connection.sql("SELECT count(run) FROM dataset").fetchall())
+        names = list(dict.fromkeys(name for own in labels.values() for name in own))
+        if not names:
+            return self.relation
+        arrow = engine("pyarrow")
+        columns = {
+            "host": list(labels),
+            **{n: [own.get(n) for own in labels.values()] for n in names},
+        }
+        self.connection.register("labels", arrow.table(columns))
+        chosen = ", ".join(f'labels."{name}"' for name in names)
+        return self.connection.sql(
+            f"SELECT dataset.*, {chosen} FROM dataset LEFT JOIN labels USING (host)"
+        )
+
+    def query(self, text: str | Callable[[], str]) -> Any:
+        """A `pyarrow.Table`; the text may depend on the files."""
+
+        def read() -> Any:
+            return self.connection.sql(text if isinstance(text, str) else text()).to_arrow_table()
+
+        return self.reading(read)
+
+    def file_of(self, name: str) -> str:
+        """The profile of a run, whether it is still there or not."""
+        return str(self.folder / name)
+
+    @cached_property
+    def runs(self) -> list[dict[str, Any]]:
+        """The columns of each run that a night takes, by day and host."""
+        columns = ", ".join(f'any_value("{name}") AS "{name}"' for name in NIGHT_COLUMNS[1:])
+        found = self.query(
+            f"SELECT run, {columns} FROM dataset GROUP BY run ORDER BY any_value(measured), run"
+        )
+        rows: list[dict[str, Any]] = found.to_pylist()
+        return rows
+
+    def current_runs(self, profiles: Iterable[str]) -> list[dict[str, Any]]:
+        """The runs whose rows are those of their profile as it is now, or of one that is not among
+        these, of each file the last one, by file."""
+        states = {os.path.basename(file): state_of(file) for file in profiles}
+        found: dict[str, dict[str, Any]] = {}
+        for run in self.runs:
+            state = run["file_bytes"], run["file_modified"]
+            if states.get(run["file"], state) == state:
+                found[run["file"]] = run
+        return [found[name] for name in sorted(found)]
+
+    def nights(
+        self, runs: Sequence[Mapping[str, Any]], hosts: Sequence[str] | None = None
+    ) -> list[Night]:
+        """The nights of runs, in their order; ``hosts`` are theirs, if these are not all."""
+        paths = self._paths(hosts)
+        with self._explained():
+            return [
+                night_of_run(run, paths.get(run["run"], ()), self.file_of(run["file"]))
+                for run in runs
+            ]
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raises `DataSetError` for values that no version of Waywiser has written."""
+        try:
+            yield
+        except (msgspec.MsgspecError, WordError, TypeError, ValueError) as error:
+            raise DataSetError(
+                f"has a value that Waywiser does not write: {error}",
+                where=str(self.folder),
+                remedy=f"waywiser export {self.folder} --format parquet -o ANOTHER makes it anew",
+            ) from error
+
+    def _paths(self, hosts: Sequence[str] | None) -> dict[str, tuple[PathNight, ...]]:
+        """The followed paths of all runs, or of those of some hosts."""
+        own = "WHERE followed"
+        if hosts is not None:
+            own += f" AND host IN ({', '.join(map(_text, hosts))})" if hosts else " AND false"
+        keys = ", ".join(f'"{name}"' for name in PATH_COLUMNS[:4])
+        table = self.query(
+            f"""WITH kinds AS (
+                SELECT {keys}, row_number() OVER (ORDER BY {keys}) - 1 AS kind
+                FROM (SELECT DISTINCT {keys} FROM dataset {own}))
+            SELECT run, kind, seconds, processes, fastest FROM dataset
+            JOIN kinds USING ({keys}) {own} ORDER BY run, number"""
+        )
+        kinds = self.query(f"SELECT DISTINCT {keys} FROM dataset {own} ORDER BY {keys}").to_pylist()
+        texts = [tuple(each.values()) for each in kinds]
+        found: dict[str, list[PathNight]] = {}
+        columns = (table[name].to_pylist() for name in table.column_names)
+        for run, kind, seconds, processes, fastest in zip(*columns, strict=True):
+            curve, name, group, size = texts[kind]
+            path = PathNight(curve, name, group, size, seconds, processes, fastest)
+            found.setdefault(run, []).append(path)
+        return {run: tuple(own) for run, own in found.items()}
+
+    def subjects(self, runs: Iterable[Mapping[str, Any]]) -> Iterator[Subject]:
+        """The subjects of runs. Only their days are read: the records of all would not fit into
+        memory."""
+        arrow = engine("pyarrow")
+        runs = list(runs)
+        chosen = arrow.table({"run": arrow.array([run["run"] for run in runs], arrow.string())})
+        self.connection.register("chosen", chosen)
+        days = {created_text(run["measured"])[:10] for run in runs}
+        columns = ", ".join(
+            f'"{name}"'
+            for name in ("run", "host", "measured", "record", "file", "workload", "seconds",
+                         "deviations", "shift", "failure", "reason")
+        )  # fmt: skip
+        table = self.query(
+            lambda: (
+                f"SELECT {columns} FROM "
+                f"({self._query([each for each in self.files if each.day in days])}) "
+                "SEMI JOIN chosen USING (run) ORDER BY run, number"
+            )
+        )
+        values = [table[name].to_pylist() for name in table.column_names]
+        rows = (
+            dict(zip(table.column_names, row, strict=True)) for row in zip(*values, strict=True)
+        )
+        for own in grouped((row["run"], row) for row in rows).values():
+            with self._explained():
+                node = subject_of_rows(own, self.file_of(own[0]["file"]))
+            yield node
+
+
+_TYPES = {
+    "timestamp[ms, UTC]": "TIMESTAMPTZ", "int64": "BIGINT", "int32": "INTEGER", "bool": "BOOLEAN",
+    "float": "FLOAT", "list<int32>": "INTEGER[]",
+}  # fmt: skip
+
+
+def _source(paths: Iterable[Path]) -> str:
+    listed = ", ".join(_text(str(path)) for path in paths)
+    return (
+        f"SELECT * FROM read_parquet([{listed}], union_by_name = true, filename = true, "
+        "hive_partitioning = false)"
+    )
+
+
+def _text(text: str) -> str:
+    """A literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,242 @@
+"""A data set: it says what its profiles say, and nothing that happens to its files loses or
+doubles a run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kept import RESULTS, unpacked
+from waywiser.analysis.dataset import engines, profiles, scan
+from waywiser.analysis.dataset.columns import COLUMNS, NAMES, columns_table
+from waywiser.analysis.dataset.files import files_in, is_dataset, pack
+from waywiser.analysis.dataset.profiles import export_profiles, read_nights, record
+from waywiser.analysis.dataset.rows import read_rows
+from waywiser.analysis.dataset.scan import Scan
+from waywiser.analysis.history.night import read_night
+from waywiser.cli import run
+from waywiser.curves.subject import read_subject
+
+CHECKS = [RESULTS / "2026-11-22-check-two-gpus" / f"check-{n}.wwp.xz" for n in (1, 2, 3)]
+
+LATER = datetime(2030, 1, 1, tzinfo=UTC)
+
+STEP = 1 / 40_000
+"""By how much a process in a data set may differ: half of a step."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three profiles of one day."""
+    found = tmp_path / "nodes"
+    found.mkdir()
+    for n, packed in enumerate(CHECKS):
+        unpacked(packed, found / f"{n}.wwp")
+    return found
+
+
+def runs(folder: Path) -> list[str]:
+    return sorted(str(row["file"]) for row in Scan(folder).runs)
+
+
+def rows(folder: Path) -> int:
+    return int(Scan(folder).relation.count("*").fetchall()[0][0])
+
+
+def test_a_night_is_that_of_the_profile(folder: Path) -> None:
+    before = read_nights([str(folder)])
+    export_profiles(folder, folder)
+    found = read_nights([str(folder)])
+    assert (before.read, found.read) == (3, 0)
+    assert sorted(found.nights, key=lambda n: n.file) == sorted(before.nights, key=lambda n: n.file)
+    assert read_night(str(folder / "0.wwp")) in found.nights
+
+
+def test_a_subject_is_that_of_the_profile_to_half_of_a_step(folder: Path) -> None:
+    export_profiles(folder, folder)
+    whole = Scan(folder)
+    for node in whole.subjects(whole.runs):
+        own = read_subject(node.file, links=True)
+        for name in ("name", "machine", "environment", "links", "health", "created", "unfinished"):
+            assert getattr(node, name) == getattr(own, name)
+        assert [point.text for point in node.points] == [point.text for point in own.points]
+        for mine, theirs in zip(node.points, own.points, strict=True):
+            assert len(mine.blocks) == len(theirs.blocks)
+            for one, other in zip(mine.blocks, theirs.blocks, strict=True):
+                assert one.median == pytest.approx(other.median, rel=1.01 * STEP)
+
+
+def test_what_a_survey_wrote_and_what_an_export_wrote_is_there_once(folder: Path) -> None:
+    record(str(folder / "0.wwp"), folder)
+    export_profiles(folder, folder)
+    record(str(folder / "1.wwp"), folder)
+    assert len(files_in(folder)) == 2
+    assert runs(folder) == ["0.wwp", "1.wwp", "2.wwp"]
+    once = rows(folder)
+    assert pack(folder, LATER).files == 2
+    assert len(files_in(folder)) == 1
+    assert (runs(folder), rows(folder)) == (["0.wwp", "1.wwp", "2.wwp"], once)
+
+
+def test_files_of_today_are_not_packed(folder: Path) -> None:
+    for n in range(3):
+        record(str(folder / f"{n}.wwp"), folder)
+    day = files_in(folder)[0].day
+    assert pack(folder, datetime.fromisoformat(f"{day}T23:00+00:00")).days == 0
+    assert len(files_in(folder)) == 3
+
+
+def test_a_profile_that_changed_is_read_and_replaces_its_rows(folder: Path) -> None:
+    export_profiles(folder, folder)
+    (folder / "0.wwp").write_bytes((folder / "1.wwp").read_bytes())
+    found = read_nights([str(folder)])
+    assert found.read == 1
+    own = {Path(night.file).name: night for night in found.nights}
+    assert own["0.wwp"].paths == own["1.wwp"].paths
+    assert export_profiles(folder, folder)[:2] == (1, 2)
+    assert read_nights([str(folder)]).read == 0
+    assert len(runs(folder)) == len(set(runs(folder))) or len(runs(folder)) == 4
+
+
+def test_rows_stay_when_the_profile_is_gone(folder: Path) -> None:
+    export_profiles(folder, folder)
+    (folder / "2.wwp").unlink()
+    assert len(read_nights([str(folder)]).nights) == 3
+    export_profiles(folder, folder)
+    assert runs(folder) == ["0.wwp", "1.wwp", "2.wwp"]
+
+
+def test_damaged_and_foreign_files_are_named_and_left_aside(folder: Path) -> None:
+    export_profiles(folder, folder)
+    whole = files_in(folder)[0].path
+    damaged, foreign, cut = (whole.with_name(f"{n}.parquet") for n in ("all-d", "foreign", "cut"))
+    pq.write_table(pa.table({"a": [1]}), foreign)
+    cut.write_bytes(whole.read_bytes()[:1000])
+    content = bytearray(whole.read_bytes())
+    content[200:4000] = bytes(3800)
+    damaged.write_bytes(content)
+    found = read_nights([str(folder)])
+    assert len(found.nights) == 3
+    assert found.scans[str(folder)].unreadable.keys() >= {str(foreign), str(cut)}
+    assert "no file of a Waywiser data set" in found.scans[str(folder)].unreadable[str(foreign)]
+    assert str(damaged) in found.unreadable
+    left = pack(folder, LATER).left
+    assert left.keys() == {str(foreign), str(cut), str(damaged)}
+    assert all(path.exists() for path in (foreign, cut, damaged)), "nothing is removed unread"
+    assert runs(folder) == ["0.wwp", "1.wwp", "2.wwp"]
+
+
+def test_unknown_columns_are_ignored_and_missing_ones_are_empty(folder: Path) -> None:
+    record(str(folder / "0.wwp"), folder)
+    (path,) = [file.path for file in files_in(folder)]
+    table = pq.read_table(path, partitioning=None)
+    more = table.append_column("of_a_later_version", pa.nulls(table.num_rows, pa.string()))
+    pq.write_table(more.drop_columns(["noise", "gpus", "facts", "class"]), path)
+    whole = Scan(folder)
+    assert whole.relation.columns == [*NAMES, "day"]
+    assert whole.relation.filter("noise IS NOT NULL").count("*").fetchall() == [(0,)]
+    assert len(whole.nights(whole.runs)[0].paths) == 10
+
+
+@pytest.mark.parametrize("column", ["record", "gpus", "workload"])
+def test_values_that_cannot_be_are_one_line(
+    folder: Path, column: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(str(folder / "0.wwp"), folder)
+    (path,) = [file.path for file in files_in(folder)]
+    table = pq.read_table(path, partitioning=None)
+    at = table.schema.get_field_index(column)
+    other = pa.array(["[nothing"] * table.num_rows)
+    pq.write_table(table.set_column(at, column, other), path)
+    assert run(["check", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert "a value that Waywiser does not write" in said and len(said.splitlines()) == 1
+
+
+def test_files_that_are_packed_meanwhile_are_listed_again(folder: Path) -> None:
+    for n in range(3):
+        record(str(folder / f"{n}.wwp"), folder)
+    whole = Scan(folder)
+    pack(folder, LATER)
+    assert len(whole.nights(whole.runs)) == 3
+
+
+def test_several_processes_write_and_read_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = read_nights([str(folder)])
+    monkeypatch.setattr(profiles, "FEW", 1)
+    assert read_nights([str(folder)]).nights == one.nights
+    assert export_profiles(folder, folder).added == 3
+    found = read_nights([str(folder)])
+    shutil.rmtree(next(folder.glob("day=*")))
+    monkeypatch.setattr(profiles, "COMMAND", ("false",))
+    assert read_nights([str(folder)]).nights == one.nights, "a process that fails costs nothing"
+    assert export_profiles(folder, folder).added == 3
+    assert read_nights([str(folder)]).nights == found.nights
+
+
+def test_a_folder_without_the_packages_is_read_as_before(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export_profiles(folder, folder)
+
+    def none(name: str) -> Any:
+        raise engines.NoEngine(f"no {name}", remedy="pip install 'waywiser[fleet]'")
+
+    for module in (engines, scan):
+        monkeypatch.setattr(module, "engine", none)
+    assert read_nights([str(folder)]).read == 3
+    for path in folder.glob("*.wwp"):
+        path.unlink()
+    assert run(["check", str(folder)]) == 2
+    assert "waywiser[fleet]" in capsys.readouterr().err
+
+
+def test_every_column_is_declared_and_no_verdict_is_among_them(folder: Path) -> None:
+    (row, *_) = read_rows(str(folder / "0.wwp")).rows
+    assert row.keys() == set(NAMES)
+    assert not {"status", "verdict", "outcome", "p"} & set(NAMES)
+    assert all(column.meaning for column in COLUMNS)
+
+
+def test_the_page_has_the_columns() -> None:
+    page = (RESULTS.parent / "export.md").read_text()
+    assert columns_table() in page
+
+
+def test_the_verb_writes_beside_the_profiles_or_elsewhere(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "broken.wwp").write_text("no profile\n")
+    assert run(["export", str(folder), "--format", "parquet", "-o", str(tmp_path / "set")]) == 0
+    said = capsys.readouterr().err
+    assert "3 profiles added, 0 known" in said and "broken.wwp: is not a profile" in said
+    assert is_dataset(tmp_path / "set") and not is_dataset(folder)
+    assert run(["check", str(tmp_path / "set"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["nights"]["nodes"][0]["surveys"] == 3
+
+
+def test_an_empty_folder_says_so(tmp_path: Path) -> None:
+    assert read_nights([str(tmp_path)]).unreadable == {str(tmp_path): "no *.wwp is in this folder"}
+
+
+def test_a_survey_writes_its_own_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Measures host memory, which every machine has."""
+    profile, nodes = tmp_path / "a.wwp", tmp_path / "nodes"
+    few = ["--only", "h2h numa:0", "--sizes", "1MiB", "--preset", "check", "--no-scratch"]
+    assert run(["survey", *few, "-o", str(profile), "--dataset", str(nodes)]) == 0
+    (file,) = files_in(nodes)
+    assert str(file.path) in capsys.readouterr().err
+    assert not file.is_packed and file.run
+    (night,) = read_nights([str(nodes)]).nights
+    assert night.host == read_night(str(profile)).host
+    assert runs(nodes) == ["a.wwp"]

@@ -1,0 +1,149 @@
+"""A fleet in parts has the verdicts of the whole: in files of an array of jobs, and by the workers
+of Dask, of which one is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kept import RESULTS, unpacked
+from waywiser.cli import run
+
+CHECK = RESULTS / "2026-11-22-check-two-gpus" / "check-3.wwp.xz"
+
+SLOWER = ["--set", "PCIe to gpu:1=44GB/s", "--from-night", "8"]
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five nodes on fourteen nights with a data set: the link of gpu:1 of n2 is slower from the
+    eighth on."""
+    folder = tmp_path_factory.mktemp("parts")
+    original = unpacked(CHECK, folder / "node.wwp")
+    for host in ("n1", "n2", "n3", "n4", "n5"):
+        words = SLOWER if host == "n2" else []
+        simulated = ["simulate", str(original), "--host", host, "--nights", "14", *words]
+        assert run([*simulated, "-o", str(folder / "nodes")]) == 0
+    assert run(["export", str(folder / "nodes"), "--format", "parquet"]) == 0
+    return folder / "nodes"
+
+
+def checked(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, Any]:
+    capsys.readouterr()
+    code = run([*words, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_parts_in_files_have_the_verdicts_of_the_whole(
+    nodes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = checked(["check", str(nodes)], capsys)
+    assert whole[0] == 1
+    assert run(["check", str(nodes), "--part", "references/3"]) == 0
+    for n in (3, 1, 2):
+        assert run(["check", str(nodes), "--part", f"{n}/3"]) == 0
+    assert checked(["check", str(nodes), "--part", "join"], capsys) == whole
+
+
+def test_parts_that_are_missing_or_of_former_references_are_no_answer(
+    nodes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["check", str(nodes), "--part", "references/2"]) == 0
+    assert run(["check", str(nodes), "--part", "1/2"]) == 0
+    assert run(["check", str(nodes), "--part", "join"]) == 2
+    assert "2-of-2.json: is not there" in capsys.readouterr().err
+    assert run(["check", str(nodes), "--part", "1/3"]) == 2
+    assert "its references are of 2 parts" in capsys.readouterr().err
+    assert run(["check", str(nodes), "--part", "2/2"]) == 0
+    assert run(["check", str(nodes), "--part", "references/2"]) == 0
+    assert run(["check", str(nodes), "--part", "join"]) == 2
+    assert "former references" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("part", ["0/3", "4/3", "a/3", "references", "1"])
+def test_a_part_that_is_none_is_one_line(
+    nodes: Path, part: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["check", str(nodes), "--part", part]) == 2
+    assert "is no part" in capsys.readouterr().err
+
+
+@contextmanager
+def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """The address of a scheduler, and its workers, on this machine alone."""
+    file = folder / "scheduler.json"
+    python = os.pathsep.join(filter(None, ("python", os.environ.get("PYTHONPATH"))))
+    environment = {
+        **os.environ,
+        "PYTHONPATH": python,
+        "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "5",
+    }
+    local = ["--host", "127.0.0.1"]
+    options = {"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *local, "--port", "0"]
+    started = [
+        subprocess.Popen([*command, "--no-dashboard", "--scheduler-file", str(file)], **options)
+    ]
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", *local, "--no-dashboard"]
+    command += ["--nthreads", "1", "--no-nanny", "--scheduler-file", str(file)]
+    try:
+        started += [subprocess.Popen(command, cwd=None, **options) for _ in range(workers)]
+        client = __import__("distributed").Client(scheduler_file=str(file), timeout=60)
+        client.wait_for_workers(workers, timeout=60)
+        address = client.scheduler.address
+        client.close()
+        yield address, started[1:]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def kill_one_at_work(address: str, workers: list[subprocess.Popen[bytes]]) -> None:
+    """Kills a worker as soon as it has a part."""
+    distributed = __import__("distributed")
+    client = distributed.Client(address)
+    while True:
+        busy = {name for name, calls in client.processing().items() if calls}
+        if busy:
+            pids = client.run(os.getpid, workers=sorted(busy)[:1])
+            os.kill(next(iter(pids.values())), signal.SIGKILL)
+            break
+    client.close()
+
+
+@pytest.mark.slow
+def test_dask_has_the_same_verdicts_though_a_worker_is_killed(
+    nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    whole = checked(["check", str(nodes)], capsys)
+    with dask_cluster(tmp_path, 2) as (address, workers):
+        assert checked(["check", str(nodes), "--dask", address], capsys) == whole
+        command = [sys.executable, "-m", "waywiser", "check", str(nodes), "--dask", address]
+        environment = {**os.environ, "PYTHONPATH": "python"}
+        check = subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, env=environment)
+        kill_one_at_work(address, workers)
+        answer, _ = check.communicate()
+        assert (check.returncode, json.loads(answer)) == whole
+        assert sorted(worker.poll() is None for worker in workers) == [False, True]
+
+
+def test_a_scheduler_that_does_not_answer_is_one_line(
+    nodes: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    from waywiser.analysis.dataset import dask_parts
+
+    monkeypatch.setattr(dask_parts, "CONNECT_SECONDS", 1)
+    assert run(["check", str(nodes), "--dask", "tcp://127.0.0.1:1"]) == 2
+    assert "no Dask scheduler answers" in capsys.readouterr().err
