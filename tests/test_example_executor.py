@@ -56,7 +56,7 @@ def test_the_example_declares_nothing() -> None:
 
 
 def test_the_example_is_listed_measured_assessed_and_reported(run: Run, tmp_path: Path) -> None:
-    code, out, _ = run("list")
+    code, out, _ = run("survey", "--list")
     assert code == 0 and "one thread of the CPU copies in chunks" in out
     for file in ("a.wwp", "b.wwp"):
         code, out, err = run(*command_of_the_guide(), "-o", file)

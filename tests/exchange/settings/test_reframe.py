@@ -61,7 +61,7 @@ def test_a_path_of_one_process_has_no_reference(tmp_path: Path) -> None:
     [
         ("", ""),
         ("--set 'PCIe to gpu:1=45GB/s'", "-> device@gpu1 by"),
-        ("--gpus 1", "not measured"),
+        ("--set gpus=1", "not measured"),
     ],
     ids=["healthy", "slow link", "lost GPU"],
 )
