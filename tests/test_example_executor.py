@@ -44,7 +44,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 def command_of_the_guide() -> list[str]:
     """What the guide says to type after ``waywiser``, with smaller sizes."""
-    found = re.search(r"^\.venv/bin/waywiser (survey .*)$", GUIDE.read_text(), re.MULTILINE)
+    found = re.search(r"^\.venv/bin/waywiser (survey --only .*)$", GUIDE.read_text(), re.MULTILINE)
     assert found is not None
     words = shlex.split(found[1])
     at = words.index("--sizes")

@@ -27,7 +27,7 @@ SCATTER = ("scale", "detectable", "detectable_beside", "p", "effect", "value", "
 
 def answer(folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
     capsys.readouterr()
-    code = run(["check", str(folder), "--no-measure", "--json", *words])
+    code = run(["check", str(folder), "--within", "0", "--json", *words])
     return code, json.loads(capsys.readouterr().out)
 
 
