@@ -180,15 +180,24 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+READ_FILES = (("--within", "0"), ("--no-measure",))
+"""The option that lets `check` measure nothing: of today's trees, and of former ones."""
+
+
 def main() -> None:
     """Checks ``profile.wwp`` against ``baseline.wwp`` and prints the trace as JSON."""
     from waywiser.cli import run
 
-    trace = Trace()
-    sys.setprofile(trace)
-    with contextlib.redirect_stdout(io.StringIO()):
-        code = run(["check", "profile.wwp", "--baseline", "baseline.wwp", "--within", "0"])
-    sys.setprofile(None)
+    trace, code = Trace(), 2
+    for option in READ_FILES:
+        if trace.is_over or code != 2:
+            break
+        trace = Trace()
+        words = ["check", "profile.wwp", "--baseline", "baseline.wwp", *option]
+        sys.setprofile(trace)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            code = run(words)
+        sys.setprofile(None)
     if not trace.is_over:
         sys.exit(f"waywiser check ended with {code} and without a verdict")
     json.dump(trace.by_type(), sys.stdout)
