@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kept import RESULTS, unpacked
+from waywiser.cli import run
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "docs" / "how-to" / "examples" / "waywiser-night.sh"
@@ -119,3 +120,15 @@ def test_a_baseline_that_was_interrupted_is_none(
     assert night(surveys[0], "--baseline").returncode == 0
     assert len(list((tmp_path / "nights").glob("baseline-*"))) == 1
     assert night(surveys[1]).returncode in (0, 3)
+
+
+def test_a_node_with_a_slow_link_makes_no_baseline(night: Night, tmp_path: Path) -> None:
+    """One of two equal links is slow, which its own profile shows."""
+    checked = RESULTS / "2026-11-22-check-two-gpus" / "check-4.wwp.xz"
+    original = str(unpacked(checked, tmp_path / "node.wwp"))
+    slow = tmp_path / "slow.wwp"
+    assert run(["simulate", original, "--set", "PCIe to gpu:1=30GB/s", "-o", str(slow)]) == 0
+    made = night(slow, "--baseline")
+    assert made.returncode == 2 and "is not kept: by its equal parts" in made.stderr
+    assert [*(tmp_path / "nights").glob("night-*.wwp")]
+    assert not [*(tmp_path / "nights").glob("baseline-*.wwp")]

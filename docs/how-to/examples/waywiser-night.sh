@@ -4,9 +4,11 @@
 #     waywiser-night --baseline   while the node is known to be healthy; three baselines are better
 #     waywiser-night              each night; exit codes of waywiser check, 2 if there is no result
 #
+# WAYWISER is the command if it is not in PATH (of a clone: /path/to/waywiser/.venv/bin/waywiser),
 # WAYWISER_NIGHTS is the folder of its profiles, WAYWISER_METRICS that of the textfile collector.
 # WAYWISER_DATASET, if it is set, is the folder of the data set of all nodes, which they share.
 set -u
+waywiser=${WAYWISER:-waywiser}
 metrics=${WAYWISER_METRICS:-/var/lib/node_exporter/textfile}
 nights=${WAYWISER_NIGHTS:-/var/lib/waywiser}
 mkdir -p "$nights" "$metrics" && cd "$nights" || exit 2
@@ -27,13 +29,23 @@ kind=night
 [ "${1:-}" = --baseline ] && kind=baseline
 name=$(date +%F-%H%M%S).wwp
 rm -f "$metrics/waywiser.prom" survey-*.wwp check.log # of another night, and what was interrupted
-if ! waywiser survey --preset check ${WAYWISER_DATASET:+--dataset "$WAYWISER_DATASET"} \
+if ! "$waywiser" survey --preset check ${WAYWISER_DATASET:+--dataset "$WAYWISER_DATASET"} \
     -o "survey-$name" >survey.log 2>&1; then
     cat survey.log >&2
     end 2
 fi
-mv "survey-$name" "$kind-$name"
-[ "$kind" = baseline ] && end 0
+if [ "$kind" = baseline ]; then
+    # check keeps no baseline of a node that is slow, or was used by others meanwhile.
+    XDG_DATA_HOME=$PWD/kept "$waywiser" check "survey-$name" --within 0 --keep >check.log 2>&1
+    if [ -z "$(find kept -name '*.wwp' -newer "survey-$name" 2>/dev/null)" ]; then
+        mv "survey-$name" "night-$name"
+        tail -n 1 check.log >&2
+        end 2
+    fi
+    mv "survey-$name" "baseline-$name"
+    end 0
+fi
+mv "survey-$name" "night-$name"
 
 set --
 for baseline in baseline-*.wwp; do
@@ -43,7 +55,7 @@ if [ $# -eq 0 ]; then
     echo "waywiser-night: no baseline in $nights: run waywiser-night --baseline" >&2
     end 2
 fi
-waywiser check "night-$name" "$@" --prometheus "$metrics/waywiser.prom" >check.log
+"$waywiser" check "night-$name" "$@" --prometheus "$metrics/waywiser.prom" >check.log
 code=$?
 cat check.log
 case $code in

@@ -20,7 +20,7 @@ def engine(name: str) -> Any:
         package = name.partition(".")[0]
         raise NoEngine(
             f"a data set needs {package}, which cannot be loaded ({error})",
-            remedy="pip install 'waywiser[fleet]'",
+            remedy="pip install duckdb pyarrow",
         ) from None
 
 

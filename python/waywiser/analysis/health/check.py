@@ -108,7 +108,14 @@ def check_profile(
     nights = None if hosts is None else hosts.nights
     peers = hosts.peers.only(node.called) if hosts is not None and references.fleet else None
     results = host_results(
-        node, read, beside, checkup, peers, nights, threshold=references.threshold
+        node,
+        read,
+        beside,
+        checkup,
+        peers,
+        nights,
+        threshold=references.threshold,
+        expect_gpus=references.expect_gpus,
     )
     if checkup is not None:
         notes = (*checkup.notes, *_normal_notes(node, beside))

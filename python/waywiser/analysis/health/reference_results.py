@@ -41,6 +41,7 @@ def host_results(
     peers: Fleet | None = None,
     nights: History | None = None,
     threshold: float = THRESHOLD,
+    expect_gpus: int = 0,
 ) -> tuple[ReferenceResult, ...]:
     """What each reference says of ``node``, the best first. ``read`` is the same profile with its
     curves (`Subject.of`); ``beside`` are its headline paths beside those of other machines;
@@ -52,7 +53,7 @@ def host_results(
         peers_result(peers.hosts[0], peers) if peers is not None and peers.hosts
         else ReferenceResult(
             "peers", "not compared", "no profiles of nodes of its kind", NAME_FOLDER),
-        devices_result(node, has_baseline=baseline is not None),
+        devices_result(node, has_baseline=baseline is not None, expect_gpus=expect_gpus),
         equal_parts(read, threshold),
         other_machines(node, beside),
     )  # fmt: skip
@@ -104,8 +105,8 @@ def peers_result(host: HostVerdict, peers: Fleet) -> ReferenceResult:
     return ReferenceResult("peers", host.status, f"like {count(alike - 1, 'other host')}")
 
 
-def devices_result(node: Subject, *, has_baseline: bool) -> ReferenceResult:
-    """Lost GPUs, links below their best under load, and errors that were counted meanwhile. With a
+def devices_result(node: Subject, *, has_baseline: bool, expect_gpus: int = 0) -> ReferenceResult:
+    """Missing and lost GPUs, links below their best under load, and errors that were counted meanwhile. With a
     baseline the checkup has looked at links and errors, beside those of former times."""
     machine = node.machine
     grave, _ = errors_of(node.health)
@@ -114,7 +115,14 @@ def devices_result(node: Subject, *, has_baseline: bool) -> ReferenceResult:
         for gpu in machine.gpus
         if (text := node.links.get(gpu.index, LoadedLink()).below(gpu))
     ]
-    faults = [*filter(None, (lost_text(machine),)), *([] if has_baseline else below), *grave]
+    missing = ""
+    if len(machine.gpus) < expect_gpus:
+        missing = f"{len(machine.gpus)} of {count(expect_gpus, 'GPU')} that are expected"
+    faults = [
+        *filter(None, (missing, lost_text(machine))),
+        *([] if has_baseline else below),
+        *grave,
+    ]
     if faults:
         return ReferenceResult("devices", "failed", "; ".join(faults), LOST_REMEDY)
     if not machine.gpus:
