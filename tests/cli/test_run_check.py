@@ -255,3 +255,17 @@ def test_labels_are_escaped() -> None:
     health = health_of([host_health(node.name, (), ())], baseline=checkup)
     found = parsed(health_metrics(health, node))
     assert found["waywiser_gpus"][0][0]["host"] == r"ev\"il\\\n"
+
+
+@pytest.mark.parametrize(("expected", "code"), [(2, 0), (3, 1), (8, 1)])
+def test_a_profile_with_fewer_gpus_than_expected_fails(
+    files: dict[str, str], expected: int, code: int, capsys: Output
+) -> None:
+    """With a baseline that has as few, and without one."""
+    words = ["check", files["same"], "--expect-gpus", str(expected), "--within", "0"]
+    assert run([*words, "--baseline", files["base"]]) == code
+    said = [capsys.readouterr().out]
+    assert (run(words) == 1) is (code == 1)
+    said.append(capsys.readouterr().out)
+    text = f"2 of {expected} GPUs that are expected"
+    assert [text in each for each in said] == [code == 1] * 2

@@ -197,6 +197,9 @@ def test_several_files_are_one(tmp_path: Path) -> None:
         (slice(0, 1, 0), InvalidOperand),
         (slice("a", 3), InvalidOperand),
         (1.5, InvalidOperand),
+        (np.array(1.7), InvalidOperand),
+        (np.array([1, 2]), InvalidOperand),
+        (np.array([True] * 7), InvalidOperand),
     ],
 )
 def test_what_is_no_slice_is_named(
@@ -216,8 +219,11 @@ def test_wrong_calls_are_named(model: tuple[Path, dict[str, np.ndarray]]) -> Non
         with pytest.raises(TensorNotFoundError, match="nothing"):
             file.get_slice("nothing")
         later = file.get_slice("vector")
-    with pytest.raises(InvalidTransfer, match="closed"):
-        later[0]
+    for use in (lambda: later[0], file.keys, file.offset_keys, file.metadata, file.get_tensors):
+        with pytest.raises(InvalidTransfer, match="closed"):
+            use()
+    with pytest.raises(InvalidOperand, match="framework"):
+        transfer.safe_open(path, ["np"])  # type: ignore[arg-type]
     with pytest.raises(TensorNotFoundError, match="cube"):
         load_files(path, ["vector"], {"cube": 0})
     with pytest.raises(InvalidOperand, match="not a dict"):

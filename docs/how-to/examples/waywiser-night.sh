@@ -13,6 +13,12 @@ metrics=${WAYWISER_METRICS:-/var/lib/node_exporter/textfile}
 nights=${WAYWISER_NIGHTS:-/var/lib/waywiser}
 mkdir -p "$nights" "$metrics" && cd "$nights" || exit 2
 
+record() { # the new profile in the data set; without it the check goes on
+    [ -z "${WAYWISER_DATASET:-}" ] && return
+    "$waywiser" export . --format parquet -o "$WAYWISER_DATASET" >export.log 2>&1 && return
+    echo "waywiser-night: not in the data set: $(tail -n 1 export.log)" >&2
+}
+
 end() { # with a code: of the survey and the check, 2 if there is no result
     {
         echo '# HELP waywiser_night_exit_code 0 healthy, 1 failed, 3 not decided, 2 no result.'
@@ -25,12 +31,17 @@ end() { # with a code: of the survey and the check, 2 if there is no result
     exit "$1"
 }
 
+# Another night that is not over keeps its files.
+exec 9>lock
+flock -n 9 || {
+    echo "waywiser-night: another one is running in $nights" >&2
+    exit 2
+}
 kind=night
 [ "${1:-}" = --baseline ] && kind=baseline
 name=$(date +%F-%H%M%S).wwp
 rm -f "$metrics/waywiser.prom" survey-*.wwp check.log # of another night, and what was interrupted
-if ! "$waywiser" survey --preset check ${WAYWISER_DATASET:+--dataset "$WAYWISER_DATASET"} \
-    -o "survey-$name" >survey.log 2>&1; then
+if ! "$waywiser" survey --preset check -o "survey-$name" >survey.log 2>&1; then
     cat survey.log >&2
     end 2
 fi
@@ -42,10 +53,12 @@ if [ "$kind" = baseline ]; then
         tail -n 1 check.log >&2
         end 2
     fi
-    mv "survey-$name" "baseline-$name"
+    mv "survey-$name" "baseline-$name" || end 2
+    record
     end 0
 fi
-mv "survey-$name" "night-$name"
+mv "survey-$name" "night-$name" || end 2
+record
 
 set --
 for baseline in baseline-*.wwp; do

@@ -96,7 +96,7 @@ def export(
     if consumer == NORMAL_VALUES:
         _export_normal_values(file, output, source)
     elif consumer in _launchers():
-        _export_places(file, output, consumer, ranks_per_gpu, as_json=bool(format))
+        _export_places(file, output, consumer, ranks_per_gpu, "summary" if summary else format)
     elif consumer in _models():
         _export_model(file, output, consumer)
     elif consumer:
@@ -167,7 +167,7 @@ def _require_sense(output: str, consumer: str, piece: str, source: str, *, has_f
         raise ExportError(f"{output}: an export is no profile", remedy="name it .csv or .json")
     if consumer and has_form and consumer not in _launchers():
         raise ExportError(f"--for {consumer} has one form", remedy="remove --format and --summary")
-    if piece and not consumer:
+    if piece and consumer in ("", POLICY, NORMAL_VALUES, *_launchers(), *_models()):
         raise ExportError("--piece is for settings", remedy="add --for sglang or --for flexkv")
     if bool(source) is not (consumer == NORMAL_VALUES):
         raise ExportError(
@@ -218,7 +218,7 @@ def _export_model(file: str, output: str, consumer: str) -> None:
         stream.write(_models()[consumer](found))
 
 
-def _export_places(file: str, output: str, consumer: str, per_gpu: int, *, as_json: bool) -> None:
+def _export_places(file: str, output: str, consumer: str, per_gpu: int, form: str) -> None:
     """Writes what a launcher takes, and its reasons to standard error."""
     from waywiser.analysis.questions.rank_binding import bound_ranks
     from waywiser.cli.app import print_result
@@ -227,11 +227,15 @@ def _export_places(file: str, output: str, consumer: str, per_gpu: int, *, as_js
     from waywiser.profile import Profile
     from waywiser.report.parts import Words
 
+    if form not in ("", "json"):
+        raise ExportError(
+            f"--for {consumer} has two forms", remedy="write --format json, or nothing"
+        )
     with Profile.open(file) as profile:
         found = bound_ranks(profile, per_gpu)
         untimed = profile.machine.untimed
     text = launcher_text(found, consumer)
-    if as_json:
+    if form:
         text = json_text({"launcher": consumer, "text": text, "binding": found})
     else:
         notes = [*([f"The machine is {untimed}."] if untimed else []), *comments(found)]

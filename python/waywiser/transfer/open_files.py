@@ -53,6 +53,7 @@ class SafeOpen:
     ) -> None:
         self._maker = _maker_of(framework, device)
         self._device = device
+        self._is_closed = False
         self._files = ExitStack()
         self._selections = self._files.enter_context(open_checkpoint(filename))
         self._of = {
@@ -63,15 +64,18 @@ class SafeOpen:
 
     def keys(self) -> list[str]:
         """The names of the tensors, sorted."""
+        self._require_open()
         return sorted(self._of)
 
     def offset_keys(self) -> list[str]:
         """The names of the tensors in the order of the files and of their bytes."""
+        self._require_open()
         return list(self._of)
 
     def metadata(self) -> dict[str, str] | None:
         """The free texts of the header; of several files those of all, of which the first counts.
         None if there are none."""
+        self._require_open()
         found: dict[str, str] = {}
         for selection in reversed(self._selections):
             found |= selection.file.header.metadata
@@ -90,6 +94,7 @@ class SafeOpen:
 
     def get_tensors(self) -> dict[str, Any]:
         """All tensors by name, in the order of `offset_keys`, read many at once."""
+        self._require_open()
         return load(self._selections, self._maker(self._selections, self._device))
 
     def get_slice(self, name: str) -> SafeSlice:
@@ -107,15 +112,18 @@ class SafeOpen:
         traceback: TracebackType | None,
     ) -> None:
         self._files.close()
-        self._of.clear()
-        self._selections = []
+        self._is_closed = True
 
-    def _found(self, name: str) -> tuple[Selection, TensorEntry]:
-        if not self._selections:
+    def _require_open(self) -> None:
+        """Raises `InvalidTransfer` after the end of the context."""
+        if self._is_closed:
             raise InvalidTransfer(
                 "the files are closed", where=CALL, remedy="use them inside its with statement"
             )
-        if name not in self._of:
+
+    def _found(self, name: str) -> tuple[Selection, TensorEntry]:
+        self._require_open()
+        if not isinstance(name, str) or name not in self._of:
             raise TensorNotFoundError(
                 f"no file has a tensor {clipped(name)}", where=CALL, remedy="see keys()"
             )
@@ -172,7 +180,7 @@ def safe_open(
 
 def _maker_of(framework: str, device: Any) -> MakerOf:
     """Imports the framework. Raises for a device that it does not have."""
-    if framework not in FRAMEWORKS:
+    if not isinstance(framework, str) or framework not in FRAMEWORKS:
         raise InvalidOperand(
             f"framework is {clipped(framework)}", where=CALL, remedy="pass 'pt' or 'np'"
         )

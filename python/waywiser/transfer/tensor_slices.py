@@ -7,6 +7,7 @@ on, and one ellipsis.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator
 from itertools import product
 from types import EllipsisType
@@ -70,16 +71,7 @@ def tensor_slice(index: Any, entry: TensorEntry) -> TensorSlice:
 
 def _filled(index: tuple[Any, ...], entry: TensorEntry) -> list[Any]:
     """An integer or a slice for each dimension."""
-    for each in index:
-        is_integer = hasattr(each, "__index__") and not isinstance(each, bool)
-        if not (is_integer or isinstance(each, slice) or each is Ellipsis):
-            raise InvalidOperand(
-                f"an index is {clipped(each)}, not an integer, a slice or an ellipsis",
-                where=CALL,
-                remedy="load the whole tensor with get_tensor(), and index it",
-            )
-    named = [each if isinstance(each, slice) else int(each)
-             for each in index if each is not Ellipsis]  # fmt: skip
+    named = [_integer_or_slice(each) for each in index if each is not Ellipsis]
     missing = len(entry.shape) - len(named)
     ellipses = [n for n, each in enumerate(index) if each is Ellipsis]
     if missing < 0 or len(ellipses) > 1:
@@ -91,6 +83,22 @@ def _filled(index: tuple[Any, ...], entry: TensorEntry) -> list[Any]:
         )
     at = ellipses[0] if ellipses else len(named)
     return [*named[:at], *[slice(None)] * missing, *named[at:]]
+
+
+def _integer_or_slice(given: Any) -> int | slice:
+    """Raises `InvalidOperand` for anything else, such as an array of integers."""
+    if isinstance(given, slice):
+        return given
+    try:
+        if isinstance(given, bool) or getattr(given, "shape", ()) != ():
+            raise TypeError
+        return operator.index(given)
+    except TypeError:
+        raise InvalidOperand(
+            f"an index is {clipped(given)}, not an integer, a slice or an ellipsis",
+            where=CALL,
+            remedy="load the whole tensor with get_tensor(), and index it",
+        ) from None
 
 
 def _indices(given: slice, size: int, entry: TensorEntry) -> range:

@@ -116,6 +116,12 @@ def load_files(
     ``waywiser.transfer.read_async`` and torch raise. No transfer runs when an error is raised.
     """
     target = _device(device)
+    if devices is not None and not isinstance(devices, Mapping):
+        raise InvalidOperand(
+            f"devices is of type {type(devices).__name__}, not a dict",
+            where=CALL,
+            remedy="pass devices={'name': 'cuda:1'}",
+        )
     others = {name: _device(each) for name, each in (devices or {}).items()}
     with open_checkpoint(paths, keys) as selections:
         return _load(selections, slices, target, others)

@@ -52,6 +52,11 @@ def test_options_that_do_not_fit_are_errors(survey: str) -> None:
         export([survey], consumer="ucx", format="csv")
     with pytest.raises(ExportError, match="--for ucx has one form"):
         export([survey], consumer="ucx", summary=True)
+    with pytest.raises(ExportError, match="--for mpich has two forms"):
+        export([survey], consumer="mpich", format="csv")
+    for consumer in ("waywiser", "model", "slurm"):
+        with pytest.raises(ExportError, match="--piece is for settings"):
+            export([survey], consumer=consumer, piece="4KiB")
     with pytest.raises(ExportError, match="--piece is for settings"):
         export([survey], piece="4KiB")
 

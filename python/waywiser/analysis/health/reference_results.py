@@ -106,8 +106,9 @@ def peers_result(host: HostVerdict, peers: Fleet) -> ReferenceResult:
 
 
 def devices_result(node: Subject, *, has_baseline: bool, expect_gpus: int = 0) -> ReferenceResult:
-    """Missing and lost GPUs, links below their best under load, and errors that were counted meanwhile. With a
-    baseline the checkup has looked at links and errors, beside those of former times."""
+    """Missing and lost GPUs, links below their best under load, and errors that were counted
+    meanwhile. With a baseline the checkup has looked at links and errors, beside those of former
+    times."""
     machine = node.machine
     grave, _ = errors_of(node.health)
     below = [
