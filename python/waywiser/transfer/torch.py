@@ -116,15 +116,22 @@ def load_files(
     ``waywiser.transfer.read_async`` and torch raise. No transfer runs when an error is raised.
     """
     target = _device(device)
-    if devices is not None and not isinstance(devices, Mapping):
+    others = _devices_of(devices)
+    with open_checkpoint(paths, keys) as selections:
+        return _load(selections, slices, target, others)
+
+
+def _devices_of(devices: object) -> dict[str, torch.device]:
+    """Raises `InvalidOperand` for what is no dict, and what `_device` raises."""
+    if devices is None:
+        return {}
+    if not isinstance(devices, Mapping):
         raise InvalidOperand(
             f"devices is of type {type(devices).__name__}, not a dict",
             where=CALL,
             remedy="pass devices={'name': 'cuda:1'}",
         )
-    others = {name: _device(each) for name, each in (devices or {}).items()}
-    with open_checkpoint(paths, keys) as selections:
-        return _load(selections, slices, target, others)
+    return {name: _device(each) for name, each in devices.items()}
 
 
 def _load(
