@@ -39,7 +39,7 @@ def without_gpus(model: CapacityModel) -> CapacityModel:
 
 
 def test_json_is_the_model(two: CapacityModel) -> None:
-    assert msgspec.json.decode(EXPORTS["json"](two), type=CapacityModel) == two
+    assert msgspec.json.decode(EXPORTS["model"](two), type=CapacityModel) == two
 
 
 def test_a_route_of_simgrid_takes_the_time_of_its_copy(two: CapacityModel) -> None:

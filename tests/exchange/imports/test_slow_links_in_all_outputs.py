@@ -69,7 +69,7 @@ def test_a_link_to_the_host_is_found_though_its_source_was_written_before_each_c
     shown, report = outputs(file, capsys)
     said = f"the link of gpu:{slow} to the host is slower than those of the others"
     assert said in shown.splitlines()[1]
-    assert f"1. **× problem:** gpu:{slow}'s link to the host is slow" in report
+    assert f"1. **problem:** gpu:{slow}'s link to the host is slow" in report
     assert "equivalent within 3%." not in report.partition("## Headline")[0]
     assert "4: " in next(line for line in shown.splitlines() if line.startswith("H2D, "))
     table = shown.partition("GPU links to the host")[2].partition("GB/s at")[0]
