@@ -370,3 +370,21 @@ def test_a_missing_file_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(MissingProfile, match=r"there is no such file") as error:
         waywiser.open(tmp_path / "none.wwp")
     assert error.value.__suppress_context__ and error.value.__cause__ is None
+
+
+def test_a_prediction_is_that_of_the_command(view: ProfileView, capsys: Output) -> None:
+    for texts, more in (
+        ([f"{H2D} of 50MiB"], {}),
+        ([f"{H2D} of 1MiB", f"{H2D} of 8MiB"], {"changes": ["PCIe to gpu:0=20GB/s"]}),
+        ([f"{H2D} of 1MiB"], {"messages": 4}),
+    ):
+        found = view.predict(*texts, **more)
+        words = [word for text in texts for word in ("-w", text)]
+        words += [word for text in more.get("changes", ()) for word in ("--set", text)]
+        words += ["--messages", str(more.get("messages", 1))]
+        assert run(["predict", view.path, *words, "--json"]) == 0
+        printed = json.loads(capsys.readouterr().out)
+        answer = json.loads(msgspec.json.encode(found))
+        assert answer == {name: printed[name] for name in answer}
+    with pytest.raises(WaywiserError):
+        view.predict("nothing of 1MiB")

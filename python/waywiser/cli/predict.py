@@ -21,12 +21,9 @@ from waywiser.words import WaywiserError
 from waywiser.words.numbers import POSITIVE_COUNTS, Bounds
 
 if TYPE_CHECKING:
-    from waywiser.model.machine_model import MachineModel
-    from waywiser.model.prediction import Prediction
     from waywiser.model.whatif import MachineChanges
     from waywiser.profile import Profile
     from waywiser.report.parts import Block
-    from waywiser.words import Workload
 
 SCHEMA = 1
 """The schema of the JSON form. A new field does not change it."""
@@ -55,8 +52,8 @@ def predict(
 
     -w, --workload TEXT: Transfers that start together, as survey --workload has them, each with a
         size: 'A -> B by X of 64MiB; C <-> D by Y of 1MiB', or paths by the names that --only takes:
-        'h2d gpu:0 of 64MiB'. If repeated, all start together. Without it: latencies, bandwidths
-        and shared capacities of the model.
+        'h2d pinned gpu:0 of 64MiB'. If repeated, all start together. Without it: latencies,
+        bandwidths and shared capacities of the model.
     --messages N: So many of each transfer, or message, at once.
     --compare: Show what was measured beside it, if the profile has it.
     --validate: Hold out half of the sizes and the validation sets, and show how well the model
@@ -74,7 +71,7 @@ def predict(
         on-node (across sockets); by default where the profile has the first sender.
     --all: Show everything: each curve and each capacity of the model.
 
-    waywiser predict node.wwp -w 'h2d gpu:0 of 50MiB'
+    waywiser predict node.wwp -w 'h2d pinned gpu:0 of 50MiB'
         predict the time of a size that was not measured
     waywiser predict node.wwp -w 'pinned@numa:0 <-> device@gpu:0 by sm of 64MiB'
         predict a copy and its opposite together
@@ -103,25 +100,17 @@ def _prediction(
     file: str, text: str, assumed: MachineChanges, messages: int, *, compare: bool
 ) -> NamedAnswer:
     """The time of the transfers of a text."""
-    from waywiser.curves.named_workloads import has_name, with_paths
-    from waywiser.measure.plan.requested_workloads import parse_workload
-    from waywiser.model.machine_model import obtained_model
-    from waywiser.model.prediction import measured_times
+    from waywiser.curves.named_workloads import has_name
+    from waywiser.measure.plan.requested_workloads import named_workload_of, parse_workload
+    from waywiser.model.predicted import predicted
     from waywiser.profile import Profile
-    from waywiser.profile.series_frame import SeriesFrame
     from waywiser.report.views.prediction import measured_parts, prediction_parts
 
     if not has_name(text):
         parse_workload(text)  # an error comes before the profile is read
     with Profile.open(file) as profile:
-        known = SeriesFrame.read(profile).workloads if has_name(text) else ()
-        selected = parse_workload(with_paths(text, known, profile.machine))
-        found = _predicted(profile, obtained_model(profile), assumed, selected, messages)
-        if compare:
-            measured = measured_times(
-                SeriesFrame.read(profile), profile.machine, selected, messages
-            )
-            found = msgspec.structs.replace(found, measured=measured)
+        workload = named_workload_of(text, profile)
+        found = predicted(profile, workload, assumed, messages, compare=compare)
         origin = _origin(profile)
         head = {"schema": SCHEMA, "profile": file, "created": profile.created}
     known_or_not = {"is_known": found.is_known, "error": found.error}
@@ -130,29 +119,6 @@ def _prediction(
     return NamedAnswer(
         "prediction", document, chain(prediction_parts(found), beside, _origin_parts(origin))
     )
-
-
-def _predicted(
-    profile: Profile,
-    model: MachineModel,
-    assumed: MachineChanges,
-    workload: Workload,
-    messages: int,
-) -> Prediction:
-    from waywiser.model.errors import ModelError
-    from waywiser.model.prediction import MEASURABLE, Predictor
-
-    try:
-        found = Predictor(model, assumed).predict(workload, messages)
-    except ModelError as error:
-        raise ModelError(error.what, where=str(profile.path), remedy=error.remedy) from error
-    if "imported" in profile.environment:
-        kept = tuple(note for note in found.notes if note != MEASURABLE)
-        found = msgspec.structs.replace(found, notes=kept)
-    if not str(assumed):
-        return found
-    note = f"the machine is assumed to have {assumed}, which was not measured"
-    return msgspec.structs.replace(found, notes=(note, *found.notes))
 
 
 def _required(text: str) -> str:

@@ -78,7 +78,8 @@ class SurveyOptions:
     )
     workload: tuple[str, ...] = option(
         "Measure these transfers, which start together, instead of the preset's: "
-        "'A -> B by X; C -> D by Y of 64MiB', or paths as --only names them: 'h2d gpu:0 of 64MiB'. "
+        "'A -> B by X; C -> D by Y of 64MiB', or paths as --only names them: "
+        "'h2d pinned gpu:0 of 64MiB'. "
         "May be repeated.",
         default=(),
         metavar="TEXT",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from waywiser.analysis.policy.advice import Advice
     from waywiser.analysis.policy.table import Policy
     from waywiser.analysis.questions.placement import Placement
+    from waywiser.model.prediction import Prediction
     from waywiser.notebook.curve_figure import CurveQuantity
 
 MOST_CURVES = 8
@@ -238,6 +239,24 @@ class ProfileView:
             beside=beside,
         )
         return advise([self._subject], request)
+
+    def predict(
+        self, *workloads: str, changes: Sequence[str] = (), messages: int = 1
+    ) -> Prediction:
+        """What transfers take that start together, as ``waywiser predict`` shows it.
+
+        ``workloads`` are texts with sizes, ``'h2d pinned gpu:0 of 50MiB'``; ``changes`` are as
+        ``--set`` takes them, ``'PCIe to gpu:*=126GB/s'``; each transfer is made ``messages`` times.
+        Raises `ModelError`, and `WordError` for a text that names no transfers.
+        """
+        from waywiser.measure.plan.requested_workloads import named_workload_of
+        from waywiser.model.predicted import predicted
+        from waywiser.model.whatif import MachineChanges
+
+        assumed = MachineChanges.parse(changes)
+        with Profile.open(self.path) as profile:
+            workload = named_workload_of("; ".join(workloads), profile)
+            return predicted(profile, workload, assumed, messages)
 
     @cached_property
     def _by_text(self) -> dict[str, Curve]:

@@ -58,8 +58,8 @@ explain other findings, and are no verdict by themselves."""
 REMEDIES: dict[str, str] = {
     "failed node": "look at the kernel's log of the node and at its last action; keep it off jobs "
     "until a survey with --retry passes",
-    "slow node": "keep the node off jobs (waywiser cluster show FOLDER --exclude); compare its cable, "
-    "link rate, error counters, PCIe link and firmware settings with a good node's",
+    "slow node": "keep the node off jobs (waywiser cluster show FOLDER --exclude); compare its "
+    "cable, link rate, error counters, PCIe link and firmware settings with a good node's",
     "slow group": "look at what these nodes share before any of them: their switch, its up-links, "
     "their power and cooling",
     "failed pair": "look at the route between the two: each of them passes with others",

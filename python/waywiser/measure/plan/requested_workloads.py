@@ -12,11 +12,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from waywiser.curves.named_workloads import size_of_each
+from waywiser.curves.named_workloads import has_name, size_of_each, with_paths
 from waywiser.machine.catalogue import Catalogue, Parameter
 from waywiser.machine.machine import Machine
 from waywiser.measure.plan.curves import PlannedCurve
 from waywiser.measure.plan.paths import NO_GPU
+from waywiser.profile import Profile
+from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words import Memory, Path, Transfer, WaywiserError, WordError, Workload, parse_bytes
 from waywiser.words.sizes_in_text import without_units
 
@@ -107,6 +109,12 @@ def parse_workload(text: str) -> Workload:
     except WordError as error:
         raise WorkloadError(f"--workload {text!r}: {error.what}", remedy=error.remedy) from error
     return msgspec.structs.replace(workload, transfers=tuple(transfers))
+
+
+def named_workload_of(text: str, profile: Profile) -> Workload:
+    """The workload, also of paths by the names that the profile has for them."""
+    known = SeriesFrame.read(profile).workloads if has_name(text) else ()
+    return parse_workload(with_paths(text, known, profile.machine))
 
 
 def _needs_gpu(transfer: Transfer, catalogue: Catalogue) -> bool:
