@@ -375,8 +375,8 @@ def test_a_missing_file_is_one_error(tmp_path: Path) -> None:
 def test_a_prediction_is_that_of_the_command(view: ProfileView, capsys: Output) -> None:
     for texts, more in (
         ([f"{H2D} of 50MiB"], {}),
-        ([f"{H2D} of 1MiB", f"{H2D} of 8MiB"], {"changes": ["PCIe to gpu:0=20GB/s"]}),
-        ([f"{H2D} of 1MiB"], {"messages": 4}),
+        ([f"{H2D} of 32MiB", f"{H2D} of 128MiB"], {"changes": ["PCIe to gpu:0=20GB/s"]}),
+        ([f"{H2D} of 32MiB"], {"messages": 4}),
     ):
         found = view.predict(*texts, **more)
         words = [word for text in texts for word in ("-w", text)]
