@@ -4,6 +4,7 @@ doubles a run."""
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -103,6 +104,33 @@ def test_a_profile_that_changed_is_read_and_replaces_its_rows(folder: Path) -> N
     assert export_profiles(folder, folder)[:2] == (1, 2)
     assert read_nights([str(folder)]).read == 0
     assert len(runs(folder)) == len(set(runs(folder))) or len(runs(folder)) == 4
+
+
+def test_each_survey_is_a_night_though_all_profiles_have_one_name(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = tmp_path / "set"
+    for n in range(3):
+        own = tmp_path / str(n) / "night.wwp"
+        own.parent.mkdir()
+        own.write_bytes((folder / f"{n}.wwp").read_bytes())
+        record(str(own), nodes)
+    shutil.copy2(own, nodes / "night.wwp")
+    found = read_nights([str(nodes)])
+    assert (len(found.nights), found.read) == (3, 0)
+    assert len({*found.files}) == 3 and str(nodes / "night.wwp") in found.files
+    assert export_profiles(nodes, nodes)[:2] == (0, 1)
+    assert run(["check", str(nodes), "--json"]) == 0
+    (node,) = json.loads(capsys.readouterr().out)["nights"]["nodes"]
+    assert node["surveys"] == 3
+
+
+def test_a_profile_that_changed_supersedes_only_its_own_run(folder: Path) -> None:
+    export_profiles(folder, folder)
+    os.utime(folder / "1.wwp", (1, 1))
+    found = read_nights([str(folder)])
+    assert (len(found.nights), found.read) == (3, 1)
+    assert sorted(found.files) == [str(folder / f"{n}.wwp") for n in range(3)]
 
 
 def test_rows_stay_when_the_profile_is_gone(folder: Path) -> None:

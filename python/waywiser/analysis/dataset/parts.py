@@ -106,7 +106,7 @@ def _scan(division: FleetDivision) -> Scan:
 def nights_of_part(division: FleetDivision, number: int) -> PartNights:
     """The nights of part ``number``, from 0."""
     scan = _scan(division)
-    runs = scan.current_runs(())
+    runs = scan.runs
     hosts = _divided(runs, division.parts)[number]
     moments = [run["measured"] for run in runs]
     own = [run for run in runs if run["host"] in hosts]

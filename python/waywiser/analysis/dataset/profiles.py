@@ -16,7 +16,7 @@ import msgspec
 
 from waywiser.analysis.dataset.engines import has_engines, require_engines
 from waywiser.analysis.dataset.files import Packed, is_dataset, pack, write_day, write_run
-from waywiser.analysis.dataset.rows import read_rows
+from waywiser.analysis.dataset.rows import read_rows, run_of, state_of
 from waywiser.analysis.dataset.scan import Scan
 from waywiser.analysis.history.night import Night, read_night
 from waywiser.profile import ProfileError
@@ -78,7 +78,7 @@ def read_nights(files: Sequence[str]) -> ReadNights:
         if has_dataset and not profiles:
             require_engines()
         if has_dataset and has_engines():
-            known = _of_dataset(Scan(name), profiles, found)
+            known = _of_dataset(Scan(name), found)
             nights |= known
             missing += [file for file in profiles if file not in known]
         elif profiles:
@@ -86,21 +86,24 @@ def read_nights(files: Sequence[str]) -> ReadNights:
         else:
             found.unreadable[name] = why_no_profile(name)
     missing = [file for file in dict.fromkeys(missing) if file not in nights]
+    former = {run["run"]: file for file, (_, run) in found.runs.items()}
     for entry in _entries(missing):
-        if entry.night is None:
+        if (night := entry.night) is None:
             found.unreadable[entry.file] = entry.error
-        else:
-            nights[entry.file] = entry.night
+            continue
+        if old := former.pop(run_of(night.host, night.created, night.file), ""):
+            # the profile as it is now supersedes its rows
+            nights.pop(old, None), found.runs.pop(old)
+        nights[entry.file] = night
     return found._replace(nights=tuple(nights.values()), read=len(missing))
 
 
-def _of_dataset(scan: Scan, profiles: Iterable[str], found: ReadNights) -> dict[str, Night]:
-    """The nights of a data set, but for those whose profile has changed since."""
-    current = scan.current_runs(profiles)
-    nights = scan.nights(current)
+def _of_dataset(scan: Scan, found: ReadNights) -> dict[str, Night]:
+    """The nights of a data set."""
+    nights = scan.nights(scan.runs)
     found.unreadable.update(scan.unreadable)
     found.scans[str(scan.folder)] = scan
-    for run, night in zip(current, nights, strict=True):
+    for run, night in zip(scan.runs, nights, strict=True):
         found.runs[night.file] = scan, run
     return {night.file: night for night in nights}
 
@@ -173,8 +176,10 @@ def export_profiles(folder: Path, dataset: Path, now: datetime | None = None) ->
     unreadable: dict[str, str] = {}
     if is_dataset(dataset):
         scan = Scan(dataset)
-        names = {run["file"] for run in scan.current_runs(profiles)}
-        missing = [file for file in profiles if os.path.basename(file) not in names]
+        states = {(run["file"], run["file_bytes"], run["file_modified"]) for run in scan.runs}
+        missing = [
+            file for file in profiles if (os.path.basename(file), *state_of(file)) not in states
+        ]
         unreadable |= scan.unreadable
     today = (now or datetime.now(UTC)).date().isoformat()
     parts = _parts(missing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -162,30 +161,30 @@ class Scan:
 
         return self.reading(read)
 
-    def file_of(self, name: str) -> str:
-        """The profile of a run, whether it is still there or not."""
-        return str(self.folder / name)
-
     @cached_property
     def runs(self) -> list[dict[str, Any]]:
-        """The columns of each run that a night takes, by day and host."""
+        """The columns of each run that a night takes, by profile. ``profile`` is the file of no
+        other run: that of its folder if it has this state, or if no other run has its name."""
         columns = ", ".join(f'any_value("{name}") AS "{name}"' for name in NIGHT_COLUMNS[1:])
         found = self.query(
             f"SELECT run, {columns} FROM dataset GROUP BY run ORDER BY any_value(measured), run"
         )
         rows: list[dict[str, Any]] = found.to_pylist()
-        return rows
+        with self._explained():
+            for same in grouped((row["file"], row) for row in rows).values():
+                self._name_profiles(same)
+        return sorted(rows, key=lambda row: row["profile"])
 
-    def current_runs(self, profiles: Iterable[str]) -> list[dict[str, Any]]:
-        """The runs whose rows are those of their profile as it is now, or of one that is not among
-        these, of each file the last one, by file."""
-        states = {os.path.basename(file): state_of(file) for file in profiles}
-        found: dict[str, dict[str, Any]] = {}
-        for run in self.runs:
-            state = run["file_bytes"], run["file_modified"]
-            if states.get(run["file"], state) == state:
-                found[run["file"]] = run
-        return [found[name] for name in sorted(found)]
+    def _name_profiles(self, runs: Sequence[dict[str, Any]]) -> None:
+        """Names the profiles of runs whose files have one name."""
+        plain = str(self.folder / runs[0]["file"])
+        state = state_of(plain)
+        own = [run for run in runs if (run["file_bytes"], run["file_modified"]) == state]
+        if not own and len(runs) == 1 and not any(state):
+            own = list(runs)
+        for run in runs:
+            is_own = bool(own) and run is own[-1]
+            run["profile"] = plain if is_own else f"{plain}#{run['run']}"
 
     def nights(
         self, runs: Sequence[Mapping[str, Any]], hosts: Sequence[str] | None = None
@@ -194,7 +193,7 @@ class Scan:
         paths = self._paths(hosts)
         with self._explained():
             return [
-                night_of_run(run, paths.get(run["run"], ()), self.file_of(run["file"]))
+                night_of_run(run, paths.get(run["run"], ()), run["profile"])
                 for run in runs
             ]
 
@@ -238,12 +237,13 @@ class Scan:
         memory."""
         arrow = engine("pyarrow")
         runs = list(runs)
+        profiles = {run["run"]: run["profile"] for run in runs}
         chosen = arrow.table({"run": arrow.array([run["run"] for run in runs], arrow.string())})
         self.connection.register("chosen", chosen)
         days = {created_text(run["measured"])[:10] for run in runs}
         columns = ", ".join(
             f'"{name}"'
-            for name in ("run", "host", "measured", "record", "file", "workload", "seconds",
+            for name in ("run", "host", "measured", "record", "workload", "seconds",
                          "deviations", "shift", "failure", "reason")
         )  # fmt: skip
         table = self.query(
@@ -259,7 +259,7 @@ class Scan:
         )
         for own in grouped((row["run"], row) for row in rows).values():
             with self._explained():
-                node = subject_of_rows(own, self.file_of(own[0]["file"]))
+                node = subject_of_rows(own, profiles[own[0]["run"]])
             yield node
 
 

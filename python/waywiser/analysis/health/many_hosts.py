@@ -80,7 +80,7 @@ def read_hosts(
 def read_dataset(folder: str, nights: History, expected_gpus: int = 0) -> ReadHosts:
     """The hosts of a data set beside their peers, whose ``nights`` were checked in parts."""
     scan = Scan(Path(folder))
-    runs = scan.current_runs(profiles_in(Path(folder)))
+    runs = scan.runs
     surveys = scan.nights(runs, ())  # without their paths
     last = _last_surveys(surveys)
     chosen = [run for run, own in zip(runs, surveys, strict=True) if own.file in last]
