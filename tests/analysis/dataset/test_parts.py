@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from kept import RESULTS, unpacked
+from waywiser.analysis.dataset.files import files_in, write_table
+from waywiser.analysis.dataset.parts import (
+    PartsError,
+    _scan,
+    divide,
+    here,
+    history_by,
+    join_parts,
+    nights_of_part,
+)
+from waywiser.analysis.dataset.profiles import record
 from waywiser.cli import run
 
 CHECK = RESULTS / "2026-11-22-check-two-gpus" / "check-3.wwp.xz"
@@ -67,6 +81,64 @@ def test_parts_that_are_missing_or_of_former_references_are_no_answer(
     assert run(["check", str(nodes), "--part", "references/2"]) == 0
     assert run(["check", str(nodes), "--part", "join"]) == 2
     assert "former references" in capsys.readouterr().err
+
+
+@pytest.fixture
+def copied(nodes: Path, tmp_path: Path) -> Path:
+    """The data set without its profiles, of which another part of a test changes files."""
+    shutil.copytree(nodes, tmp_path / "set", ignore=shutil.ignore_patterns("*.wwp", "parts"))
+    return tmp_path / "set"
+
+
+def test_a_host_that_records_between_two_parts_moves_no_other(
+    copied: Path, nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = checked(["check", str(copied)], capsys)[1]["nights"]
+    assert run(["check", str(copied), "--part", "references/3"]) == 0
+    assert run(["check", str(copied), "--part", "1/3"]) == 0
+    original = str(nodes.parent / "node.wwp")
+    simulated = ["simulate", original, "--host", "a0", "--nights", "2"]
+    assert run([*simulated, "-o", str(tmp_path / "new")]) == 0
+    for file in sorted((tmp_path / "new").glob("*.wwp")):
+        record(str(file), copied)
+    nights_of_part.cache_clear(), _scan.cache_clear()
+    for n in (2, 3):
+        assert run(["check", str(copied), "--part", f"{n}/3"]) == 0
+    found = join_parts(str(copied))
+    hosts = sorted(node.host for node in found.nodes if node.host != "a0")
+    assert hosts == sorted(node["host"] for node in whole["nodes"]) == ["n1", "n2", "n3", "n4", "n5"]
+    assert len(found.paths) == len(whole["paths"])
+
+
+def test_a_part_that_is_there_twice_is_no_answer(
+    copied: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for part in ("references/2", "1/2"):
+        assert run(["check", str(copied), "--part", part]) == 0
+    shutil.copy(copied / "parts" / "1-of-2.json", copied / "parts" / "2-of-2.json")
+    assert run(["check", str(copied), "--part", "join"]) == 2
+    assert "a part is there twice" in capsys.readouterr().err
+
+
+def test_a_machine_that_does_not_see_the_data_set_has_no_answer(
+    copied: Path, tmp_path: Path
+) -> None:
+    division = divide(str(copied), 2, 0.05, "")
+    for path in copied.glob("day=*"):
+        path.rename(tmp_path / path.name)
+    nights_of_part.cache_clear(), _scan.cache_clear()
+    with pytest.raises(PartsError, match="there is no data set in this folder on"):
+        history_by(here, division, {})
+
+
+def test_a_host_whose_files_are_gone_is_named(copied: Path) -> None:
+    division = divide(str(copied), 2, 0.05, "")
+    for file in files_in(copied):
+        table = pq.read_table(file.path, partitioning=None)
+        write_table(table.filter(pc.field("host") != "n4"), file.path)
+    nights_of_part.cache_clear(), _scan.cache_clear()
+    with pytest.raises(PartsError, match="has no night of n4"):
+        history_by(here, division, {})
 
 
 @pytest.mark.parametrize("part", ["0/3", "4/3", "a/3", "references", "1"])
