@@ -3,6 +3,7 @@ doubles a run."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -24,6 +25,7 @@ from waywiser.analysis.dataset.scan import Scan
 from waywiser.analysis.history.night import read_night
 from waywiser.cli import run
 from waywiser.curves.subject import read_subject
+from waywiser.profile.errors import NotWritable
 
 CHECKS = [RESULTS / "2026-11-22-check-two-gpus" / f"check-{n}.wwp.xz" for n in (1, 2, 3)]
 
@@ -171,6 +173,65 @@ def test_unknown_columns_are_ignored_and_missing_ones_are_empty(folder: Path) ->
     assert whole.relation.columns == [*NAMES, "day"]
     assert whole.relation.filter("noise IS NOT NULL").count("*").fetchall() == [(0,)]
     assert len(whole.nights(whole.runs)[0].paths) == 10
+
+
+def test_files_of_another_version_are_named_and_stay(folder: Path) -> None:
+    for n in range(3):
+        record(str(folder / f"{n}.wwp"), folder)
+    other = files_in(folder)[0].path
+    table = pq.read_table(other, partitioning=None)
+    pq.write_table(table.replace_schema_metadata({b"waywiser": b"2"}), other)
+    content = other.read_bytes()
+    assert Scan(folder).unreadable == {str(other): "has columns of version 2, not of 1"}
+    assert runs(folder) != ["0.wwp", "1.wwp", "2.wwp"]
+    done = pack(folder, LATER)
+    assert (done.files, done.left.keys()) == (2, {str(other)})
+    for n in range(3):
+        with contextlib.suppress(NotWritable):
+            record(str(folder / f"{n}.wwp"), folder)
+    assert other.read_bytes() == content
+
+
+def test_a_packed_file_of_another_version_is_not_replaced_by_the_same_runs(folder: Path) -> None:
+    export_profiles(folder, folder, LATER)
+    (packed,) = [file.path for file in files_in(folder)]
+    table = pq.read_table(packed, partitioning=None)
+    pq.write_table(table.replace_schema_metadata({b"waywiser": b"1.5"}), packed)
+    content = packed.read_bytes()
+    for n in range(3):
+        record(str(folder / f"{n}.wwp"), folder)
+    assert str(packed) in pack(folder, LATER).left
+    assert packed.read_bytes() == content
+    assert runs(folder) == ["0.wwp", "1.wwp", "2.wwp"]
+
+
+def test_files_with_columns_that_are_not_known_are_not_packed(folder: Path) -> None:
+    for n in range(3):
+        record(str(folder / f"{n}.wwp"), folder)
+    later = files_in(folder)[1].path
+    table = pq.read_table(later, partitioning=None)
+    pq.write_table(table.append_column("power", pa.nulls(table.num_rows, pa.float32())), later)
+    done = pack(folder, LATER)
+    assert done.left == {str(later): "has a column that is not known here: power"}
+    assert "power" in pq.read_schema(later).names
+    assert runs(folder) == ["0.wwp", "1.wwp", "2.wwp"]
+
+
+def test_a_folder_of_a_day_that_cannot_be_listed_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_profiles(folder, folder)
+    closed = str(files_in(folder)[0].path.parent)
+    listed = os.listdir
+
+    def listdir(path: str | os.PathLike[str]) -> list[str]:
+        if os.fspath(path) == closed:  # mode 000 closes nothing to the superuser
+            raise PermissionError(13, "Permission denied", closed)
+        return listed(path)
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    assert Scan(folder).unreadable == {closed: "cannot be listed: Permission denied"}
+    assert pack(folder, LATER).left == {closed: "cannot be listed: Permission denied"}
 
 
 @pytest.mark.parametrize("column", ["record", "gpus", "workload"])

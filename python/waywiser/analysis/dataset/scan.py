@@ -58,12 +58,12 @@ class Scan:
 
     def _list(self) -> None:
         """Lists the files, and makes the relation of the newest state of each run."""
-        found = [each for each in files_in(self.folder) if each.day >= self.first_day]
+        unlisted: dict[str, str] = {}
+        found = [each for each in files_in(self.folder, unlisted) if each.day >= self.first_day]
         why = {each.path: self._damaged.get(each.path) or why_foreign(each.path) for each in found}
         self.files = [each for each in found if not why[each.path]]
-        self.unreadable = {
-            str(path): text for path, text in why.items() if text and text != "is gone"
-        }
+        damaged = {str(path): text for path, text in why.items() if text and text != "is gone"}
+        self.unreadable = unlisted | damaged
         self.connection.execute("DROP VIEW IF EXISTS dataset")
         self.connection.execute(f"CREATE VIEW dataset AS {self._query(self.files)}")
 
