@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import waywiser
 from kept import RESULTS, unpacked
 from waywiser.analysis.dataset import engines, profiles, scan
 from waywiser.analysis.dataset.columns import COLUMNS, NAMES, columns_table
@@ -173,6 +174,56 @@ def test_unknown_columns_are_ignored_and_missing_ones_are_empty(folder: Path) ->
     assert whole.relation.columns == [*NAMES, "day"]
     assert whole.relation.filter("noise IS NOT NULL").count("*").fetchall() == [(0,)]
     assert len(whole.nights(whole.runs)[0].paths) == 10
+
+
+def damaged_in(path: Path, column: str) -> None:
+    """Flips bytes of the values of a column, and leaves the footer as it is."""
+    content = bytearray(path.read_bytes())
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    (own,) = [
+        group.column(n)
+        for n in range(group.num_columns)
+        if group.column(n).path_in_schema == column
+    ]
+    first = own.dictionary_page_offset or own.data_page_offset
+    for at in range(first, first + own.total_compressed_size):
+        content[at] ^= 0xFF
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("column", ["run", "file_modified", "seconds"])
+def test_a_packed_file_whose_values_are_damaged_is_named_and_left_aside(
+    folder: Path, column: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export_profiles(folder, folder, LATER)
+    (packed,) = [file.path for file in files_in(folder)]
+    record(str(folder / "0.wwp"), folder)
+    for profile in folder.glob("*.wwp"):
+        profile.rename(folder.parent / profile.name)
+    damaged_in(packed, column)
+    assert run(["check", str(folder), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["nights"]["nodes"][0]["surveys"] == 1
+    assert list(found["nights"]["unreadable"]) == [str(packed)]
+    assert run(["export", str(folder), "--format", "parquet"]) == 0
+    assert f"{packed}: is damaged" in capsys.readouterr().err
+    if column != "seconds":
+        assert waywiser.fleet(folder).aggregate("count(DISTINCT run)").fetchall() == [(1,)]
+
+
+def test_files_that_are_packed_while_they_are_listed_are_listed_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(3):
+        record(str(folder / f"{n}.wwp"), folder)
+    query = Scan._query
+
+    def packed_before(self: Scan, files: Any) -> str:
+        pack(folder, LATER)
+        return query(self, files)
+
+    monkeypatch.setattr(Scan, "_query", packed_before)
+    assert runs(folder) == ["0.wwp", "1.wwp", "2.wwp"]
 
 
 def test_files_of_another_version_are_named_and_stay(folder: Path) -> None:

@@ -122,15 +122,15 @@ def nights_of_part(division: FleetDivision, number: int) -> PartNights:
     until = datetime.fromisoformat(division.until)
     runs = [run for run in scan.runs if run["measured"] <= until]
     hosts = {*division.hosts[number]}
-    if lost := hosts - {run["host"] for run in runs}:
+    moments = [run["measured"] for run in runs]
+    own = [run for run in runs if run["host"] in hosts]
+    surveys = scan.nights(own, None if division.parts == 1 else sorted(hosts))
+    if lost := hosts - {night.host for night in surveys}:
         raise PartsError(
             f"has no night of {min(lost)}, which had one when the references were written",
             where=division.folder,
             remedy="repair the files that are damaged, or write the references again",
         )
-    moments = [run["measured"] for run in runs]
-    own = [run for run in runs if run["host"] in hosts]
-    surveys = scan.nights(own, None if division.parts == 1 else sorted(hosts))
     nodes, unused = nodes_of(surveys, datetime.fromisoformat(division.now), moments)
     named = named_nodes(nodes)
     return PartNights(named, unused, path_nights(named))

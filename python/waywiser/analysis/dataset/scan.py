@@ -54,7 +54,9 @@ class Scan:
         self.unreadable: dict[str, str] = {}
         """File -> why it is left aside."""
         self._damaged: dict[Path, str] = {}
-        self._list()
+        self.files: list[DataFile] = []
+        self._is_listed = False
+        self.reading(lambda: None)
 
     def _list(self) -> None:
         """Lists the files, and makes the relation of the newest state of each run."""
@@ -66,6 +68,7 @@ class Scan:
         self.unreadable = unlisted | damaged
         self.connection.execute("DROP VIEW IF EXISTS dataset")
         self.connection.execute(f"CREATE VIEW dataset AS {self._query(self.files)}")
+        self._is_listed = True
 
     def _query(self, files: Sequence[DataFile]) -> str:
         """The rows of files that count."""
@@ -119,16 +122,29 @@ class Scan:
         errors = engine("duckdb").Error
         for _ in range(TRIES):
             try:
+                if not self._is_listed:
+                    self._list()
                 return read()
             except errors as error:
                 said = str(error)
+                self._is_listed = False
+                self.__dict__.pop("runs", None)
                 for each in self.files:
-                    if (text := why_foreign(each.path, whole=True)) and text != "is gone":
+                    if (text := self._why_damaged(each.path)) and text != "is gone":
                         self._damaged[each.path] = text
-                self._list()
         raise DataSetError(
             f"cannot be read: {said.splitlines()[0]}", where=str(self.folder), remedy="try again"
         )
+
+    def _why_damaged(self, path: Path) -> str:
+        """Why a file cannot be read, all of it; empty if it can."""
+        if why := why_foreign(path, whole=True):
+            return why
+        try:
+            self.connection.execute(f"SELECT count(COLUMNS(*)) FROM ({_source([path])})").fetchall()
+        except engine("duckdb").Error as error:
+            return f"is damaged: {str(error).splitlines()[0]}" if path.exists() else "is gone"
+        return ""
 
     @property
     def relation(self) -> Any:
@@ -189,12 +205,15 @@ class Scan:
     def nights(
         self, runs: Sequence[Mapping[str, Any]], hosts: Sequence[str] | None = None
     ) -> list[Night]:
-        """The nights of runs, in their order; ``hosts`` are theirs, if these are not all."""
+        """The nights of those of these runs that can be read, in their order; ``hosts`` are theirs,
+        if these are not all."""
         paths = self._paths(hosts)
+        readable = {run["run"] for run in self.runs}
         with self._explained():
             return [
                 night_of_run(run, paths.get(run["run"], ()), run["profile"])
                 for run in runs
+                if run["run"] in readable
             ]
 
     @contextmanager
