@@ -380,3 +380,34 @@ def test_a_survey_writes_its_own_file(tmp_path: Path, capsys: pytest.CaptureFixt
     (night,) = read_nights([str(nodes)]).nights
     assert night.host == read_night(str(profile)).host
     assert runs(nodes) == ["a.wwp"]
+
+
+def test_a_data_set_that_cannot_be_written_is_said_before_the_survey(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    profile, closed = tmp_path / "a.wwp", tmp_path / "file" / "nodes"
+    few = ["--only", "h2h numa:0", "--sizes", "1MiB", "--preset", "check", "--no-scratch"]
+    assert run(["survey", *few, "-o", str(profile), "--dataset", str(closed)]) == 2
+    said = capsys.readouterr().err
+    assert f"{closed}: cannot be written" in said and len(said.splitlines()) == 1
+    with pytest.raises(NotWritable):
+        waywiser.survey(output=str(profile), dataset=str(closed))
+    assert not profile.exists()
+
+
+def test_a_survey_whose_rows_cannot_be_written_is_shown_and_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Measures host memory, which every machine has."""
+
+    def full(file: str, dataset: Path) -> Path:
+        raise NotWritable("cannot be written: no space", where=str(dataset), remedy="free some")
+
+    monkeypatch.setattr(profiles, "record", full)
+    profile, nodes = tmp_path / "a.wwp", tmp_path / "nodes"
+    few = ["--only", "h2h numa:0", "--sizes", "1MiB", "--preset", "check", "--no-scratch"]
+    assert run(["survey", *few, "-o", str(profile), "--dataset", str(nodes)]) == 0
+    shown, said = capsys.readouterr()
+    assert "H2H" in shown.upper()
+    assert "no space" in said and f"{profile} is complete, and not in the data set" in said

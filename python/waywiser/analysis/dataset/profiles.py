@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,7 +20,7 @@ from waywiser.analysis.dataset.files import Packed, is_dataset, pack, write_day,
 from waywiser.analysis.dataset.rows import read_rows, run_of, state_of
 from waywiser.analysis.dataset.scan import Scan
 from waywiser.analysis.history.night import Night, read_night
-from waywiser.profile import ProfileError
+from waywiser.profile import NotWritable, ProfileError
 from waywiser.profile.file_name import profiles_in, why_no_profile
 from waywiser.words import Value, grouped
 
@@ -148,6 +149,22 @@ def _lean(entry: ReadProfile) -> ReadProfile:
     facts = {once(name): once(value) for name, value in night.facts.items()}
     lean = msgspec.structs.replace(night, paths=paths, facts=facts, hardware=once(night.hardware))
     return msgspec.structs.replace(entry, night=lean)
+
+
+def require_recordable(dataset: Path) -> None:
+    """Makes the folder of a data set if need be, and tries to write to it, before a survey. Raises
+    `NoEngine`, `NotWritable`."""
+    require_engines()
+    try:
+        dataset.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=dataset):
+            pass
+    except OSError as error:
+        raise NotWritable(
+            f"cannot be written: {error.strerror or error}",
+            where=str(dataset),
+            remedy="name a folder that is yours and has space",
+        ) from error
 
 
 def record(file: str, dataset: Path) -> Path:
