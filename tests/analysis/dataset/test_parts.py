@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
@@ -170,7 +171,8 @@ def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subproc
     try:
         started += [subprocess.Popen(command, cwd=None, **options) for _ in range(workers)]
         client = __import__("distributed").Client(scheduler_file=str(file), timeout=60)
-        client.wait_for_workers(workers, timeout=60)
+        if workers:
+            client.wait_for_workers(workers, timeout=60)
         address = client.scheduler.address
         client.close()
         yield address, started[1:]
@@ -219,3 +221,31 @@ def test_a_scheduler_that_does_not_answer_is_one_line(
     monkeypatch.setattr(dask_parts, "CONNECT_SECONDS", 1)
     assert run(["check", str(nodes), "--dask", "tcp://127.0.0.1:1"]) == 2
     assert "no Dask scheduler answers" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_what_dask_cannot_do_is_one_line(
+    nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    from waywiser.analysis.dataset import dask_parts
+
+    monkeypatch.setattr(dask_parts, "CONNECT_SECONDS", 3)
+    for part in ("none", "one"):
+        (tmp_path / part).mkdir()
+    with dask_cluster(tmp_path / "none", 0) as (address, _):
+        assert run(["check", str(nodes), "--dask", address]) == 2
+    said = capsys.readouterr().err
+    assert "has no worker after 3 s" in said and len(said.splitlines()) == 1
+    with dask_cluster(tmp_path / "one", 1) as (address, _):
+        with dask_parts.dask_parts(address) as (each_part, _):
+            with pytest.raises(PartsError, match="a part was not checked: ZeroDivisionError"):
+                each_part(divmod, [(1, 0)])
+            with pytest.raises(PartsError, match="there is no data set in this folder"):
+                each_part(nights_of_part, [(divide(str(nodes), 1, 0.05, ""), 0),
+                                           (unseen(nodes, tmp_path), 0)])  # fmt: skip
+
+
+def unseen(nodes: Path, tmp_path: Path) -> Any:
+    """The division of a data set that is in no folder of a worker."""
+    return msgspec.structs.replace(divide(str(nodes), 1, 0.05, ""), folder=str(tmp_path / "away"))
