@@ -365,6 +365,38 @@ def test_the_verb_writes_beside_the_profiles_or_elsewhere(
     assert found["nights"]["nodes"][0]["surveys"] == 3
 
 
+def test_the_verb_says_how_many_files_of_days_there_are(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for added, known in ((3, 0), (0, 3)):
+        assert run(["export", str(folder), "--format", "parquet"]) == 0
+        text = f"{added} profiles added, {known} known; 1 file of 1 day\n"
+        assert capsys.readouterr().err.endswith(text)
+    for profile in folder.glob("*.wwp"):
+        profile.unlink()
+    assert run(["export", str(folder), "--format", "parquet"]) == 0, "its past days are packed"
+
+
+@pytest.mark.parametrize("name", ["broken.wwp", "readme.txt"])
+def test_an_export_of_no_profile_is_an_error(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text("no profile\n")
+    assert run(["export", str(tmp_path), "--format", "parquet"]) == 2
+    said = capsys.readouterr().err
+    assert ("is not a profile" if name == "broken.wwp" else "no *.wwp") in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_data_set_is_not_written_to_standard_output(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    assert run(["export", str(folder), "--format", "parquet", "-o", "-"]) == 2
+    assert "a data set is a folder" in capsys.readouterr().err
+    assert not (folder / "-").exists()
+
+
 def test_an_empty_folder_says_so(tmp_path: Path) -> None:
     assert read_nights([str(tmp_path)]).unreadable == {str(tmp_path): "no *.wwp is in this folder"}
 
