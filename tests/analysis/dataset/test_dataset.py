@@ -285,6 +285,55 @@ def test_a_folder_of_a_day_that_cannot_be_listed_is_named(
     assert pack(folder, LATER).left == {closed: "cannot be listed: Permission denied"}
 
 
+@pytest.mark.parametrize("column", ["bytes", "measured", "deviations", "followed"])
+def test_values_of_another_type_are_named_and_left_aside(
+    folder: Path, column: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for n in range(3):
+        record(str(folder / f"{n}.wwp"), folder)
+    other = files_in(folder)[0].path
+    table = pq.read_table(other, partitioning=None)
+    at = table.schema.get_field_index(column)
+    pq.write_table(table.set_column(at, column, pa.array(["64 MiB"] * table.num_rows)), other)
+    why = f"has values of another type in {column}: string"
+    assert Scan(folder).unreadable == {str(other): why}
+    assert pack(folder, LATER).left == {str(other): why}
+    for profile in folder.glob("*.wwp"):
+        profile.unlink()
+    assert run(["check", str(folder)]) == 0
+    assert why in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("column", ["measured", "host", "file"])
+def test_an_empty_value_where_none_may_be_is_one_line(
+    folder: Path, column: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(str(folder / "0.wwp"), folder)
+    (path,) = [file.path for file in files_in(folder)]
+    table = pq.read_table(path, partitioning=None)
+    at = table.schema.get_field_index(column)
+    empty = pa.nulls(table.num_rows, table.schema.field(column).type)
+    pq.write_table(table.set_column(at, column, empty), path)
+    for words in (["check"], ["check", "--part", "references/2"]):
+        assert run([words[0], str(folder), *words[1:]]) == 2
+        said = capsys.readouterr().err
+        assert "a value that Waywiser does not write" in said and len(said.splitlines()) == 1
+    if column != "file":
+        assert pack(folder, LATER).left == {str(path): f"has no {column} in a row"}
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_named(folder: Path) -> None:
+    other = folder.with_name(os.fsdecode(b"set-\xff"))
+    with pytest.raises(NotWritable, match="cannot be written: 'utf-8'"):
+        export_profiles(folder, other)
+    export_profiles(folder, folder)
+    moved = folder.rename(folder.with_name(os.fsdecode(b"nodes-\xff")))
+    (path,) = [file.path for file in files_in(moved)]
+    assert Scan(moved).unreadable == {str(path): "has a name that is not UTF-8"}
+    assert pack(moved, LATER).left == {}, "one packed file stays"
+    assert read_nights([str(moved)]).unreadable == {str(path): "has a name that is not UTF-8"}
+
+
 @pytest.mark.parametrize("column", ["record", "gpus", "workload"])
 def test_values_that_cannot_be_are_one_line(
     folder: Path, column: str, capsys: pytest.CaptureFixture[str]

@@ -107,7 +107,9 @@ def test_a_host_that_records_between_two_parts_moves_no_other(
         assert run(["check", str(copied), "--part", f"{n}/3"]) == 0
     found = join_parts(str(copied))
     hosts = sorted(node.host for node in found.nodes if node.host != "a0")
-    assert hosts == sorted(node["host"] for node in whole["nodes"]) == ["n1", "n2", "n3", "n4", "n5"]
+    assert (
+        hosts == sorted(node["host"] for node in whole["nodes"]) == ["n1", "n2", "n3", "n4", "n5"]
+    )
     assert len(found.paths) == len(whole["paths"])
 
 
@@ -237,15 +239,13 @@ def test_what_dask_cannot_do_is_one_line(
         assert run(["check", str(nodes), "--dask", address]) == 2
     said = capsys.readouterr().err
     assert "has no worker after 3 s" in said and len(said.splitlines()) == 1
-    with dask_cluster(tmp_path / "one", 1) as (address, _):
-        with dask_parts.dask_parts(address) as (each_part, _):
-            with pytest.raises(PartsError, match="a part was not checked: ZeroDivisionError"):
-                each_part(divmod, [(1, 0)])
-            with pytest.raises(PartsError, match="there is no data set in this folder"):
-                each_part(nights_of_part, [(divide(str(nodes), 1, 0.05, ""), 0),
-                                           (unseen(nodes, tmp_path), 0)])  # fmt: skip
-
-
-def unseen(nodes: Path, tmp_path: Path) -> Any:
-    """The division of a data set that is in no folder of a worker."""
-    return msgspec.structs.replace(divide(str(nodes), 1, 0.05, ""), folder=str(tmp_path / "away"))
+    known = divide(str(nodes), 1, 0.05, "")
+    unseen = msgspec.structs.replace(known, folder=str(tmp_path / "away"))
+    with (
+        dask_cluster(tmp_path / "one", 1) as (address, _),
+        dask_parts.dask_parts(address) as (each_part, _),
+    ):
+        with pytest.raises(PartsError, match="a part was not checked: ZeroDivisionError"):
+            each_part(divmod, [(1, 0)])
+        with pytest.raises(PartsError, match="there is no data set in this folder"):
+            each_part(nights_of_part, [(known, 0), (unseen, 0)])

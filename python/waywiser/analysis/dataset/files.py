@@ -145,9 +145,9 @@ def write_table(table: Any, path: Path, level: int = LEVEL) -> None:
                 row_group_size=ROWS,
                 write_statistics=["host", "measured"],
             )
-    except OSError as error:
+    except (OSError, UnicodeEncodeError) as error:
         raise NotWritable(
-            f"cannot be written: {error.strerror or error}",
+            f"cannot be written: {getattr(error, 'strerror', None) or error}",
             where=str(path),
             remedy="name a folder that is yours and has space",
         ) from error
@@ -171,6 +171,8 @@ def why_foreign(path: Path, *, whole: bool = False) -> str:
                 file.read()
     except FileNotFoundError:
         return "is gone"
+    except UnicodeEncodeError:
+        return "has a name that is not UTF-8"
     except (OSError, arrow.ArrowException) as error:
         return f"is damaged: {str(error).splitlines()[0]}"
     version = (schema.metadata or {}).get(MARK)
@@ -178,15 +180,40 @@ def why_foreign(path: Path, *, whole: bool = False) -> str:
         return f"{OTHER_VERSION} {version.decode(errors='replace')}, not of {VERSION}"
     if version is None or not {*_NEEDED} <= {*schema.names}:
         return "is no file of a Waywiser data set"
+    for field in arrow_schema(arrow):
+        if field.name in schema.names:
+            kind = _kind(arrow.types, schema.field(field.name).type)
+            if kind not in ("null", _kind(arrow.types, field.type)):
+                return f"has values of another type in {field.name}: {kind}"
     return ""
+
+
+def _kind(types: Any, of: Any) -> str:
+    """A name of the types of Arrow whose values are the same."""
+    if types.is_dictionary(of):
+        return _kind(types, of.value_type)
+    if types.is_list(of) or types.is_large_list(of):
+        return f"list of {_kind(types, of.value_type)}"
+    if types.is_timestamp(of):
+        return "timestamp" if of.tz else "timestamp without a zone"
+    if types.is_string(of) or types.is_large_string(of):
+        return "string"
+    if types.is_integer(of):
+        return "integer"
+    return "float" if types.is_floating(of) else str(of)
 
 
 def _why_left(path: Path) -> str:
     """Why `pack` leaves a file as it is; empty if it takes it up."""
     if why := why_foreign(path, whole=True):
         return why
-    unknown = sorted({*engine("pyarrow.parquet").read_schema(path).names} - {*NAMES})
-    return f"has a column that is not known here: {unknown[0]}" if unknown else ""
+    file = engine("pyarrow.parquet").ParquetFile(path)
+    with file:
+        if unknown := sorted({*file.schema_arrow.names} - {*NAMES}):
+            return f"has a column that is not known here: {unknown[0]}"
+        keys = file.read(["run", "host", "measured", "file_modified"])
+    empty = [name for name in keys.column_names if keys[name].null_count]
+    return f"has no {empty[0]} in a row" if empty else ""
 
 
 _NEEDED = ("run", "number", "host", "measured", "path", "bytes", "seconds", "file_modified")
@@ -220,10 +247,11 @@ def pack(folder: Path, now: datetime | None = None) -> Packed:
     return total
 
 
-def _packed_day(files: Sequence[DataFile], total: Packed) -> Packed:
+def _taken_up(
+    files: Sequence[DataFile], left: dict[str, str]
+) -> Iterator[tuple[Path, tuple[int, int, int], Any]]:
+    """The files that are packed, the state of each and its table. Others are added to ``left``."""
     arrow, parquet = engine("pyarrow"), engine("pyarrow.parquet")
-    schema = arrow_schema(arrow)
-    tables, read, left = [], [], dict(total.left)
     for file in files:
         state = _state(file.path)
         if why := _why_left(file.path):
@@ -231,14 +259,21 @@ def _packed_day(files: Sequence[DataFile], total: Packed) -> Packed:
                 left[str(file.path)] = why
             continue
         try:
-            tables.append(
-                _as_known(arrow, parquet.read_table(file.path, partitioning=None), schema)
-            )
+            table = parquet.read_table(file.path, partitioning=None)
+            yield file.path, state, _as_known(arrow, table, arrow_schema(arrow))
         except FileNotFoundError:  # packed by another process
             continue
-        read.append((file.path, state))
-    if not tables:
+        except arrow.ArrowException as error:
+            left[str(file.path)] = f"has a value that does not fit: {str(error).splitlines()[0]}"
+
+
+def _packed_day(files: Sequence[DataFile], total: Packed) -> Packed:
+    arrow, left = engine("pyarrow"), dict(total.left)
+    taken = list(_taken_up(files, left))
+    if not taken:
         return total._replace(left=left)
+    read = [(path, state) for path, state, _ in taken]
+    tables = [table for *_, table in taken]
     table = _latest(arrow, arrow.concat_tables(tables))
     path = files[0].path.with_name(_packed_name(table))
     if str(path) in left:

@@ -187,6 +187,8 @@ class Scan:
         )
         rows: list[dict[str, Any]] = found.to_pylist()
         with self._explained():
+            for row in rows:
+                created_text(row["measured"]), row["host"].encode()
             for same in grouped((row["file"], row) for row in rows).values():
                 self._name_profiles(same)
         return sorted(rows, key=lambda row: row["profile"])
@@ -221,7 +223,7 @@ class Scan:
         """Raises `DataSetError` for values that no version of Waywiser has written."""
         try:
             yield
-        except (msgspec.MsgspecError, WordError, TypeError, ValueError) as error:
+        except (msgspec.MsgspecError, WordError, TypeError, ValueError, AttributeError) as error:
             raise DataSetError(
                 f"has a value that Waywiser does not write: {error}",
                 where=str(self.folder),
