@@ -155,6 +155,33 @@ def test_a_part_that_is_none_is_one_line(
     assert "is no part" in said and len(said) < 300
 
 
+OF_ONE = ["--baseline a.wwp", "--repeat a.wwp", "--max-hidden 10%", "--fleet nodes", "--keep"]
+
+
+@pytest.mark.parametrize(
+    ("step", "option"),
+    [
+        *[("--dask tcp://127.0.0.1:1", option) for option in OF_ONE],
+        *[("--part join", option) for option in (*OF_ONE, "--threshold 9%", "--since 14d")],
+        *[("--part 1/2", option) for option in ("--threshold 9%", "--since 14d", "--all")],
+        *[("--part 1/2", f"--{form}") for form in ("json", "suspects", "page -", "junit -")],
+        ("--part references/2", "--prometheus metrics.prom"),
+    ],
+)
+def test_an_option_without_an_effect_is_refused(
+    nodes: Path, step: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert run(["check", str(nodes), *step.split(), *option.split()]) == 2
+    said = capsys.readouterr().err
+    assert f"{option.split()[0]} has no effect here" in said and len(said.splitlines()) == 1
+
+
+def test_the_references_take_the_threshold_and_the_first_day(nodes: Path) -> None:
+    limits = ["--threshold", "9%", "--since", "2026-01-01"]
+    assert run(["check", str(nodes), "--part", "references/2", *limits]) == 0
+
+
 @contextmanager
 def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """The address of a scheduler, and its workers, on this machine alone."""

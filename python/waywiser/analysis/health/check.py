@@ -172,7 +172,8 @@ def check_part(folder: str, references: References, part: str) -> HealthCheck | 
     if is_number and 1 <= int(number) <= parts <= MOST_PARTS:
         return write_part(folder, int(number), parts, references.labels)
     raise CheckError(
-        f"--part {part[:40]!r} is no part", remedy="write references/16, then 1/16 to 16/16, then join"
+        f"--part {part[:40]!r} is no part",
+        remedy="write references/16, then 1/16 to 16/16, then join",
     )
 
 
