@@ -446,6 +446,29 @@ def test_a_data_set_is_not_written_to_standard_output(
     assert not (folder / "-").exists()
 
 
+def test_labels_of_a_gpu_are_those_of_the_rows_of_its_host(folder: Path, tmp_path: Path) -> None:
+    export_profiles(folder, folder)
+    night = read_night(str(folder / "0.wwp"))
+    file = tmp_path / "labels"
+    file.write_text(f"{night.host} rack=r1\n{night.gpus[1].uuid} owner=physics\nother rack=r9\n")
+    found = waywiser.fleet(folder, labels=file)
+    assert found.columns[-2:] == ["rack", "owner"]
+    assert found.select("rack, owner").distinct().fetchall() == [("r1", "physics")]
+    assert found.count("*").fetchall()[0][0] == rows(folder)
+
+
+@pytest.mark.parametrize(
+    "own", ["class=a", "Day=1", "run=a", "FILE=a", "seconds=1", "rack=r1 Rack=r2"]
+)
+def test_a_label_that_has_the_name_of_a_column_is_refused(
+    folder: Path, tmp_path: Path, own: str
+) -> None:
+    export_profiles(folder, folder)
+    (tmp_path / "labels").write_text(f"n1 {own}\n")
+    with pytest.raises(waywiser.WaywiserError, match="has the name of the column"):
+        waywiser.fleet(folder, labels=tmp_path / "labels")
+
+
 def test_an_empty_folder_says_so(tmp_path: Path) -> None:
     assert read_nights([str(tmp_path)]).unreadable == {str(tmp_path): "no *.wwp is in this folder"}
 

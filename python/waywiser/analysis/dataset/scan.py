@@ -15,7 +15,7 @@ from waywiser.analysis.dataset.columns import COLUMNS, NAMES
 from waywiser.analysis.dataset.engines import arrow_schema, engine
 from waywiser.analysis.dataset.files import DataFile, files_in, why_foreign
 from waywiser.analysis.dataset.rows import created_text, night_of_run, state_of, subject_of_rows
-from waywiser.analysis.history.night import Night, PathNight
+from waywiser.analysis.history.night import Night, PathNight, gpus_text
 from waywiser.curves.subject import Subject
 from waywiser.words import WaywiserError, WordError, grouped
 
@@ -152,21 +152,30 @@ class Scan:
         return self.connection.sql("SELECT * FROM dataset")
 
     def labelled(self, labels: Mapping[str, Mapping[str, str]]) -> Any:
-        """All rows with a column for each label of hosts: a `duckdb.DuckDBPyRelation`. What is
-        damaged is found first, since the relation is read later."""
+        """All rows with a column for each label of their host, or of a GPU of it: a
+        `duckdb.DuckDBPyRelation`. What is damaged is found first, since the relation is read later.
+        Raises `DataSetError` for a label whose column is there."""
         self.reading(lambda: self.connection.sql("SELECT count(run) FROM dataset").fetchall())
         names = list(dict.fromkeys(name for own in labels.values() for name in own))
         if not names:
             return self.relation
+        columns = {name: name for name in (*NAMES, "day")}
+        for name in names:
+            if (same := columns.setdefault(name.lower(), name)) != name or name in (*NAMES, "day"):
+                raise DataSetError(
+                    f"the label {name} has the name of the column {same}",
+                    where=str(self.folder),
+                    remedy="name it otherwise: upper and lower case are the same",
+                )
+        with self._explained():
+            own = {run["run"]: _labels_of(run, labels) for run in self.runs}
         arrow = engine("pyarrow")
-        columns = {
-            "host": list(labels),
-            **{n: [own.get(n) for own in labels.values()] for n in names},
-        }
-        self.connection.register("labels", arrow.table(columns))
+        found = [arrow.array([each.get(n) for each in own.values()], arrow.string()) for n in names]
+        runs = arrow.array(list(own), arrow.string())
+        self.connection.register("labels", arrow.table([runs, *found], names=["run", *names]))
         chosen = ", ".join(f'labels."{name}"' for name in names)
         return self.connection.sql(
-            f"SELECT dataset.*, {chosen} FROM dataset LEFT JOIN labels USING (host)"
+            f"SELECT dataset.*, {chosen} FROM dataset LEFT JOIN labels USING (run)"
         )
 
     def query(self, text: str | Callable[[], str]) -> Any:
@@ -282,6 +291,14 @@ class Scan:
             with self._explained():
                 node = subject_of_rows(own, profiles[own[0]["run"]])
             yield node
+
+
+def _labels_of(run: Mapping[str, Any], labels: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """The labels of the host of a run and of its GPUs."""
+    found: dict[str, str] = {}
+    for key in (*sorted(gpus_text(run["gpus"] or "[]")), run["host"]):
+        found |= labels.get(key, {})
+    return found
 
 
 _TYPES = {
