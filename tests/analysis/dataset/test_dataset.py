@@ -372,6 +372,16 @@ def test_several_processes_write_and_read_the_same(
     assert read_nights([str(folder)]).nights == found.nights
 
 
+def test_processes_that_cannot_write_leave_the_error_to_the_caller(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(profiles, "_parts", lambda files: [files[:2], files[2:]])
+    (tmp_path / "file").touch()
+    with pytest.raises(NotWritable):
+        export_profiles(folder, tmp_path / "file" / "set")
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_folder_without_the_packages_is_read_as_before(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

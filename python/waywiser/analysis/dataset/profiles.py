@@ -22,7 +22,7 @@ from waywiser.analysis.dataset.scan import Scan
 from waywiser.analysis.history.night import Night, read_night
 from waywiser.profile import NotWritable, ProfileError
 from waywiser.profile.file_name import profiles_in, why_no_profile
-from waywiser.words import Value, grouped
+from waywiser.words import Value, WaywiserError, grouped
 
 FEW = 64
 """Profiles up to which one process reads them: to start others takes half a second."""
@@ -259,4 +259,8 @@ def print_entries(words: Sequence[str]) -> None:
         "nights": lambda: [_entry(file) for file in names],
         "rows": lambda: _export(names, Path(words[1]), words[2]),
     }[words[0]]
-    sys.stdout.buffer.write(msgspec.msgpack.encode(answer()))
+    try:
+        found = answer()
+    except WaywiserError:  # the caller, which has no answer then, does the same and raises it
+        sys.exit(1)
+    sys.stdout.buffer.write(msgspec.msgpack.encode(found))
