@@ -470,7 +470,7 @@ def test_labels_of_a_gpu_are_those_of_the_rows_of_its_host(folder: Path, tmp_pat
 @pytest.mark.parametrize(
     "own", ["class=a", "Day=1", "run=a", "FILE=a", "seconds=1", "rack=r1 Rack=r2"]
 )
-def test_a_label_that_has_the_name_of_a_column_is_refused(
+def test_a_label_that_has_the_name_of_a_column_is_an_error(
     folder: Path, tmp_path: Path, own: str
 ) -> None:
     export_profiles(folder, folder)

@@ -168,7 +168,7 @@ OF_ONE = ["--baseline a.wwp", "--repeat a.wwp", "--max-hidden 10%", "--fleet nod
         ("--part references/2", "--prometheus metrics.prom"),
     ],
 )
-def test_an_option_without_an_effect_is_refused(
+def test_an_option_without_an_effect_is_an_error(
     nodes: Path, step: str, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
