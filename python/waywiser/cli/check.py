@@ -111,6 +111,7 @@ def check(
     )
     names = files or []
     if dask or part:
+        _require_effect(references, outputs, part, is_kept=keep, everything=everything)
         return _check_parts(names, references, outputs, dask, part, everything=everything)
     if len(names) > 1 or (names and os.path.isdir(names[0])):
         if keep:
@@ -192,6 +193,42 @@ def _check_parts(
     outputs.write(found)
     outputs.show(found, everything=everything)
     return exit_code(STATUSES[found.status])
+
+
+def _require_effect(
+    references: References, outputs: Outputs, part: str, *, is_kept: bool, everything: bool
+) -> None:
+    """Raises `WaywiserError` for an option that changes nothing of a check in parts, or of this
+    step of one."""
+    idle: dict[str, dict[str, object]] = {
+        "--dask and --part check all hosts of a data set": {
+            "--baseline": references.baseline,
+            "--repeat": references.repeat,
+            "--max-hidden": references.max_hidden is not None,
+            "--fleet": references.fleet,
+            "--keep": is_kept,
+        }
+    }
+    if part and not part.startswith("references"):
+        usual = parse_fraction(USUAL_THRESHOLD, "threshold")
+        idle["all parts have that of --part references/N"] = {
+            "--threshold": references.threshold != usual,
+            "--since": references.since,
+        }
+    if part and part != "join":
+        idle["this step writes a file, and --part join has the answer"] = {
+            "--json": outputs.json,
+            "--page": outputs.page,
+            "--prometheus": outputs.prometheus,
+            "--junit": outputs.junit,
+            "--suspects": outputs.suspects,
+            "--all": everything,
+        }
+    for why, options in idle.items():
+        if given := [option for option, value in options.items() if value]:
+            raise WaywiserError(
+                f"{given[0]} has no effect here: {why}", remedy=f"remove {given[0]}"
+            )
 
 
 def _check_one(

@@ -144,18 +144,31 @@ def _models() -> Mapping[str, Callable[[CapacityModel], str]]:
 
 
 def _export_dataset(folder: str, output: str) -> None:
-    """Brings the data set of a folder of profiles up to date, and packs past days."""
+    """Brings the data set of a folder of profiles up to date, and packs past days. Raises
+    `ExportError` for standard output, and an error if no profile can be read."""
+    from waywiser.analysis.dataset.files import files_in, is_dataset
     from waywiser.analysis.dataset.profiles import export_profiles
     from waywiser.cli.streams import say
+    from waywiser.cli.unread_files import none_read
+    from waywiser.profile.file_name import profiles_in, why_no_profile
+    from waywiser.profile.output_file import STANDARD_OUTPUT
     from waywiser.words.number_format import count
 
+    if output == STANDARD_OUTPUT:
+        raise ExportError("a data set is a folder", remedy="name one with -o, or remove -o")
     dataset = Path(output or folder)
     done = export_profiles(Path(folder), dataset)
+    # Of a data set without profiles, to which surveys write, past days are packed.
+    is_alone = dataset == Path(folder) and is_dataset(dataset) and not profiles_in(dataset)
+    if not (done.added or done.known or is_alone):
+        raise none_read(done.unreadable or {folder: why_no_profile(folder)}, "no profile to export")
     for file, why in done.unreadable.items():
         say(f"waywiser: {file}: {why}\n")
+    files = files_in(dataset)
+    days = len({each.day for each in files})
     say(
         f"{dataset}: {count(done.added, 'profile')} added, {done.known} known; "
-        f"{count(done.packed.days, 'day')} packed\n"
+        f"{count(len(files), 'file')} of {count(days, 'day')}\n"
     )
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from waywiser.analysis.dataset.engines import require_engines
 from waywiser.cli.progress import watcher
 from waywiser.cli.signals import stopped_by_signals
 from waywiser.cli.streams import print_json, put_line, say
@@ -42,7 +41,7 @@ from waywiser.profile import ExistingFile, default_name
 from waywiser.profile.output_file import require_output
 from waywiser.report.views.doctor import disturbance_words
 from waywiser.report.views.unsupported import reasons_of, unsupported_words
-from waywiser.words import format_bytes, grouped
+from waywiser.words import WaywiserError, format_bytes, grouped
 from waywiser.words.number_format import count, format_seconds
 from waywiser.words.records import LIMIT
 from waywiser.words.sizes_in_text import with_units
@@ -57,8 +56,10 @@ def run_survey(
 ) -> None:
     """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
     require_sense(options)
-    if options.dataset is not None:
-        require_engines()
+    if options.dataset is not None and not dry_run:
+        from waywiser.analysis.dataset.profiles import require_recordable
+
+        require_recordable(Path(options.dataset))
     file = Path(options.output) if options.output else None
     if options.resume and dry_run:
         raise SurveyError("--resume and --dry-run say opposite things", remedy="leave one out")
@@ -68,8 +69,7 @@ def run_survey(
         say("".join(f"{line}\n" for line in _disturbances(_machine_of(file))))
         with stopped_by_signals(), closing(watcher()) as watching:
             resume(file, watching, command=("waywiser", *sys.argv[1:]))
-        _record(file, options)
-        _show(file, everything=everything, json=json)
+        _finish(file, options, everything=everything, json=json)
         return
     if file is not None:
         _require_new(file)
@@ -85,16 +85,28 @@ def run_survey(
     say("\n".join((*_before(survey), *_disturbances(survey.machine))) + "\n")
     with stopped_by_signals(), closing(watcher()) as watching:
         start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
-    _record(file, options)
-    _show(file, everything=everything, json=json)
+    _finish(file, options, everything=everything, json=json)
+
+
+def _finish(file: Path, options: SurveyOptions, *, everything: bool, json: bool) -> None:
+    try:
+        _show(file, everything=everything, json=json)
+    finally:
+        _record(file, options)
 
 
 def _record(file: Path, options: SurveyOptions) -> None:
-    """Writes the rows of a profile into the data set that is named. Raises `NotWritable`."""
-    if options.dataset is not None:
-        from waywiser.analysis.dataset.profiles import record
+    """Writes the rows of a profile into the data set that is named, or says why it does not: the
+    profile is complete without them."""
+    if options.dataset is None:
+        return
+    from waywiser.analysis.dataset.profiles import record
 
+    try:
         say(f"data set: {record(str(file), Path(options.dataset))}\n")
+    except WaywiserError as error:
+        say(f"waywiser: {error}\n")
+        say(f"{file} is complete, and not in the data set {options.dataset}\n")
 
 
 def _require_new(file: Path) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import operator
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from waywiser.analysis.dataset.engines import require_engines
-from waywiser.analysis.dataset.profiles import record
+from waywiser.analysis.dataset.profiles import record, require_recordable
 from waywiser.curves.name import name_of
 from waywiser.measure.option import Option
 from waywiser.measure.option import options_of as declared_options
@@ -31,7 +31,7 @@ from waywiser.notebook.profile_view import ProfileView, read_profile
 from waywiser.notebook.python_arguments import python_arguments
 from waywiser.profile.file_name import default_name, unused_file
 from waywiser.profile.output_file import require_output
-from waywiser.words import format_bytes
+from waywiser.words import WaywiserError, format_bytes
 from waywiser.words.number_format import format_seconds
 from waywiser.words.records import Visit
 from waywiser.words.user_cache import VARIABLE as CACHE_VARIABLE
@@ -82,7 +82,7 @@ def survey_machine(
     options = options_of(given)
     require_sense(options)
     if options.dataset is not None:
-        require_engines()
+        require_recordable(Path(options.dataset))
     watcher, command = CallbackWatcher(progress), (_call(given),)
     file = Path(options.output) if options.output else None
     try:
@@ -102,7 +102,10 @@ def survey_machine(
             f"waywiser.survey(output={error.where!r}, resume=True) measures the rest"
         ) from None
     if options.dataset is not None:
-        record(str(file), Path(options.dataset))
+        try:
+            record(str(file), Path(options.dataset))
+        except WaywiserError as error:
+            warnings.warn(f"{file} is complete, and not in the data set: {error}", stacklevel=3)
     return read_profile(file)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from kept import RESULTS, unpacked
+from waywiser.analysis.dataset.files import files_in, write_table
+from waywiser.analysis.dataset.parts import (
+    PartsError,
+    _scan,
+    divide,
+    here,
+    history_by,
+    join_parts,
+    nights_of_part,
+)
+from waywiser.analysis.dataset.profiles import record
 from waywiser.cli import run
 
 CHECK = RESULTS / "2026-11-22-check-two-gpus" / "check-3.wwp.xz"
@@ -69,12 +84,102 @@ def test_parts_that_are_missing_or_of_former_references_are_no_answer(
     assert "former references" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("part", ["0/3", "4/3", "a/3", "references", "1"])
+@pytest.fixture
+def copied(nodes: Path, tmp_path: Path) -> Path:
+    """The data set without its profiles, of which another part of a test changes files."""
+    shutil.copytree(nodes, tmp_path / "set", ignore=shutil.ignore_patterns("*.wwp", "parts"))
+    return tmp_path / "set"
+
+
+def test_a_host_that_records_between_two_parts_moves_no_other(
+    copied: Path, nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = checked(["check", str(copied)], capsys)[1]["nights"]
+    assert run(["check", str(copied), "--part", "references/3"]) == 0
+    assert run(["check", str(copied), "--part", "1/3"]) == 0
+    original = str(nodes.parent / "node.wwp")
+    simulated = ["simulate", original, "--host", "a0", "--nights", "2"]
+    assert run([*simulated, "-o", str(tmp_path / "new")]) == 0
+    for file in sorted((tmp_path / "new").glob("*.wwp")):
+        record(str(file), copied)
+    nights_of_part.cache_clear(), _scan.cache_clear()
+    for n in (2, 3):
+        assert run(["check", str(copied), "--part", f"{n}/3"]) == 0
+    found = join_parts(str(copied))
+    hosts = sorted(node.host for node in found.nodes if node.host != "a0")
+    assert (
+        hosts == sorted(node["host"] for node in whole["nodes"]) == ["n1", "n2", "n3", "n4", "n5"]
+    )
+    assert len(found.paths) == len(whole["paths"])
+
+
+def test_a_part_that_is_there_twice_is_no_answer(
+    copied: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for part in ("references/2", "1/2"):
+        assert run(["check", str(copied), "--part", part]) == 0
+    shutil.copy(copied / "parts" / "1-of-2.json", copied / "parts" / "2-of-2.json")
+    assert run(["check", str(copied), "--part", "join"]) == 2
+    assert "a part is there twice" in capsys.readouterr().err
+
+
+def test_a_machine_that_does_not_see_the_data_set_has_no_answer(
+    copied: Path, tmp_path: Path
+) -> None:
+    division = divide(str(copied), 2, 0.05, "")
+    for path in copied.glob("day=*"):
+        path.rename(tmp_path / path.name)
+    nights_of_part.cache_clear(), _scan.cache_clear()
+    with pytest.raises(PartsError, match="there is no data set in this folder on"):
+        history_by(here, division, {})
+
+
+def test_a_host_whose_files_are_gone_is_named(copied: Path) -> None:
+    division = divide(str(copied), 2, 0.05, "")
+    for file in files_in(copied):
+        table = pq.read_table(file.path, partitioning=None)
+        write_table(table.filter(pc.field("host") != "n4"), file.path)
+    nights_of_part.cache_clear(), _scan.cache_clear()
+    with pytest.raises(PartsError, match="has no night of n4"):
+        history_by(here, division, {})
+
+
+@pytest.mark.parametrize(
+    "part", ["0/3", "4/3", "a/3", "references", "1", "references/" + 4400 * "7", 4400 * "1" + "/3"]
+)
 def test_a_part_that_is_none_is_one_line(
     nodes: Path, part: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["check", str(nodes), "--part", part]) == 2
-    assert "is no part" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "is no part" in said and len(said) < 300
+
+
+OF_ONE = ["--baseline a.wwp", "--repeat a.wwp", "--max-hidden 10%", "--fleet nodes", "--keep"]
+
+
+@pytest.mark.parametrize(
+    ("step", "option"),
+    [
+        *[("--dask tcp://127.0.0.1:1", option) for option in OF_ONE],
+        *[("--part join", option) for option in (*OF_ONE, "--threshold 9%", "--since 14d")],
+        *[("--part 1/2", option) for option in ("--threshold 9%", "--since 14d", "--all")],
+        *[("--part 1/2", f"--{form}") for form in ("json", "suspects", "page -", "junit -")],
+        ("--part references/2", "--prometheus metrics.prom"),
+    ],
+)
+def test_an_option_without_an_effect_is_an_error(
+    nodes: Path, step: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert run(["check", str(nodes), *step.split(), *option.split()]) == 2
+    said = capsys.readouterr().err
+    assert f"{option.split()[0]} has no effect here" in said and len(said.splitlines()) == 1
+
+
+def test_the_references_take_the_threshold_and_the_first_day(nodes: Path) -> None:
+    limits = ["--threshold", "9%", "--since", "2026-01-01"]
+    assert run(["check", str(nodes), "--part", "references/2", *limits]) == 0
 
 
 @contextmanager
@@ -98,7 +203,8 @@ def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subproc
     try:
         started += [subprocess.Popen(command, cwd=None, **options) for _ in range(workers)]
         client = __import__("distributed").Client(scheduler_file=str(file), timeout=60)
-        client.wait_for_workers(workers, timeout=60)
+        if workers:
+            client.wait_for_workers(workers, timeout=60)
         address = client.scheduler.address
         client.close()
         yield address, started[1:]
@@ -147,3 +253,29 @@ def test_a_scheduler_that_does_not_answer_is_one_line(
     monkeypatch.setattr(dask_parts, "CONNECT_SECONDS", 1)
     assert run(["check", str(nodes), "--dask", "tcp://127.0.0.1:1"]) == 2
     assert "no Dask scheduler answers" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_what_dask_cannot_do_is_one_line(
+    nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    from waywiser.analysis.dataset import dask_parts
+
+    monkeypatch.setattr(dask_parts, "CONNECT_SECONDS", 3)
+    for part in ("none", "one"):
+        (tmp_path / part).mkdir()
+    with dask_cluster(tmp_path / "none", 0) as (address, _):
+        assert run(["check", str(nodes), "--dask", address]) == 2
+    said = capsys.readouterr().err
+    assert "has no worker after 3 s" in said and len(said.splitlines()) == 1
+    known = divide(str(nodes), 1, 0.05, "")
+    unseen = msgspec.structs.replace(known, folder=str(tmp_path / "away"))
+    with (
+        dask_cluster(tmp_path / "one", 1) as (address, _),
+        dask_parts.dask_parts(address) as (each_part, _),
+    ):
+        with pytest.raises(PartsError, match="a part was not checked: ZeroDivisionError"):
+            each_part(divmod, [(1, 0)])
+        with pytest.raises(PartsError, match="there is no data set in this folder"):
+            each_part(nights_of_part, [(known, 0), (unseen, 0)])

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from waywiser.analysis.dataset.engines import engine
 from waywiser.analysis.dataset.parts import Map, PartsError
+from waywiser.words import WaywiserError
 
 PARTS_PER_THREAD = 4
 """Parts for each thread of a worker: one that is lost costs little."""
@@ -38,9 +39,26 @@ def dask_parts(address: str) -> Iterator[DaskParts]:
 
     def each_part(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         futures = [client.submit(function, *each, pure=False) for each in arguments]
-        found: list[Any] = client.gather(futures)
+        try:
+            found: list[Any] = client.gather(futures)
+        except WaywiserError:
+            raise
+        except Exception as error:  # whatever a worker or the connection has
+            raise PartsError(
+                f"a part was not checked: {type(error).__name__}: {error}",
+                where=address,
+                remedy="see the output of the workers, whose Waywiser must be of this version",
+            ) from error
         return found
 
     with client:
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except TimeoutError as error:
+            raise PartsError(
+                f"the Dask scheduler has no worker after {CONNECT_SECONDS} s",
+                where=address,
+                remedy=f"dask worker {address} starts one",
+            ) from error
         threads = sum(client.nthreads().values())
         yield DaskParts(each_part, PARTS_PER_THREAD * max(threads, 1))

@@ -8,6 +8,7 @@ kill leaves at most runs that are there twice, which readers see by their names.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -16,7 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from waywiser.analysis.dataset.columns import MARK, NAMES
+from waywiser.analysis.dataset.columns import MARK, NAMES, VERSION
 from waywiser.analysis.dataset.engines import arrow_schema, engine
 from waywiser.analysis.dataset.rows import Row, RunRows
 from waywiser.profile.errors import NotWritable
@@ -69,13 +70,27 @@ def is_dataset(folder: Path) -> bool:
     return False
 
 
-def files_in(folder: Path) -> list[DataFile]:
-    """All files of the days of a folder, by name; foreign ones too."""
+def files_in(folder: Path, unreadable: dict[str, str] | None = None) -> list[DataFile]:
+    """All files of the days of a folder, by name; foreign ones too. Folders that cannot be listed
+    are added to ``unreadable``."""
     found = []
-    for day in sorted(folder.glob("day=*")):
-        if named := _DAY.fullmatch(day.name):
-            found += [DataFile(path, named[1]) for path in sorted(day.glob("[!.]*.parquet"))]
+    for day in _names_in(folder, unreadable):
+        if named := _DAY.fullmatch(day):
+            own = [each for each in _names_in(folder / day, unreadable) if each[0] != "."]
+            paths = [folder / day / each for each in own if each.endswith(".parquet")]
+            found += [DataFile(path, named[1]) for path in paths]
     return found
+
+
+def _names_in(folder: Path, unreadable: dict[str, str] | None) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        if unreadable is not None:
+            unreadable[str(folder)] = f"cannot be listed: {error.strerror}"
+        return []
 
 
 def write_run(folder: Path, rows: RunRows) -> Path:
@@ -106,13 +121,15 @@ def _packed_name(table: Any) -> str:
 
 
 def write_table(table: Any, path: Path, level: int = LEVEL) -> None:
-    """Writes rows whole, with the encodings that each column has. Raises `NotWritable`."""
+    """Writes rows whole, with the encodings that each column has. Raises `NotWritable`, of a file
+    of another version too."""
     parquet = engine("pyarrow.parquet")
     others = [
         each.name for each in table.schema if each.name not in SPLIT and each.name != "deviations"
     ]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _require_same_version(path)
         with replaced_file(path) as part:
             parquet.write_table(
                 table,
@@ -128,12 +145,20 @@ def write_table(table: Any, path: Path, level: int = LEVEL) -> None:
                 row_group_size=ROWS,
                 write_statistics=["host", "measured"],
             )
-    except OSError as error:
+    except (OSError, UnicodeEncodeError) as error:
         raise NotWritable(
-            f"cannot be written: {error.strerror or error}",
+            f"cannot be written: {getattr(error, 'strerror', None) or error}",
             where=str(path),
             remedy="name a folder that is yours and has space",
         ) from error
+
+
+def _require_same_version(path: Path) -> None:
+    if path.exists() and (why := why_foreign(path)).startswith(OTHER_VERSION):
+        raise NotWritable(why, where=str(path), remedy="write it with the Waywiser that wrote it")
+
+
+OTHER_VERSION = "has columns of version"
 
 
 def why_foreign(path: Path, *, whole: bool = False) -> str:
@@ -146,11 +171,49 @@ def why_foreign(path: Path, *, whole: bool = False) -> str:
                 file.read()
     except FileNotFoundError:
         return "is gone"
+    except UnicodeEncodeError:
+        return "has a name that is not UTF-8"
     except (OSError, arrow.ArrowException) as error:
         return f"is damaged: {str(error).splitlines()[0]}"
-    if MARK not in (schema.metadata or {}) or not {*_NEEDED} <= {*schema.names}:
+    version = (schema.metadata or {}).get(MARK)
+    if version is not None and version != str(VERSION).encode():
+        return f"{OTHER_VERSION} {version.decode(errors='replace')}, not of {VERSION}"
+    if version is None or not {*_NEEDED} <= {*schema.names}:
         return "is no file of a Waywiser data set"
+    for field in arrow_schema(arrow):
+        if field.name in schema.names:
+            kind = _kind(arrow.types, schema.field(field.name).type)
+            if kind not in ("null", _kind(arrow.types, field.type)):
+                return f"has values of another type in {field.name}: {kind}"
     return ""
+
+
+def _kind(types: Any, of: Any) -> str:
+    """A name of the types of Arrow whose values are the same."""
+    if types.is_dictionary(of):
+        return _kind(types, of.value_type)
+    if types.is_list(of) or types.is_large_list(of):
+        return f"list of {_kind(types, of.value_type)}"
+    if types.is_timestamp(of):
+        return "timestamp" if of.tz else "timestamp without a zone"
+    if types.is_string(of) or types.is_large_string(of):
+        return "string"
+    if types.is_integer(of):
+        return "integer"
+    return "float" if types.is_floating(of) else str(of)
+
+
+def _why_left(path: Path) -> str:
+    """Why `pack` leaves a file as it is; empty if it takes it up."""
+    if why := why_foreign(path, whole=True):
+        return why
+    file = engine("pyarrow.parquet").ParquetFile(path)
+    with file:
+        if unknown := sorted({*file.schema_arrow.names} - {*NAMES}):
+            return f"has a column that is not known here: {unknown[0]}"
+        keys = file.read(["run", "host", "measured", "file_modified"])
+    empty = [name for name in keys.column_names if keys[name].null_count]
+    return f"has no {empty[0]} in a row" if empty else ""
 
 
 _NEEDED = ("run", "number", "host", "measured", "path", "bytes", "seconds", "file_modified")
@@ -174,37 +237,47 @@ def pack(folder: Path, now: datetime | None = None) -> Packed:
     twice at once. Raises `NotWritable`, `NoEngine`."""
     today = (now or datetime.now(UTC)).date().isoformat()
     days: dict[str, list[DataFile]] = {}
-    for file in files_in(folder):
+    total = Packed(0, 0, 0, 0, {})
+    for file in files_in(folder, total.left):
         if file.day < today:
             days.setdefault(file.day, []).append(file)
-    total = Packed(0, 0, 0, 0, {})
     for files in days.values():
         if len(files) > 1 or not files[0].is_packed:
             total = _packed_day(files, total)
     return total
 
 
-def _packed_day(files: Sequence[DataFile], total: Packed) -> Packed:
+def _taken_up(
+    files: Sequence[DataFile], left: dict[str, str]
+) -> Iterator[tuple[Path, tuple[int, int, int], Any]]:
+    """The files that are packed, the state of each and its table. Others are added to ``left``."""
     arrow, parquet = engine("pyarrow"), engine("pyarrow.parquet")
-    schema = arrow_schema(arrow)
-    tables, read, left = [], [], dict(total.left)
     for file in files:
         state = _state(file.path)
-        if why := why_foreign(file.path, whole=True):
+        if why := _why_left(file.path):
             if why != "is gone":
                 left[str(file.path)] = why
             continue
         try:
-            tables.append(
-                _as_known(arrow, parquet.read_table(file.path, partitioning=None), schema)
-            )
+            table = parquet.read_table(file.path, partitioning=None)
+            yield file.path, state, _as_known(arrow, table, arrow_schema(arrow))
         except FileNotFoundError:  # packed by another process
             continue
-        read.append((file.path, state))
-    if not tables:
+        except arrow.ArrowException as error:
+            left[str(file.path)] = f"has a value that does not fit: {str(error).splitlines()[0]}"
+
+
+def _packed_day(files: Sequence[DataFile], total: Packed) -> Packed:
+    arrow, left = engine("pyarrow"), dict(total.left)
+    taken = list(_taken_up(files, left))
+    if not taken:
         return total._replace(left=left)
+    read = [(path, state) for path, state, _ in taken]
+    tables = [table for *_, table in taken]
     table = _latest(arrow, arrow.concat_tables(tables))
     path = files[0].path.with_name(_packed_name(table))
+    if str(path) in left:
+        return total._replace(left=left)
     if [each for each, _ in read] != [path]:
         write_table(table.sort_by([("host", "ascending"), ("measured", "ascending"),
                               ("number", "ascending")]),

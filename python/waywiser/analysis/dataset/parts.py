@@ -12,11 +12,13 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
+from socket import gethostname
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from waywiser.analysis.dataset.files import is_dataset
 from waywiser.analysis.dataset.scan import Scan
 from waywiser.analysis.history.history import (
     SCHEMA,
@@ -55,6 +57,10 @@ class FleetDivision(Value, frozen=True):
     threshold: float
     since: str
     now: str
+    until: str
+    """When the last survey that is looked at began."""
+    hosts: tuple[tuple[str, ...], ...]
+    """The hosts of each part: they stay there, though others are recorded meanwhile."""
 
 
 class PeerNoise(Value, frozen=True):
@@ -99,18 +105,32 @@ class PartNights(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _scan(division: FleetDivision) -> Scan:
+    """Raises `PartsError` where the folder is not seen."""
+    if not is_dataset(Path(division.folder)):
+        raise PartsError(
+            f"there is no data set in this folder on {gethostname()}",
+            where=division.folder,
+            remedy="name a folder that all machines see by this path",
+        )
     return Scan(Path(division.folder))
 
 
 @lru_cache(maxsize=2)
 def nights_of_part(division: FleetDivision, number: int) -> PartNights:
-    """The nights of part ``number``, from 0."""
+    """The nights of part ``number``, from 0. Raises `PartsError` if a host has none any more."""
     scan = _scan(division)
-    runs = scan.current_runs(())
-    hosts = _divided(runs, division.parts)[number]
+    until = datetime.fromisoformat(division.until)
+    runs = [run for run in scan.runs if run["measured"] <= until]
+    hosts = {*division.hosts[number]}
     moments = [run["measured"] for run in runs]
     own = [run for run in runs if run["host"] in hosts]
     surveys = scan.nights(own, None if division.parts == 1 else sorted(hosts))
+    if lost := hosts - {night.host for night in surveys}:
+        raise PartsError(
+            f"has no night of {min(lost)}, which had one when the references were written",
+            where=division.folder,
+            remedy="repair the files that are damaged, or write the references again",
+        )
     nodes, unused = nodes_of(surveys, datetime.fromisoformat(division.now), moments)
     named = named_nodes(nodes)
     return PartNights(named, unused, path_nights(named))
@@ -203,6 +223,8 @@ def joined_history(parts: Iterable[CheckedPart]) -> History:
             "its parts were checked by different references",
             remedy="write the references once, then check all parts",
         )
+    if [each.number for each in parts] != list(range(len(parts))):
+        raise PartsError("a part is there twice", remedy="check all parts again")
     first = parts[0].history
     unused = {file: why for each in parts for file, why in each.history.unreadable.items()}
     return sorted_history(
@@ -217,7 +239,11 @@ def joined_history(parts: Iterable[CheckedPart]) -> History:
 
 def divide(folder: str, parts: int, threshold: float, since: str) -> FleetDivision:
     """A division of a data set as it is now."""
-    return FleetDivision(folder, parts, threshold, since, datetime.now(UTC).isoformat())
+    runs = Scan(Path(folder)).runs
+    hosts = tuple(tuple(sorted(own)) for own in _divided(runs, parts))
+    until = max((run["measured"] for run in runs), default=datetime.min.replace(tzinfo=UTC))
+    now = datetime.now(UTC).isoformat()
+    return FleetDivision(folder, parts, threshold, since, now, until.isoformat(), hosts)
 
 
 def history_by(

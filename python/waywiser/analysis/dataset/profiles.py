@@ -6,22 +6,23 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 import msgspec
 
 from waywiser.analysis.dataset.engines import has_engines, require_engines
 from waywiser.analysis.dataset.files import Packed, is_dataset, pack, write_day, write_run
-from waywiser.analysis.dataset.rows import read_rows
+from waywiser.analysis.dataset.rows import read_rows, run_of, state_of
 from waywiser.analysis.dataset.scan import Scan
 from waywiser.analysis.history.night import Night, read_night
-from waywiser.profile import ProfileError
+from waywiser.profile import NotWritable, ProfileError
 from waywiser.profile.file_name import profiles_in, why_no_profile
-from waywiser.words import Value, grouped
+from waywiser.words import Value, WaywiserError, grouped
 
 FEW = 64
 """Profiles up to which one process reads them: to start others takes half a second."""
@@ -78,7 +79,7 @@ def read_nights(files: Sequence[str]) -> ReadNights:
         if has_dataset and not profiles:
             require_engines()
         if has_dataset and has_engines():
-            known = _of_dataset(Scan(name), profiles, found)
+            known = _of_dataset(Scan(name), found)
             nights |= known
             missing += [file for file in profiles if file not in known]
         elif profiles:
@@ -86,21 +87,24 @@ def read_nights(files: Sequence[str]) -> ReadNights:
         else:
             found.unreadable[name] = why_no_profile(name)
     missing = [file for file in dict.fromkeys(missing) if file not in nights]
+    former = {run["run"]: file for file, (_, run) in found.runs.items()}
     for entry in _entries(missing):
-        if entry.night is None:
+        if (night := entry.night) is None:
             found.unreadable[entry.file] = entry.error
-        else:
-            nights[entry.file] = entry.night
+            continue
+        if old := former.pop(run_of(night.host, night.created, night.file), ""):
+            # the profile as it is now supersedes its rows
+            nights.pop(old, None), found.runs.pop(old)
+        nights[entry.file] = night
     return found._replace(nights=tuple(nights.values()), read=len(missing))
 
 
-def _of_dataset(scan: Scan, profiles: Iterable[str], found: ReadNights) -> dict[str, Night]:
-    """The nights of a data set, but for those whose profile has changed since."""
-    current = scan.current_runs(profiles)
-    nights = scan.nights(current)
+def _of_dataset(scan: Scan, found: ReadNights) -> dict[str, Night]:
+    """The nights of a data set."""
+    nights = scan.nights(scan.runs)
     found.unreadable.update(scan.unreadable)
     found.scans[str(scan.folder)] = scan
-    for run, night in zip(current, nights, strict=True):
+    for run, night in zip(scan.runs, nights, strict=True):
         found.runs[night.file] = scan, run
     return {night.file: night for night in nights}
 
@@ -147,6 +151,22 @@ def _lean(entry: ReadProfile) -> ReadProfile:
     return msgspec.structs.replace(entry, night=lean)
 
 
+def require_recordable(dataset: Path) -> None:
+    """Makes the folder of a data set if need be, and tries to write to it, before a survey. Raises
+    `NoEngine`, `NotWritable`."""
+    require_engines()
+    try:
+        dataset.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=dataset):
+            pass
+    except OSError as error:
+        raise NotWritable(
+            f"cannot be written: {error.strerror or error}",
+            where=str(dataset),
+            remedy="name a folder that is yours and has space",
+        ) from error
+
+
 def record(file: str, dataset: Path) -> Path:
     """Writes the rows of a profile into a data set, and returns their file. Raises `ProfileError`,
     `NoEngine`, `NotWritable`."""
@@ -173,8 +193,10 @@ def export_profiles(folder: Path, dataset: Path, now: datetime | None = None) ->
     unreadable: dict[str, str] = {}
     if is_dataset(dataset):
         scan = Scan(dataset)
-        names = {run["file"] for run in scan.current_runs(profiles)}
-        missing = [file for file in profiles if os.path.basename(file) not in names]
+        states = {(run["file"], run["file_bytes"], run["file_modified"]) for run in scan.runs}
+        missing = [
+            file for file in profiles if (os.path.basename(file), *state_of(file)) not in states
+        ]
         unreadable |= scan.unreadable
     today = (now or datetime.now(UTC)).date().isoformat()
     parts = _parts(missing)
@@ -237,4 +259,8 @@ def print_entries(words: Sequence[str]) -> None:
         "nights": lambda: [_entry(file) for file in names],
         "rows": lambda: _export(names, Path(words[1]), words[2]),
     }[words[0]]
-    sys.stdout.buffer.write(msgspec.msgpack.encode(answer()))
+    try:
+        found = answer()
+    except WaywiserError:  # the caller, which has no answer then, does the same and raises it
+        sys.exit(1)
+    sys.stdout.buffer.write(msgspec.msgpack.encode(found))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from waywiser.analysis.dataset.columns import COLUMNS, NAMES
 from waywiser.analysis.dataset.engines import arrow_schema, engine
 from waywiser.analysis.dataset.files import DataFile, files_in, why_foreign
 from waywiser.analysis.dataset.rows import created_text, night_of_run, state_of, subject_of_rows
-from waywiser.analysis.history.night import Night, PathNight
+from waywiser.analysis.history.night import Night, PathNight, gpus_text
 from waywiser.curves.subject import Subject
 from waywiser.words import WaywiserError, WordError, grouped
 
@@ -55,18 +54,21 @@ class Scan:
         self.unreadable: dict[str, str] = {}
         """File -> why it is left aside."""
         self._damaged: dict[Path, str] = {}
-        self._list()
+        self.files: list[DataFile] = []
+        self._is_listed = False
+        self.reading(lambda: None)
 
     def _list(self) -> None:
         """Lists the files, and makes the relation of the newest state of each run."""
-        found = [each for each in files_in(self.folder) if each.day >= self.first_day]
+        unlisted: dict[str, str] = {}
+        found = [each for each in files_in(self.folder, unlisted) if each.day >= self.first_day]
         why = {each.path: self._damaged.get(each.path) or why_foreign(each.path) for each in found}
         self.files = [each for each in found if not why[each.path]]
-        self.unreadable = {
-            str(path): text for path, text in why.items() if text and text != "is gone"
-        }
+        damaged = {str(path): text for path, text in why.items() if text and text != "is gone"}
+        self.unreadable = unlisted | damaged
         self.connection.execute("DROP VIEW IF EXISTS dataset")
         self.connection.execute(f"CREATE VIEW dataset AS {self._query(self.files)}")
+        self._is_listed = True
 
     def _query(self, files: Sequence[DataFile]) -> str:
         """The rows of files that count."""
@@ -120,16 +122,29 @@ class Scan:
         errors = engine("duckdb").Error
         for _ in range(TRIES):
             try:
+                if not self._is_listed:
+                    self._list()
                 return read()
             except errors as error:
                 said = str(error)
+                self._is_listed = False
+                self.__dict__.pop("runs", None)
                 for each in self.files:
-                    if (text := why_foreign(each.path, whole=True)) and text != "is gone":
+                    if (text := self._why_damaged(each.path)) and text != "is gone":
                         self._damaged[each.path] = text
-                self._list()
         raise DataSetError(
             f"cannot be read: {said.splitlines()[0]}", where=str(self.folder), remedy="try again"
         )
+
+    def _why_damaged(self, path: Path) -> str:
+        """Why a file cannot be read, all of it; empty if it can."""
+        if why := why_foreign(path, whole=True):
+            return why
+        try:
+            self.connection.execute(f"SELECT count(COLUMNS(*)) FROM ({_source([path])})").fetchall()
+        except engine("duckdb").Error as error:
+            return f"is damaged: {str(error).splitlines()[0]}" if path.exists() else "is gone"
+        return ""
 
     @property
     def relation(self) -> Any:
@@ -137,21 +152,30 @@ class Scan:
         return self.connection.sql("SELECT * FROM dataset")
 
     def labelled(self, labels: Mapping[str, Mapping[str, str]]) -> Any:
-        """All rows with a column for each label of hosts: a `duckdb.DuckDBPyRelation`. What is
-        damaged is found first, since the relation is read later."""
+        """All rows with a column for each label of their host, or of a GPU of it: a
+        `duckdb.DuckDBPyRelation`. What is damaged is found first, since the relation is read later.
+        Raises `DataSetError` for a label whose column is there."""
         self.reading(lambda: self.connection.sql("SELECT count(run) FROM dataset").fetchall())
         names = list(dict.fromkeys(name for own in labels.values() for name in own))
         if not names:
             return self.relation
+        columns = {name: name for name in (*NAMES, "day")}
+        for name in names:
+            if (same := columns.setdefault(name.lower(), name)) != name or name in (*NAMES, "day"):
+                raise DataSetError(
+                    f"the label {name} has the name of the column {same}",
+                    where=str(self.folder),
+                    remedy="name it otherwise: upper and lower case are the same",
+                )
+        with self._explained():
+            own = {run["run"]: _labels_of(run, labels) for run in self.runs}
         arrow = engine("pyarrow")
-        columns = {
-            "host": list(labels),
-            **{n: [own.get(n) for own in labels.values()] for n in names},
-        }
-        self.connection.register("labels", arrow.table(columns))
+        found = [arrow.array([each.get(n) for each in own.values()], arrow.string()) for n in names]
+        runs = arrow.array(list(own), arrow.string())
+        self.connection.register("labels", arrow.table([runs, *found], names=["run", *names]))
         chosen = ", ".join(f'labels."{name}"' for name in names)
         return self.connection.sql(
-            f"SELECT dataset.*, {chosen} FROM dataset LEFT JOIN labels USING (host)"
+            f"SELECT dataset.*, {chosen} FROM dataset LEFT JOIN labels USING (run)"
         )
 
     def query(self, text: str | Callable[[], str]) -> Any:
@@ -162,40 +186,45 @@ class Scan:
 
         return self.reading(read)
 
-    def file_of(self, name: str) -> str:
-        """The profile of a run, whether it is still there or not."""
-        return str(self.folder / name)
-
     @cached_property
     def runs(self) -> list[dict[str, Any]]:
-        """The columns of each run that a night takes, by day and host."""
+        """The columns of each run that a night takes, by profile. ``profile`` is the file of no
+        other run: that of its folder if it has this state, or if no other run has its name."""
         columns = ", ".join(f'any_value("{name}") AS "{name}"' for name in NIGHT_COLUMNS[1:])
         found = self.query(
             f"SELECT run, {columns} FROM dataset GROUP BY run ORDER BY any_value(measured), run"
         )
         rows: list[dict[str, Any]] = found.to_pylist()
-        return rows
+        with self._explained():
+            for row in rows:
+                created_text(row["measured"]), row["host"].encode()
+            for same in grouped((row["file"], row) for row in rows).values():
+                self._name_profiles(same)
+        return sorted(rows, key=lambda row: row["profile"])
 
-    def current_runs(self, profiles: Iterable[str]) -> list[dict[str, Any]]:
-        """The runs whose rows are those of their profile as it is now, or of one that is not among
-        these, of each file the last one, by file."""
-        states = {os.path.basename(file): state_of(file) for file in profiles}
-        found: dict[str, dict[str, Any]] = {}
-        for run in self.runs:
-            state = run["file_bytes"], run["file_modified"]
-            if states.get(run["file"], state) == state:
-                found[run["file"]] = run
-        return [found[name] for name in sorted(found)]
+    def _name_profiles(self, runs: Sequence[dict[str, Any]]) -> None:
+        """Names the profiles of runs whose files have one name."""
+        plain = str(self.folder / runs[0]["file"])
+        state = state_of(plain)
+        own = [run for run in runs if (run["file_bytes"], run["file_modified"]) == state]
+        if not own and len(runs) == 1 and not any(state):
+            own = list(runs)
+        for run in runs:
+            is_own = bool(own) and run is own[-1]
+            run["profile"] = plain if is_own else f"{plain}#{run['run']}"
 
     def nights(
         self, runs: Sequence[Mapping[str, Any]], hosts: Sequence[str] | None = None
     ) -> list[Night]:
-        """The nights of runs, in their order; ``hosts`` are theirs, if these are not all."""
+        """The nights of those of these runs that can be read, in their order; ``hosts`` are theirs,
+        if these are not all."""
         paths = self._paths(hosts)
+        readable = {run["run"] for run in self.runs}
         with self._explained():
             return [
-                night_of_run(run, paths.get(run["run"], ()), self.file_of(run["file"]))
+                night_of_run(run, paths.get(run["run"], ()), run["profile"])
                 for run in runs
+                if run["run"] in readable
             ]
 
     @contextmanager
@@ -203,7 +232,7 @@ class Scan:
         """Raises `DataSetError` for values that no version of Waywiser has written."""
         try:
             yield
-        except (msgspec.MsgspecError, WordError, TypeError, ValueError) as error:
+        except (msgspec.MsgspecError, WordError, TypeError, ValueError, AttributeError) as error:
             raise DataSetError(
                 f"has a value that Waywiser does not write: {error}",
                 where=str(self.folder),
@@ -238,12 +267,13 @@ class Scan:
         memory."""
         arrow = engine("pyarrow")
         runs = list(runs)
+        profiles = {run["run"]: run["profile"] for run in runs}
         chosen = arrow.table({"run": arrow.array([run["run"] for run in runs], arrow.string())})
         self.connection.register("chosen", chosen)
         days = {created_text(run["measured"])[:10] for run in runs}
         columns = ", ".join(
             f'"{name}"'
-            for name in ("run", "host", "measured", "record", "file", "workload", "seconds",
+            for name in ("run", "host", "measured", "record", "workload", "seconds",
                          "deviations", "shift", "failure", "reason")
         )  # fmt: skip
         table = self.query(
@@ -259,8 +289,16 @@ class Scan:
         )
         for own in grouped((row["run"], row) for row in rows).values():
             with self._explained():
-                node = subject_of_rows(own, self.file_of(own[0]["file"]))
+                node = subject_of_rows(own, profiles[own[0]["run"]])
             yield node
+
+
+def _labels_of(run: Mapping[str, Any], labels: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """The labels of the host of a run and of its GPUs."""
+    found: dict[str, str] = {}
+    for key in (*sorted(gpus_text(run["gpus"] or "[]")), run["host"]):
+        found |= labels.get(key, {})
+    return found
 
 
 _TYPES = {

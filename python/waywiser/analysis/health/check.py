@@ -163,14 +163,17 @@ def check_part(folder: str, references: References, part: str) -> HealthCheck | 
     if part == "join":
         return _of_parts(folder, join_parts(folder), references)
     number, _, of = part.partition("/")
-    parts = int(of) if of.isdecimal() else 0
+    longest = len(str(MOST_PARTS))
+    parts = int(of) if of.isdecimal() and len(of) <= longest else 0
     if number == "references" and 0 < parts <= MOST_PARTS:
         division = divide(folder, parts, references.threshold, references.since)
         return write_references(division)
-    if number.isdecimal() and 1 <= int(number) <= parts <= MOST_PARTS:
+    is_number = number.isdecimal() and len(number) <= longest
+    if is_number and 1 <= int(number) <= parts <= MOST_PARTS:
         return write_part(folder, int(number), parts, references.labels)
     raise CheckError(
-        f"--part {part!r} is no part", remedy="write references/16, then 1/16 to 16/16, then join"
+        f"--part {part[:40]!r} is no part",
+        remedy="write references/16, then 1/16 to 16/16, then join",
     )
 
 

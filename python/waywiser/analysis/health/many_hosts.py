@@ -80,10 +80,8 @@ def read_hosts(
 def read_dataset(folder: str, nights: History, expected_gpus: int = 0) -> ReadHosts:
     """The hosts of a data set beside their peers, whose ``nights`` were checked in parts."""
     scan = Scan(Path(folder))
-    runs = scan.current_runs(profiles_in(Path(folder)))
-    surveys = scan.nights(runs, ())  # without their paths
-    last = _last_surveys(surveys)
-    chosen = [run for run, own in zip(runs, surveys, strict=True) if own.file in last]
+    last = _last_surveys(scan.nights(scan.runs, ()))  # without their paths
+    chosen = [run for run in scan.runs if run["profile"] in last]
     subjects = {node.file: node for node in sorted(scan.subjects(chosen), key=_file_of)}
     nights = msgspec.structs.replace(nights, unreadable={**scan.unreadable, **nights.unreadable})
     peers = assess_fleet(list(subjects.values()), nights.threshold, scan.unreadable, expected_gpus)

@@ -51,7 +51,7 @@ def has_labels(file: str) -> bool:
     """Whether a file has labels and no values of machines: the first line, but for empty ones and
     comments, has a label, or is the head of another table than one of values."""
     try:
-        text = read_regular(file, LARGEST_LABELS).decode(errors="replace")
+        text = read_regular(file, LARGEST_LABELS).decode("utf-8-sig", errors="replace")
     except (OSError, NotRegular, TooLarge):
         return False
     head = next((line for line in text.splitlines() if line.strip()), "")
@@ -66,7 +66,7 @@ def read_labels(file: str) -> dict[str, dict[str, str]]:
     column has hosts or UUIDs, and whose first line the names. Raises `LabelsError` with the
     line."""
     try:
-        text = read_regular(file, LARGEST_LABELS).decode()
+        text = read_regular(file, LARGEST_LABELS).decode("utf-8-sig")
     except OSError as error:
         raise LabelsError(
             why_not_read(error), where=file, remedy="name a file of labels"
@@ -101,23 +101,30 @@ def _is_name(name: str) -> bool:
 
 def _labels_of_table(text: str, file: str) -> dict[str, dict[str, str]]:
     lines = csv.reader(text.splitlines())
-    names = [name.strip() for name in next(lines)]
+    try:
+        rows = [(lines.line_num, cells) for cells in lines if any(map(str.strip, cells))]
+    except csv.Error as error:
+        raise LabelsError(
+            f"is no table: {error}", where=f"{file}:{lines.line_num}", remedy="write host,NAME,NAME"
+        ) from error
+    if not rows:
+        return {}
+    (first, head), *others = rows
+    names = [name.strip() for name in head]
     for name in names[1:]:
         if not _is_name(name):
             raise LabelsError(
                 f"{name!r} is no name of a label",
-                where=f"{file}:1",
+                where=f"{file}:{first}",
                 remedy="write host,NAME,NAME; a name has letters, digits and _, and is none of "
                 f"{', '.join(sorted(RESERVED))}",
             )
     found: dict[str, dict[str, str]] = {}
-    for cells in lines:
-        if not any(cells):
-            continue
+    for line, cells in others:
         if len(cells) != len(names):
             raise LabelsError(
                 f"{len(cells)} values for {len(names)} names",
-                where=f"{file}:{lines.line_num}",
+                where=f"{file}:{line}",
                 remedy="write a value for each name, or nothing between two commas",
             )
         own = zip(names[1:], map(str.strip, cells[1:]), strict=True)
