@@ -432,7 +432,7 @@ memory were."""
 def _measured(machine: Machine, texts: list[str]) -> tuple[list[Visit], list[Look]]:
     """The visits of workloads, by ranks if the machine has some, and what was seen meanwhile of
     processes that had bound memory."""
-    rule = Rule(minimum_seconds=0.5, soft_seconds=0.6, hard_seconds=0.8)
+    rule = Rule(minimum_seconds=1.0, soft_seconds=1.1, hard_seconds=1.3)
     settings: dict[str, Any] = {"block": 0, "rule": rule, "seed": 1}
     settings |= {"buffer_bytes": 4 * MIB, "expected_seconds": 1.0, "timeout_seconds": 100.0}
     visits, looks = list[Visit](), list[Look]()

@@ -202,9 +202,9 @@ def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subproc
     command += ["--nthreads", "1", "--no-nanny", "--scheduler-file", str(file)]
     try:
         started += [subprocess.Popen(command, cwd=None, **options) for _ in range(workers)]
-        client = __import__("distributed").Client(scheduler_file=str(file), timeout=60)
+        client = __import__("distributed").Client(scheduler_file=str(file), timeout=600)
         if workers:
-            client.wait_for_workers(workers, timeout=60)
+            client.wait_for_workers(workers, timeout=600)
         address = client.scheduler.address
         client.close()
         yield address, started[1:]

@@ -13,7 +13,7 @@ from waywiser.words import WaywiserError
 PARTS_PER_THREAD = 4
 """Parts for each thread of a worker: one that is lost costs little."""
 
-CONNECT_SECONDS = 10
+CONNECT_SECONDS = 60
 
 
 class DaskParts(NamedTuple):
