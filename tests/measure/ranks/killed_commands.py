@@ -98,8 +98,8 @@ class KilledCommands:
 def kill_commands(
     kills: int, mpicc: str, environment: Mapping[str, str], seed: int, most_seconds: float
 ) -> list[str]:
-    """Kills ``doctor --mpi`` and ``survey --ranks`` in turn, by SIGKILL and SIGTERM, then runs one to its
-    end. Returns what is wrong."""
+    """Kills ``doctor --mpi`` and ``survey --ranks`` in turn, by SIGKILL and SIGTERM, then runs one
+    to its end. Returns what is wrong."""
     before = _shared_memory()
     commands = KilledCommands(mpicc, environment, seed)
     for number in range(kills):
