@@ -12,6 +12,6 @@ verdict=${WAYWISER_NIGHTS:-/var/lib/waywiser}/verdict
 read -r code line <"$verdict"
 [ "$code" = 1 ] || exit 0
 node=${SLURMD_NODENAME:-$(hostname -s)}
-# A node that somebody has drained keeps its reason.
+# A node that is drained or down already keeps its reason.
 [ -z "$(sinfo --noheader --nodes "$node" --states drain,down --format %N)" ] || exit 0
 exec scontrol update NodeName="$node" State=DRAIN Reason="waywiser: $line"

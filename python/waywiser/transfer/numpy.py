@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy
@@ -18,18 +19,17 @@ from waywiser.transfer.checkpoint import CALL as LOAD
 from waywiser.transfer.checkpoint import OpenFile, Selection, TensorNotFoundError, open_checkpoint
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer, UnsupportedTransfer
 from waywiser.transfer.loading import ArrayMaker, load, slices_of
-from waywiser.transfer.safetensors_header import METADATA, SafetensorsError, TensorEntry
+from waywiser.transfer.safetensors_header import SafetensorsError, TensorEntry
 from waywiser.transfer.safetensors_layout import (
     ARRAY_NAMES,
     CALL,
     FORMAT_NAMES,
     SizedTensor,
-    is_text,
 )
 from waywiser.transfer.saving import save
 from waywiser.transfer.strict_json import clipped
 from waywiser.transfer.tensor_slices import TensorIndex
-from waywiser.transfer.torch_tensors import SharedTensorsError, require_apart
+from waywiser.transfer.torch_tensors import SharedTensorsError, require_apart, require_name
 
 __all__ = [
     "SafetensorsError",
@@ -113,18 +113,14 @@ def _dtypes(selections: Iterable[Selection]) -> dict[str, numpy.dtype[Any]]:
 
 def _dtype(file: OpenFile, entry: TensorEntry) -> numpy.dtype[Any]:
     name = ARRAY_NAMES.get(entry.dtype)
-    try:
-        return numpy.dtype(name) if name else _no_type()
-    except TypeError:
-        raise SafetensorsError(
-            f"tensor {clipped(entry.name)} has type {entry.dtype}, which numpy does not have",
-            where=str(file.path),
-            remedy="exclude it with keys" + (", or import ml_dtypes first" if name else ""),
-        ) from None
-
-
-def _no_type() -> numpy.dtype[Any]:
-    raise TypeError
+    if name is not None:
+        with suppress(TypeError):
+            return numpy.dtype(name)
+    raise SafetensorsError(
+        f"tensor {clipped(entry.name)} has type {entry.dtype}, which numpy does not have",
+        where=str(file.path),
+        remedy="exclude it with keys" + (", or import ml_dtypes first" if name else ""),
+    )
 
 
 def _checked(arrays: object) -> dict[str, numpy.ndarray]:
@@ -147,12 +143,7 @@ def _checked(arrays: object) -> dict[str, numpy.ndarray]:
 
 def _check(name: object, array: object) -> None:
     """Raises `InvalidOperand`, `UnsupportedTransfer`, `InvalidTransfer` if it cannot be saved."""
-    if not isinstance(name, str) or not is_text(name) or name == METADATA:
-        raise InvalidOperand(
-            f"arrays has the key {clipped(name)}, which cannot be the name of an array",
-            where=CALL,
-            remedy="pass arrays by names that are texts",
-        )
+    require_name(name, "arrays", "an array", CALL)
     if not isinstance(array, numpy.ndarray):
         raise InvalidOperand(
             f"arrays has {clipped(name)} of type {type(array).__name__}, not an array",

@@ -84,8 +84,8 @@ class SafeOpen:
     def get_tensor_meta(self, name: str) -> TensorMeta:
         """The type, the shape and the place of a tensor."""
         selection, entry = self._found(name)
-        first = min(each.offset for each in selection.file.header.tensors.values())
-        begin = entry.offset - first
+        first = next(iter(selection.file.header.tensors.values()))  # in the order of their bytes
+        begin = entry.offset - first.offset
         return TensorMeta(entry.dtype, list(entry.shape), (begin, begin + entry.nbytes))
 
     def get_tensor(self, name: str, device: Any = None) -> Any:

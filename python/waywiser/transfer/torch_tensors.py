@@ -75,12 +75,7 @@ def named_tensors(tensors: object, torch: Any, where: str) -> dict[str, Any]:
             remedy="pass tensors by name, for example model.state_dict()",
         )
     for name, tensor in tensors.items():
-        if not isinstance(name, str) or not is_text(name) or name == METADATA:
-            raise InvalidOperand(
-                f"tensors has the key {clipped(name)}, which cannot be the name of a tensor",
-                where=where,
-                remedy="pass tensors by names that are texts",
-            )
+        require_name(name, "tensors", "a tensor", where)
         if not isinstance(tensor, torch.Tensor):
             raise InvalidOperand(
                 f"tensors has {clipped(name)} of type {type(tensor).__name__}, not a tensor",
@@ -88,6 +83,17 @@ def named_tensors(tensors: object, torch: Any, where: str) -> dict[str, Any]:
                 remedy="pass tensors only, for example torch.tensor(value)",
             )
     return dict(tensors)
+
+
+def require_name(name: object, given: str, one: str, where: str) -> None:
+    """Raises `InvalidOperand` for a key that no file can have: ``given`` are ``tensors`` or
+    ``arrays``, and ``one`` is one of them."""
+    if not isinstance(name, str) or not is_text(name) or name == METADATA:
+        raise InvalidOperand(
+            f"{given} has the key {clipped(name)}, which cannot be the name of {one}",
+            where=where,
+            remedy=f"pass {given} by names that are texts",
+        )
 
 
 def sized(name: str, tensor: Any, dtypes: Mapping[str, str]) -> SizedTensor:
