@@ -30,6 +30,9 @@ _RUN = re.compile(r"-([0-9a-f]{16})\.parquet")
 PACK = "all-"
 """How the name of a packed file begins."""
 
+GONE = "is gone"
+"""Why a file is left aside that another process has packed meanwhile: no fault of it."""
+
 DELTAS = ("deviations.list.element",)
 """Columns of small numbers."""
 
@@ -170,7 +173,7 @@ def why_foreign(path: Path, *, whole: bool = False) -> str:
             if whole:
                 file.read()
     except FileNotFoundError:
-        return "is gone"
+        return GONE
     except UnicodeEncodeError:
         return "has a name that is not UTF-8"
     except (OSError, arrow.ArrowException) as error:
@@ -255,7 +258,7 @@ def _taken_up(
     for file in files:
         state = _state(file.path)
         if why := _why_left(file.path):
-            if why != "is gone":
+            if why != GONE:
                 left[str(file.path)] = why
             continue
         try:

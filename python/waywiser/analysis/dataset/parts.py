@@ -285,7 +285,8 @@ def join_parts(folder: str) -> History:
     references = _read(folder, "references.json", NoiseReferences)
     parts = references.division.parts
     found = [_read(folder, f"{n}-of-{parts}.json", CheckedPart) for n in range(1, parts + 1)]
-    if any(each.references != digest_of(references) for each in found):
+    digest = digest_of(references)
+    if any(each.references != digest for each in found):
         raise PartsError(
             "a part was checked by former references", where=folder, remedy="check all parts again"
         )

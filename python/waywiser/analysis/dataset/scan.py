@@ -13,7 +13,7 @@ import msgspec
 
 from waywiser.analysis.dataset.columns import COLUMNS, NAMES
 from waywiser.analysis.dataset.engines import arrow_schema, engine
-from waywiser.analysis.dataset.files import DataFile, files_in, why_foreign
+from waywiser.analysis.dataset.files import GONE, DataFile, files_in, why_foreign
 from waywiser.analysis.dataset.rows import created_text, night_of_run, state_of, subject_of_rows
 from waywiser.analysis.history.night import Night, PathNight, gpus_text
 from waywiser.curves.subject import Subject
@@ -64,7 +64,7 @@ class Scan:
         found = [each for each in files_in(self.folder, unlisted) if each.day >= self.first_day]
         why = {each.path: self._damaged.get(each.path) or why_foreign(each.path) for each in found}
         self.files = [each for each in found if not why[each.path]]
-        damaged = {str(path): text for path, text in why.items() if text and text != "is gone"}
+        damaged = {str(path): text for path, text in why.items() if text and text != GONE}
         self.unreadable = unlisted | damaged
         self.connection.execute("DROP VIEW IF EXISTS dataset")
         self.connection.execute(f"CREATE VIEW dataset AS {self._query(self.files)}")
@@ -130,7 +130,7 @@ class Scan:
                 self._is_listed = False
                 self.__dict__.pop("runs", None)
                 for each in self.files:
-                    if (text := self._why_damaged(each.path)) and text != "is gone":
+                    if (text := self._why_damaged(each.path)) and text != GONE:
                         self._damaged[each.path] = text
         raise DataSetError(
             f"cannot be read: {said.splitlines()[0]}", where=str(self.folder), remedy="try again"
@@ -143,7 +143,7 @@ class Scan:
         try:
             self.connection.execute(f"SELECT count(COLUMNS(*)) FROM ({_source([path])})").fetchall()
         except engine("duckdb").Error as error:
-            return f"is damaged: {str(error).splitlines()[0]}" if path.exists() else "is gone"
+            return f"is damaged: {str(error).splitlines()[0]}" if path.exists() else GONE
         return ""
 
     @property
