@@ -6,7 +6,8 @@
 namespace waywiser::trace {
 namespace {
 
-constexpr std::size_t kMostGroups = 20'000, kMostPending = 1 << 21, kMostNames = 4096;
+constexpr std::size_t kMostGroups = 20'000, kMostPending = 1 << 21, kMostNames = 4096,
+                      kMostPeriods = 1 << 14;
 constexpr std::uint64_t kLibraryKept = 10'000'000'000;  // ns
 
 }  // namespace
@@ -58,6 +59,7 @@ void Aggregator::add(const Call& call) {
     switch (call.kind) {
         case CallKind::Copy: calls_.add(call); break;
         case CallKind::Wait: add_wait(call); break;
+        case CallKind::Sleep: add_sleep(call.period); break;
         default:
             CallSums& sums = memory_[{call.site, call.kind}];
             ++sums.calls;
@@ -81,6 +83,17 @@ void Aggregator::add_wait(const Call& call) {
         entry->waited_ns += call.end - call.begin;
         entry->waited_until = std::max(entry->waited_until, call.end);
     }
+}
+
+void Aggregator::add_sleep(std::uint64_t period) {
+    PeriodCalls& ended = periods_[period];
+    for (const auto& [group, calls] : ended.calls) groups_[group].slept_after += calls;
+    ended = {.slept = true, .calls = {}};
+    // Records of its calls may still come.
+    ended_periods_.push_back(period);
+    if (ended_periods_.size() <= kMostPeriods) return;
+    periods_.erase(ended_periods_.front());
+    ended_periods_.pop_front();
 }
 
 void Aggregator::add(const Managed& managed) {
@@ -151,9 +164,17 @@ void Aggregator::use_call(Group& group, std::uint32_t number, CallTable::Entry& 
         group.waited += entry.waits;
         group.wait_ns += entry.waited_ns;
         add_pages(group, entry.call.pages);
+        count_in_period(group, number, entry.call.period);
     }
     entry.used = true;
     entry.group = number;
+}
+
+void Aggregator::count_in_period(Group& group, std::uint32_t number, std::uint64_t period) {
+    // Threads that never sleep keep theirs. There is a limit, for a program may start many.
+    if (period == 0 || (periods_.size() >= 2 * kMostPeriods && !periods_.contains(period))) return;
+    PeriodCalls& calls = periods_[period];
+    ++(calls.slept ? group.slept_after : calls.calls[number]);
 }
 
 void Aggregator::add_held(const Activity& activity, std::uint32_t number,

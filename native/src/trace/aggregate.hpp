@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -23,6 +24,7 @@ struct Group {
     std::uint64_t device_ns = 0, call_ns = 0, exposed_ns = 0, alone_ns = 0,
                   during_collective_ns = 0, lost_ns = 0;
     std::uint64_t asynchronous = 0, waited = 0, wait_ns = 0;
+    std::uint64_t slept_after = 0;  // calls in periods that a sleep of the thread has ended
     std::map<int, std::uint64_t> nodes;  // pages sampled
     std::uint64_t new_pages = 0, sampled_pages = 0;
 };
@@ -66,12 +68,20 @@ private:
         std::uint64_t ended = 0;
     };
 
+    // What a thread calls until it sleeps.
+    struct PeriodCalls {
+        bool slept = false;
+        std::map<std::uint32_t, std::uint64_t> calls;  // by group
+    };
+
     void settle_one(const Activity& activity);
     void settle_transfer(const Activity& activity);
     std::uint32_t group_of(const Activity& activity, CallTable::Entry* entry);
     std::uint32_t group_number(GroupKey key);
     void use_call(Group& group, std::uint32_t number, CallTable::Entry& entry);
+    void count_in_period(Group& group, std::uint32_t number, std::uint64_t period);
     void add_wait(const Call& call);
+    void add_sleep(std::uint64_t period);
     // The time in which the program waits for a copy: in its call, and in the wait that follows.
     void add_held(const Activity& activity, std::uint32_t number, const CallTable::Entry& entry);
     void forget_library_copies(std::uint64_t before);
@@ -85,6 +95,8 @@ private:
     std::map<std::pair<int, Managed::What>, Managed> managed_;
     std::map<int, GpuSums> gpus_;
     std::unordered_map<std::uint64_t, LibraryEntry> library_;
+    std::unordered_map<std::uint64_t, PeriodCalls> periods_;
+    std::deque<std::uint64_t> ended_periods_;
     Timeline timeline_;
     std::vector<std::string> kernel_names_;
     std::unordered_map<std::string, std::uint32_t> kernel_numbers_;

@@ -14,7 +14,11 @@ constexpr std::uint64_t kAtOnce =
     20'000;  // ns from a copy to a wait for it, whatever other threads call
 constexpr std::uint16_t kFirstSamples = 8, kSampleEvery = 32;
 
-std::atomic<std::uint64_t> last_log{0};
+// A sleep counts that is so long, and this share of the busy time before it.
+constexpr std::uint64_t kLeastSleep = 100'000;  // ns
+constexpr double kLeastSleepShare = 0.02;
+
+std::atomic<std::uint64_t> last_log{0}, last_period{0};
 
 // What a thread has of the log. A forked child has another log, and forgets the one of its parent.
 struct OwnLog {
@@ -58,6 +62,29 @@ bool succeeded(const cupti::CallData& data) {
 }
 
 }  // namespace
+
+BusyPeriods::BusyPeriods() : number_(++last_period) {}
+
+std::uint64_t BusyPeriods::enter(std::uint64_t now) {
+    if (begin_ == 0) begin_ = last_ = read_ = now, cpu_ = thread_cpu_now();
+    if (now < last_ + kLeastSleep) return 0;
+    const std::uint64_t cpu = thread_cpu_now(), ran = cpu - cpu_, passed = now - read_;
+    const std::uint64_t slept = passed > ran ? passed - ran : 0;
+    const auto busy = static_cast<double>(last_ - begin_);
+    read_ = now;
+    cpu_ = cpu;
+    if (slept < kLeastSleep || static_cast<double>(slept) < kLeastSleepShare * busy) return 0;
+    begin_ = now;
+    return std::exchange(number_, ++last_period);
+}
+
+void BusyPeriods::leave(std::uint64_t began, std::uint64_t now) {
+    last_ = now;
+    if (now < began + kLeastSleep) return;
+    // It may have slept in the call, which is no sleep between calls.
+    read_ = now;
+    cpu_ = thread_cpu_now();
+}
 
 void OpenTransfers::begin(const OpenTransfer& transfer) {
     const std::lock_guard lock(mutex_);
@@ -131,6 +158,9 @@ void CallLog::begin(ThreadLog& log, std::uint32_t domain, const ApiCall& call,
         now.bytes = pinned_bytes(data.parameters);
     }
     now.begin = monotonic_now();
+    if (const std::uint64_t period = log.periods.enter(now.begin); period != 0)
+        append(log, Call{.kind = CallKind::Sleep, .period = period});
+    now.period = log.periods.number();
 }
 
 void CallLog::enter(std::uint32_t domain, const ApiCall& call, const cupti::CallData& data) {
@@ -151,6 +181,7 @@ void CallLog::leave(const ApiCall& call, const cupti::CallData& data) {
     Call& now = log.current;
     if (now.kind != call.kind || now.begin == 0) return;  // began before the callbacks were enabled
     now.end = monotonic_now();
+    log.periods.leave(now.begin, now.end);
     if (!succeeded(data)) return;
     if (now.kind == CallKind::Copy) log.last_copy = now;
     append(log, now);

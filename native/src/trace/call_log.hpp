@@ -47,6 +47,22 @@ private:
     std::vector<OpenTransfer> open_;
 };
 
+// When a thread sleeps between its calls: it then waits for something that is not CUDA.
+class BusyPeriods {
+public:
+    BusyPeriods();
+    // A call begins. Returns the period that has ended before it by a sleep; 0: none has.
+    std::uint64_t enter(std::uint64_t now);
+    // A call that began then has returned.
+    void leave(std::uint64_t began, std::uint64_t now);
+    std::uint64_t number() const { return number_; }
+
+private:
+    std::uint64_t number_;
+    std::uint64_t begin_ = 0, last_ = 0;  // of the period, of the last call's return
+    std::uint64_t read_ = 0, cpu_ = 0;    // when the CPU time was read, and what it was
+};
+
 // Of one thread.
 struct ThreadLog {
     explicit ThreadLog(Sites& sites) : callers(sites) {}
@@ -65,6 +81,7 @@ struct ThreadLog {
     std::uint64_t library_transfer = 0;
     SiteId library_site = kUnknownSite;
     std::vector<std::uint16_t> samples;  // copies by site that were counted for samples of pages
+    BusyPeriods periods;
 };
 
 // All threads of a process.

@@ -94,6 +94,29 @@ TEST(TraceAggregate, LostIsAlsoTheTimeInWhichTheProgramWaitsForItsCopy) {
     EXPECT_EQ(sums.gpus().at(0).sweep.totals().exposed, 1000u);
 }
 
+TEST(TraceAggregate, ASleepCountsForTheCallsOfItsPeriodAlone) {
+    for (const bool late : {false, true}) {  // records come before the sleep, or after it
+        Aggregator sums;
+        const auto add_copies = [&] {
+            for (std::uint32_t i = 1; i <= 5; ++i) sums.add(copy_at(1000 * i, 1000 * i + 500, i));
+            sums.settle_all();
+        };
+        for (std::uint32_t i = 1; i <= 5; ++i) {
+            Call call = call_of(i, 5);
+            call.period = i <= 3 ? 11 : 12;
+            sums.add(call);
+        }
+        if (!late) add_copies();
+        Call sleep;
+        sleep.kind = CallKind::Sleep;
+        sleep.period = 11;
+        sums.add(sleep);
+        if (late) add_copies();
+        EXPECT_EQ(only_group(sums).traced_calls, 5u);
+        EXPECT_EQ(only_group(sums).slept_after, 3u);
+    }
+}
+
 TEST(TraceAggregate, NothingIsLostInAWaitWhileAnotherCopyRuns) {
     Aggregator sums;
     Call other = call_of(2, 6, 50, 60);

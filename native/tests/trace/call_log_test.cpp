@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
+
+#include "trace/clock.hpp"
 
 namespace waywiser::trace {
 namespace {
@@ -86,6 +89,58 @@ TEST(TraceCalls, SizesOfPinnedMemoryAreInTheParameters) {
     EXPECT_EQ(log.take().at(0).bytes, 4096u);
 }
 
+constexpr std::uint64_t kMs = 1'000'000;
+
+// A busy period that the test's clock ends by a sleep: the thread runs next to nothing meanwhile.
+TEST(TraceCalls, ASleepOfTheThreadEndsABusyPeriod) {
+    BusyPeriods periods;
+    const std::uint64_t first = periods.number();
+    std::uint64_t now = monotonic_now();
+    EXPECT_EQ(periods.enter(now), 0u);
+    periods.leave(now, now + 10'000);
+    EXPECT_EQ(periods.enter(now + 20'000), 0u);  // at once
+    periods.leave(now + 20'000, now + 10 * kMs);
+    now += 1000 * kMs;
+    EXPECT_EQ(periods.enter(now), first);
+    EXPECT_NE(periods.number(), first);
+    BusyPeriods other;
+    EXPECT_NE(other.number(), periods.number());
+}
+
+TEST(TraceCalls, AShortSleepAfterLongWorkEndsNone) {
+    BusyPeriods periods;
+    const std::uint64_t now = monotonic_now();
+    EXPECT_EQ(periods.enter(now), 0u);
+    periods.leave(now, now + 10'000 * kMs);
+    EXPECT_EQ(periods.enter(now + 10'050 * kMs), 0u);  // 0.5 %
+}
+
+TEST(TraceCalls, WorkAndLongCallsAreNoSleep) {
+    BusyPeriods periods;
+    std::uint64_t now = monotonic_now();
+    periods.enter(now);
+    periods.leave(now, now + 1000);
+    // On a busy machine the thread may lose its CPU: then it did not run. So the time is its own.
+    for (const std::uint64_t began = thread_cpu_now(); thread_cpu_now() < began + 20 * kMs;) {
+    }
+    EXPECT_EQ(periods.enter(now + 20 * kMs), 0u);
+    periods.leave(now + 20 * kMs, now + 500 * kMs);  // sleeps in the call
+    EXPECT_EQ(periods.enter(now + 500 * kMs + 1000), 0u);
+}
+
+TEST(TraceCalls, ASleepIsReportedBeforeTheCallThatFollows) {
+    Sites sites;
+    CallLog log(sites);
+    call(log, kCopyAsync, 7);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    call(log, kCopyAsync, 9);
+    const std::vector<Call> calls = log.take();
+    ASSERT_EQ(calls.size(), 3u);
+    EXPECT_EQ(calls[1].kind, CallKind::Sleep);
+    EXPECT_EQ(calls[1].period, calls[0].period);
+    EXPECT_NE(calls[2].period, calls[0].period);
+}
+
 TEST(TraceCalls, OfManyThreadsAreAllTaken) {
     constexpr std::uint32_t kThreads = 8, kCalls = 2000;
     Sites sites;
@@ -101,6 +156,7 @@ TEST(TraceCalls, OfManyThreadsAreAllTaken) {
     std::size_t taken = 0;
     const auto take = [&] {
         for (const Call& each : log.take()) {
+            if (each.kind == CallKind::Sleep) continue;
             EXPECT_FALSE(seen[each.correlations[0]]);
             seen[each.correlations[0]] = true;
             ++taken;

@@ -88,6 +88,9 @@ class CopyGroup(_Recorded, frozen=True, rename={"source": "from", "destination":
     waited: int | None = None
     """Calls that a wait of the same thread follows directly."""
     wait_ns: int | None = None
+    slept_after: int | None = None
+    """Calls in periods of their thread that ended with a sleep of it outside of CUDA: it waited for
+    something else."""
     nodes: Mapping[str, int] = {}
     """Pages by NUMA node, of those that were looked at."""
     new_pages: int | None = None

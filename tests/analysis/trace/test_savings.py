@@ -12,6 +12,7 @@ from waywiser.analysis.trace.savings import AdvisedLine, trace_advice
 from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
 from waywiser.profile.trace_file import CopyGroup, MemoryCalls, MemorySide
+from waywiser.report.views.trace import headline_of
 
 ONE = RESULTS / "2026-11-24-policy" / "h200-standard.wwp.xz"
 
@@ -54,6 +55,36 @@ def test_what_is_hidden_behind_kernels_saves_nothing(subject: Subject) -> None:
     saved = [lines[place].best for place in ("train.py:2", "train.py:3")]
     assert saved[0] is not None and saved[1] is not None
     assert saved[0].seconds == pytest.approx((saved[1].seconds or 0.0) / 2)
+
+
+@pytest.mark.parametrize("slept", [None, 0, 20, 60, 80])
+def test_what_a_sleeping_thread_saves_is_an_upper_limit(
+    subject: Subject, slept: int | None
+) -> None:
+    (line,) = advised(subject, recorded.group(0, copies=80, slept_after=slept))
+    (usual,) = advised(subject, recorded.group(0, copies=80))
+    assert line.best is not None and usual.best is not None and usual.best.seconds is not None
+    assert line.best.high == usual.best.high
+    if slept is not None and slept > 48:  # most of them
+        assert line.best.seconds is None and line.best.low == 0
+    else:
+        share = 1 - (slept or 0) / 80
+        assert line.best.seconds == pytest.approx(share * usual.best.seconds)
+        assert line.best.low == pytest.approx(share * usual.best.low)
+
+
+def test_a_note_names_the_lines_whose_threads_sleep(subject: Subject) -> None:
+    sites = [recorded.python_site(n) for n in (1, 2)]
+    groups = [recorded.group(0, slept_after=80), recorded.group(1, slept_after=3)]
+    uuid = subject.machine.gpus[0].uuid
+    trace = recorded.trace(recorded.process(sites, groups, uuid=uuid))
+    found = trace_advice(trace, subject)
+    (note,) = (each for each in found.notes if each.startswith("≤"))
+    assert "train.py:1:" in note and "train.py:2" not in note
+    assert found.saved is not None and found.saved_high > found.saved > 0
+    alone = recorded.trace(recorded.process(sites, groups[:1], uuid=uuid))
+    text = headline_of(alone, trace_advice(alone, subject))
+    assert "at most" in text and "about" not in text
 
 
 def test_many_small_copies_are_one_list(subject: Subject) -> None:

@@ -24,7 +24,8 @@ SEPARATOR = " < "
 """Between a caller and its own caller."""
 
 MAJORITY = 0.6
-"""Share of the pages that were looked at from which on a buffer is on a node, or is new."""
+"""Share of the pages that were looked at from which on a buffer is on a node, or is new; of the
+calls from which on a thread sleeps after them."""
 
 
 def is_host_memory(kind: str) -> bool:
@@ -93,6 +94,8 @@ class CopyLine(Value, frozen=True):
     """Calls that need not wait."""
     waited: int
     """Calls that are known to be followed directly by a wait of the same thread."""
+    slept_share: float = 0.0
+    """The share of the calls after which their thread slept outside of CUDA."""
     new_pages: float | None = None
     """The share of host pages that the copy touched first; None if none was looked at."""
     processes: int = 1
@@ -117,6 +120,12 @@ class CopyLine(Value, frozen=True):
         """Whether the program waits for most of its copies: in the call, or directly after it, as
         PyTorch does."""
         return 2 * (self.asynchronous - self.waited) < self.calls
+
+    @property
+    def sleeps_after(self) -> bool:
+        """Whether the thread sleeps after most of them, as one does that waits for the workers of a
+        loader, a file or a lock."""
+        return self.slept_share > MAJORITY
 
     @property
     def time_seconds(self) -> float:
@@ -268,10 +277,17 @@ def _line(
         shared_seconds=sum(max(group.exposed_ns - group.alone_ns, 0) for group in own) / 1e9,
         asynchronous=sum(group.asynchronous for group in own),
         waited=sum(group.waited or 0 for group in own),
+        slept_share=_slept_share(own),
         new_pages=sum(group.new_pages or 0 for group in own) / sampled if sampled else None,
         processes=len({number for _, number in groups}),
         in_graph=key.graph,
     )
+
+
+def _slept_share(groups: Sequence[CopyGroup]) -> float:
+    known = [group for group in groups if group.slept_after is not None]
+    calls = sum(group.calls or group.copies for group in known)
+    return min(sum(group.slept_after or 0 for group in known) / calls, 1.0) if calls else 0.0
 
 
 def _known_sum(nanoseconds: Iterable[int | None]) -> float | None:

@@ -4,13 +4,13 @@ Each line is a copy that `waywiser.analysis.policy.advice` knows: its method, it
 interval of that. A line saves the part of its exposed time by which the advised copy is shorter:
 what is certain is of the time in which no copy of another line ran, since that stays otherwise. So
 nothing counts twice. What depends on something else (how much of a copy that does not wait is
-hidden, why a link is slow) is an upper limit, and in no sum. Less than `LEAST_SHARE` of the program
-is not advised.
+hidden, why a link is slow, whether a thread that sleeps afterwards would sleep for longer) is an
+upper limit, and in no sum. Less than `LEAST_SHARE` of the program is not advised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -117,6 +117,7 @@ class TraceAdvice(Value, frozen=True):
     """What is saved in any case; None if no line could be compared with a profile."""
     saved_low: float = 0.0
     saved_high: float = 0.0
+    """With the upper limits, at most the exposed time."""
     are_kernels_known: bool = True
     """Whether kernels were recorded. Without them exposed times are upper limits."""
     dropped: int = 0
@@ -180,10 +181,10 @@ def trace_advice(
         processes=len(trace.processes),
         saved=sum(each.seconds or 0.0 for each in certain) if compared and are_known else None,
         saved_low=sum(each.low for each in certain),
-        saved_high=sum(each.high for each in certain),
+        saved_high=min(sum(each.best.high for each in own if each.best is not None), exposed),
         are_kernels_known=are_known,
         dropped=sum(process.dropped_records for process in trace.processes),
-        notes=tuple(_notes(trace)),
+        notes=(*_notes(trace), *_sleep_notes(advised)),
     )
 
 
@@ -395,10 +396,11 @@ def _saving(kind: str, line: CopyLine, what: str, name: str, found: Advice) -> S
 def _saved(kind: str, line: CopyLine, what: str, best: str, found: Advice, copies: float) -> Saving:
     """What a line saves if it makes so many copies of the advised time."""
     time = found.best.time
-    sure = line.saved_by(time.seconds * copies, is_alone=True)
+    awake = 0.0 if line.sleeps_after else 1.0 - line.slept_share
+    sure = awake * line.saved_by(time.seconds * copies, is_alone=True)
     return Saving(
         kind, what, best, sure or None,
-        low=line.saved_by(time.high * copies, is_alone=True),
+        low=awake * line.saved_by(time.high * copies, is_alone=True),
         high=line.saved_by(time.low * copies),
     )  # fmt: skip
 
@@ -444,3 +446,15 @@ def _notes(trace: Trace) -> Iterator[str]:
     migrated = sum(each.bytes for process in trace.processes for each in process.managed)
     if migrated:
         yield f"managed memory migrated {format_bytes(migrated)}, which is not in the table"
+
+
+def _sleep_notes(lines: Iterable[AdvisedLine]) -> Iterator[str]:
+    """What limits the program at lines whose thread sleeps after its copies."""
+    sleeping = (each.line.place for each in lines if each.savings and each.line.sleeps_after)
+    places = list(dict.fromkeys(sleeping))[:3]
+    if places:
+        yield (
+            f"≤ at {', '.join(places)}: after these copies the thread sleeps outside of CUDA (it "
+            "waits for workers, a file or a lock): with faster copies it may wait there "
+            "for longer"
+        )

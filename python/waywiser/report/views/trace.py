@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from waywiser.analysis.trace.copy_lines import CopyLine
 from waywiser.analysis.trace.patch_comparison import TraceComparison
-from waywiser.analysis.trace.savings import AdvisedLine, PinningLine, TraceAdvice
+from waywiser.analysis.trace.savings import LEAST_SHARE, AdvisedLine, PinningLine, TraceAdvice
 from waywiser.curves.normal import normal_paths
 from waywiser.curves.subject import Subject
 from waywiser.measure.trace.watch import WatchedProgram
@@ -77,7 +77,9 @@ def headline_of(trace: Trace, found: TraceAdvice) -> str:
     if found.saved is None:
         return text
     if not found.is_worth_doing:
-        return f"{text}; no saving is certain"
+        if found.saved_high < LEAST_SHARE * trace.seconds:
+            return f"{text}; no saving is certain"
+        return f"{text}; at most {_seconds(found.saved_high)} can be saved"
     share = found.saved / trace.seconds if trace.seconds > 0 else 0.0
     percent = f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
     return f"{text}; about {_seconds(found.saved)} ({percent}) can be saved"
