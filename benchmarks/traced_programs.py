@@ -1,19 +1,23 @@
 """Programs whose copies `waywiser trace` is tried on: as people write them, and as it advises.
 
-    python benchmarks/traced_programs.py NAME [--advised] [--steps N]
+    python benchmarks/traced_programs.py NAME ... [--advised] [--steps N] [--pairs N] [--times N]
 
 NAME: loop (a training loop with batches from pageable memory, results and small numbers one by
 one), images (a DataLoader), pretrained (transformers loads a model from files), generate (with an
 offloaded cache), cupy, kernels (large kernels alone), launches (small kernels alone), graph (the
-same in a CUDA graph), small (copies of 64 B), threads (so many threads that copy). Needs a GPU and
+same in a CUDA graph), small (copies of 64 B), threads (--threads that copy in turn, with events of
+CUDA around each copy), steady (copies for so many seconds), profiled (torch.profiler beside it),
+processes (one for each GPU, spawned, with copies between them and collectives). Needs a GPU and
 PyTorch; pretrained and generate transformers, cupy CuPy. Prints a line of JSON: the seconds of the
-part that is measured, and what it copied.
+part that is measured, and what it copied. With --pairs each program runs as written and as advised,
+in turn, so many times.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import threading
 import time
@@ -195,50 +199,128 @@ def small(steps: int, advised: bool) -> dict[str, Any]:
     return {"seconds": timed(work, work), "copies": 2 * steps}
 
 
-def threads(steps: int, advised: bool) -> dict[str, Any]:
-    """``steps`` copies of 8 MiB and the time of each by events, in 8 threads."""
-    host = torch.ones(8 * MIB, dtype=torch.uint8, pin_memory=True)
+def threads(steps: int, advised: bool, workers: int = 8) -> dict[str, Any]:
+    """``steps`` copies of 256 MiB of each thread, in turn, and the time of each by events."""
+    host = torch.ones(256 * MIB, dtype=torch.uint8, pin_memory=True)
     seconds: list[float] = []
+    turn = threading.Lock()
 
     def copies() -> None:
-        there = torch.empty(8 * MIB, dtype=torch.uint8, device=GPU)
+        there = torch.empty(256 * MIB, dtype=torch.uint8, device=GPU)
         with torch.cuda.stream(torch.cuda.Stream()):
             before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             for _ in range(steps):
-                before.record()
-                there.copy_(host, non_blocking=True)
-                after.record()
-                after.synchronize()
-                seconds.append(before.elapsed_time(after) / 1e3)
+                with turn:
+                    before.record()
+                    there.copy_(host, non_blocking=True)
+                    after.record()
+                    after.synchronize()
+                    seconds.append(before.elapsed_time(after) / 1e3)
 
     torch.zeros(1, device=GPU)
-    workers = [threading.Thread(target=copies) for _ in range(1 if advised else 8)]
-    for worker in workers:
+    running = [threading.Thread(target=copies) for _ in range(workers)]
+    for worker in running:
         worker.start()
-    for worker in workers:
+    for worker in running:
         worker.join()
-    return {"seconds": sum(seconds), "copies": len(seconds), "h2d_bytes": len(seconds) * 8 * MIB}
+    found = {"copies": len(seconds), "h2d_bytes": len(seconds) * host.nbytes}
+    return {"seconds": sum(seconds), "threads": workers, **found}
+
+
+def steady(steps: int, advised: bool) -> dict[str, Any]:
+    """Copies to the GPU, and half as many back, for ``steps`` seconds."""
+    host = torch.ones(64 * MIB, dtype=torch.uint8, pin_memory=True)
+    there = torch.empty_like(host, device=GPU)
+    print(json.dumps({"pid": os.getpid()}), flush=True)
+    copies = 0
+    started = time.perf_counter()
+    while time.perf_counter() - started < steps:
+        for _ in range(2):
+            there.copy_(host, non_blocking=True)
+        host.copy_(there, non_blocking=True)
+        torch.cuda.synchronize()
+        copies += 1
+    seconds = time.perf_counter() - started
+    moved = {"h2d_bytes": 2 * copies * host.nbytes, "d2h_bytes": copies * host.nbytes}
+    return {"seconds": seconds, **moved}
+
+
+def profiled(steps: int, advised: bool) -> dict[str, Any]:
+    """Copies before, and beside, ``torch.profiler``: how many of them it sees."""
+    from torch.profiler import ProfilerActivity, profile
+
+    host = torch.ones(MIB, dtype=torch.uint8)
+    there = torch.empty_like(host, device=GPU)
+    for _ in range(steps):
+        there.copy_(host)
+    with profile(activities=[ProfilerActivity.CUDA]) as found:
+        for _ in range(steps):
+            there.copy_(host)
+        torch.cuda.synchronize()
+    seen = sum(event.count for event in found.key_averages() if "Memcpy HtoD" in event.key)
+    return {"seconds": 0.0, "copies": 2 * steps, "seen_by_profiler": seen}
+
+
+def _process(rank: int, count: int, steps: int, port: int) -> None:
+    import torch.distributed as dist
+
+    torch.cuda.set_device(rank)
+    dist.init_process_group(
+        "nccl", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=count
+    )
+    batch = torch.ones(16 * MIB, dtype=torch.uint8)
+    sums = torch.ones(4 * MIB, device=f"cuda:{rank}")
+    other = torch.empty_like(sums, device=f"cuda:{(rank + 1) % count}")
+    for _ in range(steps):
+        batch.to(f"cuda:{rank}")
+        dist.all_reduce(sums)
+        other.copy_(sums)
+    torch.cuda.synchronize()
+    dist.destroy_process_group()
+
+
+def processes(steps: int, advised: bool) -> dict[str, Any]:
+    import socket
+
+    count = torch.cuda.device_count()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    started = time.perf_counter()
+    torch.multiprocessing.spawn(_process, (count, steps, port), nprocs=count)
+    moved = {"h2d_bytes": count * steps * 16 * MIB, "p2p_bytes": count * steps * 16 * MIB}
+    return {"seconds": time.perf_counter() - started, "processes": count, **moved}
 
 
 PROGRAMS = {
     each.__name__: each
-    for each in (loop, images, pretrained, generate, cupy, kernels, launches, graph, small, threads)
-}
+    for each in (
+        loop, images, pretrained, generate, cupy, kernels, launches, graph, small, threads, steady,
+        profiled, processes,
+    )
+}  # fmt: skip
 STEPS = {
     "loop": 80, "images": 40, "generate": 40, "cupy": 60, "kernels": 300, "launches": 100_000,
-    "graph": 100_000, "small": 20_000, "threads": 100,
+    "graph": 100_000, "small": 20_000, "threads": 20, "steady": 8, "profiled": 50, "processes": 30,
 }  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("name", choices=PROGRAMS)
+    parser.add_argument("names", nargs="+", choices=PROGRAMS)
     parser.add_argument("--advised", action="store_true")
+    parser.add_argument("--pairs", type=int, default=0, help="as written and as advised, in turn")
+    parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--steps", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=8)
     options = parser.parse_args()
-    steps = options.steps or STEPS.get(options.name, 1)
-    found = PROGRAMS[options.name](steps, options.advised)
-    print(json.dumps({"name": options.name, "advised": options.advised, "steps": steps, **found}))
+    runs = [False, True] * options.pairs or [options.advised] * options.times
+    for name in options.names:
+        steps = options.steps or STEPS.get(name, 1)
+        others = {"workers": options.threads} if name == "threads" else {}
+        for advised in runs:
+            found = PROGRAMS[name](steps, advised, **others)
+            print(json.dumps({"name": name, "advised": advised, "steps": steps, **found}))
 
 
 if __name__ == "__main__":
