@@ -16,6 +16,7 @@ in turn, so many times.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import tempfile
@@ -88,6 +89,7 @@ def images(steps: int, advised: bool) -> dict[str, Any]:
     return {"seconds": timed(work, warm), "h2d_bytes": steps * 64 * 3 * 224 * 224}
 
 
+@functools.cache
 def _model() -> Any:
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -104,7 +106,7 @@ def pretrained(steps: int, advised: bool) -> dict[str, Any]:
     from waywiser.transfer.torch import patch
 
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        _model().save_pretrained(folder)
+        _model().cpu().save_pretrained(folder)
 
         def load() -> Any:
             model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float16)

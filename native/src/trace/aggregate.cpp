@@ -87,9 +87,11 @@ void Aggregator::add_wait(const Call& call) {
 
 void Aggregator::add_sleep(std::uint64_t period) {
     PeriodCalls& ended = periods_[period];
-    for (const auto& [group, calls] : ended.calls) groups_[group].slept_after += calls;
-    ended = {.slept = true, .calls = {}};
-    // Records of its calls may still come.
+    for (const auto& [group, calls] : ended.calls) {
+        groups_[group].slept_after += calls;
+        ++groups_[group].sleeps;
+    }
+    ended.slept = true;  // records of its calls may still come
     ended_periods_.push_back(period);
     if (ended_periods_.size() <= kMostPeriods) return;
     periods_.erase(ended_periods_.front());
@@ -173,13 +175,19 @@ void Aggregator::use_call(Group& group, std::uint32_t number, CallTable::Entry& 
 void Aggregator::count_in_period(Group& group, std::uint32_t number, std::uint64_t period) {
     // Threads that never sleep keep theirs. There is a limit, for a program may start many.
     if (period == 0 || (periods_.size() >= 2 * kMostPeriods && !periods_.contains(period))) return;
-    PeriodCalls& calls = periods_[period];
-    ++(calls.slept ? group.slept_after : calls.calls[number]);
+    PeriodCalls& known = periods_[period];
+    const bool first = known.calls[number]++ == 0;
+    if (!known.slept) return;
+    ++group.slept_after;
+    group.sleeps += first ? 1 : 0;
 }
 
 void Aggregator::add_held(const Activity& activity, std::uint32_t number,
                           const CallTable::Entry& entry) {
-    const bool waits = !entry.call.asynchronous || entry.waits > 0;
+    // The call moves pageable memory itself, whatever its name.
+    const bool pageable =
+        activity.from.kind == Kind::Pageable || activity.to.kind == Kind::Pageable;
+    const bool waits = !entry.call.asynchronous || entry.waits > 0 || pageable;
     if (entry.used || !waits || activity.operation == Operation::Set) return;
     gpus_[activity.gpu].sweep.add({entry.call.begin, std::max(entry.call.end, entry.waited_until),
                                    Interval::What::Call, number});

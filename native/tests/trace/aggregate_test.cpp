@@ -114,6 +114,22 @@ TEST(TraceAggregate, ASleepCountsForTheCallsOfItsPeriodAlone) {
         if (late) add_copies();
         EXPECT_EQ(only_group(sums).traced_calls, 5u);
         EXPECT_EQ(only_group(sums).slept_after, 3u);
+        EXPECT_EQ(only_group(sums).sleeps, 1u);
+    }
+}
+
+TEST(TraceAggregate, ACallForPageableMemoryWaitsWhateverItsName) {
+    for (const Kind kind : {Kind::Pageable, Kind::Pinned}) {
+        Aggregator sums;
+        Call call = call_of(1, 5, 500, 2600);
+        call.asynchronous = true;
+        sums.add(call);
+        Activity copy = copy_at(1000, 2000, 1);
+        copy.from.kind = kind;
+        sums.add(copy);
+        sums.settle_all();
+        EXPECT_EQ(only_group(sums).lost_ns, kind == Kind::Pageable ? 2100u : 1000u);
+        EXPECT_EQ(only_group(sums).exposed_ns, 1000u);
     }
 }
 

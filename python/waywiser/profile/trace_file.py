@@ -83,7 +83,8 @@ class CopyGroup(_Recorded, frozen=True, rename={"source": "from", "destination":
     """The part of it in which no copy of another group ran either."""
     lost_ns: int | None = None
     """The same as ``exposed_ns``, and the time without a kernel or another group's copy in which
-    the program waited for one of its copies: in the call, or in a wait directly after it."""
+    the program waited for one of its copies: in the call, or in a wait directly after it. A call
+    for pageable memory waits, also if it is asynchronous by its name."""
     asynchronous: int = 0
     waited: int | None = None
     """Calls that a wait of the same thread follows directly."""
@@ -91,6 +92,8 @@ class CopyGroup(_Recorded, frozen=True, rename={"source": "from", "destination":
     slept_after: int | None = None
     """Calls in periods of their thread that ended with a sleep of it outside of CUDA: it waited for
     something else."""
+    sleeps: int = 0
+    """Such periods."""
     nodes: Mapping[str, int] = {}
     """Pages by NUMA node, of those that were looked at."""
     new_pages: int | None = None

@@ -61,7 +61,7 @@ def test_what_is_hidden_behind_kernels_saves_nothing(subject: Subject) -> None:
 def test_what_a_sleeping_thread_saves_is_an_upper_limit(
     subject: Subject, slept: int | None
 ) -> None:
-    (line,) = advised(subject, recorded.group(0, copies=80, slept_after=slept))
+    (line,) = advised(subject, recorded.group(0, copies=80, slept_after=slept, sleeps=4))
     (usual,) = advised(subject, recorded.group(0, copies=80))
     assert line.best is not None and usual.best is not None and usual.best.seconds is not None
     assert line.best.high == usual.best.high
@@ -75,7 +75,10 @@ def test_what_a_sleeping_thread_saves_is_an_upper_limit(
 
 def test_a_note_names_the_lines_whose_threads_sleep(subject: Subject) -> None:
     sites = [recorded.python_site(n) for n in (1, 2)]
-    groups = [recorded.group(0, slept_after=80), recorded.group(1, slept_after=3)]
+    groups = [
+        recorded.group(0, slept_after=80, sleeps=80),
+        recorded.group(1, slept_after=80, sleeps=3),  # it waits for some files, say
+    ]
     uuid = subject.machine.gpus[0].uuid
     trace = recorded.trace(recorded.process(sites, groups, uuid=uuid))
     found = trace_advice(trace, subject)

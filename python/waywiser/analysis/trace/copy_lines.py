@@ -27,6 +27,9 @@ MAJORITY = 0.6
 """Share of the pages that were looked at from which on a buffer is on a node, or is new; of the
 calls from which on a thread sleeps after them."""
 
+FEW_SLEEPS = 4
+"""Sleeps of a thread after its copies that need not be in a loop."""
+
 
 def is_host_memory(kind: str) -> bool:
     """Whether memory of this kind is on a NUMA node and stays there."""
@@ -95,7 +98,8 @@ class CopyLine(Value, frozen=True):
     waited: int
     """Calls that are known to be followed directly by a wait of the same thread."""
     slept_share: float = 0.0
-    """The share of the calls after which their thread slept outside of CUDA."""
+    """The share of the calls after which their thread slept outside of CUDA; 0 if it did so less
+    than `FEW_SLEEPS` times."""
     new_pages: float | None = None
     """The share of host pages that the copy touched first; None if none was looked at."""
     processes: int = 1
@@ -117,8 +121,10 @@ class CopyLine(Value, frozen=True):
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether the program waits for most of its copies: in the call, or directly after it, as
-        PyTorch does."""
+        """Whether the program waits for most of its copies: in the call, as for pageable memory, or
+        directly after it, as PyTorch does."""
+        if any(end.is_host and end.traits.is_moved_by_cpus for end in self.ends):
+            return True
         return 2 * (self.asynchronous - self.waited) < self.calls
 
     @property
@@ -286,6 +292,8 @@ def _line(
 
 def _slept_share(groups: Sequence[CopyGroup]) -> float:
     known = [group for group in groups if group.slept_after is not None]
+    if sum(group.sleeps for group in known) < FEW_SLEEPS:
+        return 0.0
     calls = sum(group.calls or group.copies for group in known)
     return min(sum(group.slept_after or 0 for group in known) / calls, 1.0) if calls else 0.0
 
