@@ -348,6 +348,8 @@ class _Fit:
         """What the last few nights show, of all numbers of nights the least probable. Nights of
         which each was measured several times confirm it."""
         raw = self.detrended(self.values)
+        if self._is_tail_level(flat, raw, last, limit):
+            return None
         shown: list[LevelChange] = []
         for nights in range(1, SUSPECT_NIGHTS + 1):
             start = last.stop - nights
@@ -361,6 +363,18 @@ class _Fit:
         start = _likeliest(flat, max(last.start + LEAST_BEFORE, best.start - CONFIRMING), last)
         dated = self._tail_from(start, flat, raw, last, limit) if start != best.start else None
         return best if dated is None or dated.confirmed < best.confirmed else dated
+
+    @staticmethod
+    def _is_tail_level(flat: Array, raw: Array, last: slice, limit: float) -> bool:
+        """Whether none of the last few nights is further than the limit from any level before it,
+        so that `_tail_from` finds nothing: a quick look, for most series are so."""
+        starts = np.arange(max(last.start + LEAST_BEFORE, last.stop - SUSPECT_NIGHTS), last.stop)
+        if not len(starts):
+            return True
+        before = starts - last.start
+        levels = flat[last].cumsum()[before - 1] / before
+        tail, margin = raw[starts], limit * (1 - 1e-9)
+        return bool(tail.max() - levels.min() < margin and levels.max() - tail.min() < margin)
 
     def _tail_from(
         self, start: int, flat: Array, raw: Array, last: slice, limit: float

@@ -32,6 +32,9 @@ DEVIATIONS: Array = np.geomspace(LEAST_DEVIATION, 1.0, 97)
 PRIOR_WEIGHT = 1.0
 """Weight of equal probabilities of all deviations, in series."""
 
+SIZE_ERROR = 1e-6
+"""The relative error of a size that noise makes with some chance."""
+
 ROUNDS = 40
 """Rounds of expectation and maximization. More make the distribution of deviations spikier than its
 series show."""
@@ -57,11 +60,21 @@ class NightNoise(NamedTuple):
         return 2 * float(self.weights @ tails)
 
     def least_size(self, chance: float, share: float) -> float:
-        """The difference that noise alone makes with this chance."""
+        """The difference that noise alone makes with this chance, to `SIZE_ERROR`: the root of the
+        logarithm of the chance by Newton's method, which is concave, within a bracket."""
+        scales = DEVIATIONS * math.sqrt(share)
         low, high = 0.0, 100 * math.sqrt(share)
-        for _ in range(50):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.chance(middle, share) > chance else (low, middle)
+        size = self.deviation * math.sqrt(share)
+        while high - low > SIZE_ERROR * high:
+            found = self.chance(size, share)
+            low, high = (size, high) if found > chance else (low, size)
+            slope = -2 * float(self.weights @ (np.exp(-0.5 * (size / scales) ** 2) / scales))
+            slope /= math.sqrt(2 * math.pi)
+            step = found * math.log(chance / found) / slope if found > 0 > slope else math.inf
+            # a little further than the root, so that it gets between two sizes
+            size += step + math.copysign(SIZE_ERROR * size / 4, step)
+            if not low < size < high:
+                size = (low + high) / 2
         return high
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -264,33 +265,44 @@ class NightsOfPath(NamedTuple):
 
 def _lines_of(name: str, node: NodeNights) -> Iterator[NightsOfPath]:
     nights = node.nights()
-    found: dict[str, dict[int, list[tuple[Night, PathNight]]]] = {}
+    found: dict[str, dict[int, tuple[float, list[Night], list[PathNight]]]] = {}
+    start = nights[0][0].moment
     for number, together in enumerate(nights):
         for survey in together:
+            day = (survey.moment - start).total_seconds() / 86400
             for key, path in zip(survey.keys, survey.paths, strict=True):
                 by_night = found.setdefault(key, {})
-                by_night.setdefault(number, []).append((survey, path))
-    start = nights[0][0].moment
+                if number in by_night:
+                    _, own, at = by_night[number]
+                    own.append(survey)
+                    at.append(path)
+                else:
+                    by_night[number] = day, [survey], [path]
     for by_night in found.values():
-        surveys = [[survey for survey, _ in by_night[n]] for n in sorted(by_night)]
-        paths = [[path for _, path in by_night[n]] for n in sorted(by_night)]
+        days, surveys, paths = map(list, zip(*by_night.values(), strict=True))
         last = paths[-1][-1]
         peers = node.last.hardware, last.group, last.bytes
         series = SeriesOfNights(
-            values=[_log_rate(each, [path.seconds for path in each]) for each in paths],
-            days=[(each[0].moment - start).total_seconds() / 86400 for each in surveys],
+            values=[_log_rate(each, _SECONDS) for each in paths],
+            days=days,
             surveys=[len(each) for each in surveys],
             peers=(*peers, "medians"),
         )
         fastest = series._replace(
-            values=[_log_rate(each, [path.fastest_seconds for path in each]) for each in paths],
+            values=[_log_rate(each, _FASTEST) for each in paths],
             peers=(*peers, "fastest"),
         )
         yield NightsOfPath(name, surveys, paths, series, fastest)
 
 
-def _log_rate(paths: Sequence[PathNight], seconds: Sequence[float]) -> float:
-    return math.log(paths[0].bytes / (median(seconds) if len(seconds) > 1 else seconds[0]))
+_SECONDS, _FASTEST = attrgetter("seconds"), attrgetter("fastest_seconds")
+
+
+def _log_rate(paths: Sequence[PathNight], seconds: Callable[[PathNight], float]) -> float:
+    first = paths[0]
+    return math.log(
+        first.bytes / (seconds(first) if len(paths) == 1 else median(map(seconds, paths)))
+    )
 
 
 def _clearer(
