@@ -300,9 +300,8 @@ _SECONDS, _FASTEST = attrgetter("seconds"), attrgetter("fastest_seconds")
 
 def _log_rate(paths: Sequence[PathNight], seconds: Callable[[PathNight], float]) -> float:
     first = paths[0]
-    return math.log(
-        first.bytes / (seconds(first) if len(paths) == 1 else median(map(seconds, paths)))
-    )
+    taken = seconds(first) if len(paths) == 1 else median([seconds(path) for path in paths])
+    return math.log(first.bytes / taken)
 
 
 def _clearer(
