@@ -5,8 +5,8 @@
     tensors = load_files("llama/model.safetensors.index.json", "cuda:0")
     save_files(tensors, "copy.safetensors")
 
-`patch()` makes PyTorch's own copies by the library. No other module imports torch, except
-`torch_patch`, which this one imports.
+`patch()` makes PyTorch's own copies by the library. Other modules that import torch are
+`torch_patch`, which this one imports, and `dcp` with what it imports.
 """
 
 from __future__ import annotations
