@@ -155,7 +155,7 @@ class _Found:
                 where=CALL,
                 remedy="stage dense tensors on the host or on a GPU",
             )
-        tensor = tensor.detach()
+        tensor = tensor.detach().resolve_conj().resolve_neg()
         own = (tensor.data_ptr() if tensor.nbytes else len(self.tensors),)
         key = (*own, tensor.device, tensor.dtype, tensor.shape, tensor.stride())
         name = self._names.setdefault(key, str(len(self.tensors)))

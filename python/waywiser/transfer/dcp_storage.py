@@ -290,7 +290,8 @@ class _TargetMaker:
     def array(self, entry: TensorEntry) -> Any:
         needed = self._needed[entry.name]
         target = needed.target
-        if target.is_contiguous() and target.dtype == needed.dtype:
+        is_plain = target.is_contiguous() and not target.is_conj() and not target.is_neg()
+        if is_plain and target.dtype == needed.dtype:
             return target
         return torch.empty(entry.shape, dtype=needed.dtype, device=target.device)
 
