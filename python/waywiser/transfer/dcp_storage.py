@@ -64,13 +64,16 @@ class SafetensorsWriter(StorageWriter):  # type: ignore[misc]
 
     @property
     def checkpoint_id(self) -> Path:
+        """The folder."""
         return self.path
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        """Takes another folder, if one is given to the save or the load."""
         if checkpoint_id:
             self.path = Path(checkpoint_id)
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        """Learns the rank. Raises `UnsupportedTransfer` for `use_collectives=False`."""
         if not kwargs.get("use_collectives", True):
             raise UnsupportedTransfer(
                 "use_collectives=False makes a checkpoint of each rank",
@@ -80,11 +83,13 @@ class SafetensorsWriter(StorageWriter):  # type: ignore[misc]
         self._rank = int(kwargs.get("rank") or 0)
 
     def prepare_local_plan(self, plan: Any) -> Any:
+        """Makes the folder; the plan stays as it is."""
         with named_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
         return plan
 
     def prepare_global_plan(self, plans: list[Any]) -> list[Any]:
+        """The plans as they are."""
         return plans
 
     def write_data(self, plan: Any, planner: Any) -> Any:
@@ -119,6 +124,7 @@ class SafetensorsWriter(StorageWriter):  # type: ignore[misc]
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        """Whether it names a folder."""
         return "://" not in str(checkpoint_id)
 
 
@@ -135,13 +141,16 @@ class SafetensorsReader(StorageReader):  # type: ignore[misc]
 
     @property
     def checkpoint_id(self) -> Path:
+        """The folder."""
         return self.path
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        """Takes another folder, if one is given to the save or the load."""
         if checkpoint_id:
             self.path = Path(checkpoint_id)
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Any:
+        """Reads what the checkpoint has."""
         with named_errors(self.path):
             return pickle.loads((self.path / METADATA_NAME).read_bytes())
 
@@ -161,9 +170,11 @@ class SafetensorsReader(StorageReader):  # type: ignore[misc]
         self._metadata = metadata
 
     def prepare_local_plan(self, plan: Any) -> Any:
+        """The plan as it is."""
         return plan
 
     def prepare_global_plan(self, plans: list[Any]) -> list[Any]:
+        """The plans as they are."""
         return plans
 
     def read_data(self, plan: Any, planner: Any) -> Any:
@@ -217,6 +228,7 @@ class SafetensorsReader(StorageReader):  # type: ignore[misc]
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        """Whether it names a folder."""
         return "://" not in str(checkpoint_id)
 
 
