@@ -1,9 +1,18 @@
-"""Measures processes that each load their own GPU at once: bytes of all, from start to last end.
+"""Compares loaders on a model of your own, or of many processes that load their GPUs at once.
+
+    python benchmarks/loading.py MODEL [--device cuda|cpu] [--rounds 7] [--within SECONDS]
+                                 [--json FILE]
+    python benchmarks/loading.py --generate GIB [--folder FOLDER] ...
+
+MODEL is a safetensors file, an index or a folder, as `load_files` takes it; `--generate` makes a
+model of random numbers, and removes it. `own_model.py` says what is measured. Without PyTorch the
+loaders are those of numpy.
 
     python benchmarks/loading.py [--gpus N] [--gib 2] [--rounds 7] [--only PATTERN]
                                  [--within SECONDS] [--folder FOLDER] [--json FILE]
 
-There is one process for each GPU, as a launcher starts them: each sees one GPU, and
+Without a model it measures processes that each load their own GPU: bytes of all, from start to
+last end. There is one process for each GPU, as a launcher starts them: each sees one GPU, and
 LOCAL_WORLD_SIZE is set. A group is a source: pageable memory, a file in memory (/dev/shm), and a
 file on a disk that the page cache holds (in `--folder`, by default the one for temporary files).
 Each process has memory and a file of its own. The methods of a group take turns in random order. A
@@ -308,6 +317,9 @@ def gpu_count() -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path, nargs="?", help="compare the loaders on this model")
+    parser.add_argument("--generate", type=float, metavar="GIB", help="on one of random numbers")
+    parser.add_argument("--device", choices=["cuda", "cpu"], help="to which a model is loaded")
     parser.add_argument("--gpus", type=int, default=0, help="processes; by default one per GPU")
     parser.add_argument("--gib", type=int, default=2, help="bytes that each process loads")
     parser.add_argument("--rounds", type=int, default=7)
@@ -320,6 +332,10 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write all measurements there")
     parser.add_argument("--process", action="store_true", help=argparse.SUPPRESS)
     wanted = parser.parse_args()
+    if wanted.model is not None or wanted.generate is not None:
+        from own_model import run
+
+        return run(wanted)
     if importlib.util.find_spec("torch") is None:
         print("loading.py: torch is not installed: python -m pip install torch", file=sys.stderr)
         return 2

@@ -270,7 +270,14 @@ COPIES = (
     "waywiser._transfer",
     *(
         f"waywiser.transfer.{name}"
-        for name in ("arrays", "context", "open_files", "operations", "transfer_info")
+        for name in (
+            "arrays",
+            "context",
+            "open_files",
+            "operations",
+            "prefetching",
+            "transfer_info",
+        )
     ),
 )
 """Modules of the calls of `waywiser.transfer`; the last one that has a name documents it."""
@@ -278,6 +285,12 @@ COPIES = (
 LOADING = "waywiser.transfer.torch"
 PATCHING = "waywiser.transfer.torch_patch"
 OF_NUMPY = "waywiser.transfer.numpy"
+CHECKPOINTS = {
+    "SnapshotStager": "waywiser.transfer.dcp_stager",
+    "SafetensorsWriter": "waywiser.transfer.dcp_storage",
+    "SafetensorsReader": "waywiser.transfer.dcp_storage",
+}
+"""Classes of `waywiser.transfer.dcp`, and where each is."""
 LOADING_ERRORS = (
     LOADING,
     "waywiser.transfer.checkpoint",
@@ -329,6 +342,8 @@ def _copies() -> Iterator[str]:
     for name in exported(OF_NUMPY):
         if name in of_numpy:
             yield from documented(of_numpy[name], f"transfer.numpy.{name}")
+    for name, module in CHECKPOINTS.items():
+        yield from documented(members(tree(module).body)[name], f"transfer.dcp.{name}")
     yield "### Errors of waywiser.transfer\n"
     yield from errors("waywiser.transfer.errors", *LOADING_ERRORS)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from transfer.safetensors_files import write_bytes
+from waywiser import transfer
 from waywiser.transfer.torch import SafetensorsError, load_file, load_files
 
 MIB = 2**20
@@ -47,8 +48,19 @@ def check(path: Path) -> None:
             for name, tensor in loaded.items():
                 assert tensor.device == torch.device("cuda", 0)
                 assert bytes_of(tensor) == model[name], name
+    check_prefetch(path, model)
     check_memory(path)
     check_a_cut_file(path)
+
+
+def check_prefetch(path: Path, model: dict[str, bytes]) -> None:
+    """Each tensor is complete on any stream when it is taken."""
+    other = torch.cuda.Stream()
+    with transfer.safe_open(path, "pt", "cuda") as files, files.prefetch() as loader:
+        torch.cuda._sleep(10**8)  # the default stream is busy
+        with torch.cuda.stream(other):
+            for name, tensor in loader:
+                assert bytes_of(tensor) == model[name], name
 
 
 def check_memory(path: Path) -> None:

@@ -37,6 +37,10 @@ def test_a_checkpoint_is_loaded_to_the_gpu(tmp_path: Path) -> None:
     run("loading.py", str(tmp_path / "model.safetensors"))
 
 
+def test_a_checkpoint_of_torch_distributed_is_saved_while_the_gpu_goes_on(tmp_path: Path) -> None:
+    run("checkpoints.py", str(tmp_path / "checkpoint"))
+
+
 def test_graphs_are_captured_while_eight_threads_copy() -> None:
     run("capturing.py")
 

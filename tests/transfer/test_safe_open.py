@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from waywiser.transfer.checkpoint import TensorNotFoundError
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer, UnsupportedTransfer
 from waywiser.transfer.numpy import load_files
 from waywiser.transfer.read_plan import GAP_BYTES, SPAN_BYTES
-from waywiser.transfer.safetensors_header import TensorEntry
+from waywiser.transfer.safetensors_header import SafetensorsError, TensorEntry
 from waywiser.transfer.tensor_slices import parts_of, tensor_slice
 
 
@@ -269,3 +270,81 @@ def test_each_tensor_has_the_device_that_is_named_for_it(tmp_path: Path) -> None
     assert torch.equal(loaded["c"], saved["c"][:, ::2])
     with pytest.raises(TensorNotFoundError, match="devices has 'd'"):
         load_tensors(path, "cpu", devices={"d": "cpu"})
+
+
+class TestPrefetch:
+    """The loader of safetensors 0.9, which itself needs a GPU."""
+
+    def test_all_tensors_are_handed_out_once(
+        self, model: tuple[Path, dict[str, np.ndarray]]
+    ) -> None:
+        path, tensors = model
+        with transfer.safe_open(path, "np") as files, files.prefetch(threads=2) as loader:
+            assert loader.names() == files.offset_keys() and len(loader) == len(tensors)
+            assert np.array_equal(loader.take("matrix"), tensors["matrix"])
+            found = dict(loader)
+            assert found.keys() == tensors.keys() - {"matrix"}
+            for name, each in found.items():
+                assert each.dtype == tensors[name].dtype
+                assert np.array_equal(each, tensors[name]), name
+            assert list(loader) == []
+            with pytest.raises(InvalidTransfer, match="tensor 'cube' was taken before"):
+                loader.take("cube")
+            assert np.array_equal(files.get_tensor("cube"), tensors["cube"])
+
+    def test_a_plan_says_what_is_loaded(
+        self, model: tuple[Path, dict[str, np.ndarray]], reads: list[int]
+    ) -> None:
+        path, tensors = model
+        plan = {"large": slice(8, 16), "vector": None, "deep": (..., 1), "matrix": slice(1, 9, 3)}
+        with transfer.safe_open(path, "np") as files, files.prefetch(plan) as loader:
+            assert sorted(loader.names()) == sorted(plan)
+            for name, index in plan.items():
+                expected = tensors[name] if index is None else tensors[name][index]
+                assert np.array_equal(loader.take(name), expected), name
+            with pytest.raises(TensorNotFoundError, match="'cube' is not loaded here"):
+                loader.take("cube")
+        assert sum(reads) < tensors["large"].nbytes // 2
+
+    @pytest.mark.parametrize(
+        ("plan", "error", "says"),
+        [
+            (["vector"], InvalidOperand, "plan is of type list"),
+            ({"none": None}, TensorNotFoundError, "plan has 'none'"),
+            ({"scalar": slice(0, 1)}, InvalidTransfer, "1 indices are too many"),
+            ({"vector": slice(None, None, -1)}, InvalidTransfer, "step below 1"),
+        ],
+    )
+    def test_plans_that_make_no_sense(
+        self, model: tuple[Path, Any], plan: Any, error: type[Exception], says: str
+    ) -> None:
+        with transfer.safe_open(model[0], "np") as files, pytest.raises(error, match=says):
+            files.prefetch(plan)
+
+    def test_a_closed_loader_hands_out_nothing(self, model: tuple[Path, Any]) -> None:
+        with transfer.safe_open(model[0], "np") as files:
+            loader = files.prefetch()
+            kept = loader.take("vector")
+        with pytest.raises(InvalidTransfer, match="it is closed"):
+            loader.take("matrix")
+        with pytest.raises(InvalidTransfer, match="it is closed"):
+            next(iter(loader))
+        assert np.array_equal(kept, numbers(7))
+
+    def test_a_tensor_that_was_taken_is_freed_alone(self, model: tuple[Path, Any]) -> None:
+        with transfer.safe_open(model[0], "np") as files, files.prefetch() as loader:
+            taken = weakref.ref(loader.take("large"))
+            rest = dict(loader)
+            assert taken() is None and len(rest) == len(loader) - 1
+
+    def test_a_file_that_was_cut(self, model: tuple[Path, Any], tmp_path: Path) -> None:
+        path = tmp_path / "cut.safetensors"
+        path.write_bytes(model[0].read_bytes())
+        with transfer.safe_open(path, "np") as files:
+            last = files.offset_keys()[-1]
+            path.write_bytes(path.read_bytes()[:-1])
+            with files.prefetch({last: None}) as loader:
+                with pytest.raises(SafetensorsError, match="the file ended at byte"):
+                    loader.take(last)
+                with pytest.raises(SafetensorsError, match="the file ended at byte"):
+                    list(loader)

@@ -38,6 +38,7 @@ from waywiser.transfer.errors import (
 from waywiser.transfer.module import native
 from waywiser.transfer.open_files import SafeOpen, safe_open
 from waywiser.transfer.operations import Copy, CopyBlocks, Read, TransferOperation, Write
+from waywiser.transfer.prefetching import PrefetchLoader
 from waywiser.transfer.transfer_info import TransferInfo
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "InvalidOperand",
     "InvalidTransfer",
     "PinnedRegistration",
+    "PrefetchLoader",
     "Read",
     "SafeOpen",
     "TransferCancelled",

@@ -219,7 +219,7 @@ def _index_sources(index: Path) -> list[_Source]:
 
 def _read_index(index: Path) -> bytes:
     with ExitStack() as stack:
-        descriptor, nbytes = _open_regular(index, stack)
+        descriptor, nbytes = open_regular(index, stack)
         if nbytes > INDEX_BYTES_LIMIT:
             raise StrictJsonError(f"it has {nbytes:,} bytes, more than {INDEX_BYTES_LIMIT:,}")
         parts = []
@@ -265,7 +265,7 @@ def _expected(sources: list[_Source]) -> frozenset[str]:
 
 def _open(source: _Source, stack: ExitStack) -> OpenFile:
     path = source.path
-    descriptor, nbytes = _open_regular(path, stack, source.index_path)
+    descriptor, nbytes = open_regular(path, stack, source.index_path)
     with _named_errors(path):
         return OpenFile(path, descriptor, read_header(descriptor, nbytes, str(path)))
 
@@ -293,7 +293,7 @@ def _named_errors(path: Path, index: Path | None = None) -> Iterator[None]:
         ) from None
 
 
-def _open_regular(path: Path, stack: ExitStack, index: Path | None = None) -> tuple[int, int]:
+def open_regular(path: Path, stack: ExitStack, index: Path | None = None) -> tuple[int, int]:
     """Opens a regular file for reading; returns its descriptor and its bytes."""
     # Without O_NONBLOCK, opening a FIFO would wait for a writer.
     with _named_errors(path, index):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+import math
+from collections.abc import Callable, Container, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from waywiser.transfer.checkpoint import OpenFile, Selection, TensorNotFoundError
@@ -39,26 +41,52 @@ class ArrayMaker(Protocol):
         """The part of an array, with memory of its own."""
 
 
+class BackgroundMaker(ArrayMaker, Protocol):
+    """Makes arrays that another thread takes."""
+
+    def beside(self) -> AbstractContextManager[object]:
+        """Lets what is copied in the context run beside other work of the device."""
+
+    def wait(self) -> None:
+        """Waits until what was copied in the context of `beside` is complete."""
+
+    def hand_out(self, array: Any) -> None:
+        """Keeps the memory of an array, which the calling thread takes, until what its current
+        stream has then is done."""
+
+
 def load(
     selections: Iterable[Selection],
     make: ArrayMaker,
     slices: Mapping[str, TensorSlice] | None = None,
+    landed: Callable[[str, Any], None] | None = None,
 ) -> dict[str, Any]:
     """The selected tensors by name; of those in ``slices`` these parts. No transfer runs when an
-    error is raised."""
+    error is raised. ``landed`` takes each tensor when it has all its bytes, instead of the
+    result; what it raises ends the call."""
     parts = slices or {}
     tensors: dict[str, Any] = {}
+    missing: dict[str, int] = {}
+
+    def finish(read: PlannedRead[TensorRange]) -> None:
+        for each in read.entries:
+            missing[each.name] -= each.rows * each.row_bytes
+            if missing[each.name]:
+                continue
+            if (part := parts.get(each.name)) is not None and not part.is_box:
+                tensors[each.name] = make.indexed(tensors[each.name], part.rest)
+            if landed is not None:
+                landed(each.name, tensors.pop(each.name))
+
     try:
         with TransferWindow(most_transfers=MOST_TRANSFERS, most_bytes=MOST_BYTES) as window:
             for file, entries in selections:
                 boxes = {each.name: _box(each, parts.get(each.name)) for each in entries}
+                missing |= {each.name: _box_bytes(each, boxes[each.name]) for each in entries}
                 ranges = (part for each in entries for part in parts_of(each, parts.get(each.name)))
                 for read in plan_reads(ranges):
                     window.make_room(read.nbytes)
-                    _LoadingRead(file, read, make, boxes, tensors).start(window)
-        for name, part in parts.items():
-            if not part.is_box:
-                tensors[name] = make.indexed(tensors[name], part.rest)
+                    _LoadingRead(file, read, make, boxes, tensors, finish).start(window)
     except BaseException:
         # The traceback would keep the memory of what was loaded.
         tensors.clear()
@@ -103,6 +131,10 @@ def _box(entry: TensorEntry, part: TensorSlice | None) -> TensorEntry:
     return entry if part is None else entry._replace(shape=part.shape)
 
 
+def _box_bytes(entry: TensorEntry, box: TensorEntry) -> int:
+    return entry.nbytes * math.prod(box.shape) // max(math.prod(entry.shape), 1)
+
+
 class _LoadingRead:
     """One read and the tensors that it fills. Its text says what was being loaded."""
 
@@ -113,8 +145,10 @@ class _LoadingRead:
         make: ArrayMaker,
         boxes: Mapping[str, TensorEntry],
         tensors: dict[str, Any],
+        finished: Callable[[PlannedRead[TensorRange]], None],
     ) -> None:
-        """Allocates the tensors of ``boxes`` that ``tensors`` has not, and puts them there."""
+        """Allocates the tensors of ``boxes`` that ``tensors`` has not, and puts them there.
+        ``finished`` takes the read when its bytes are in them."""
         self._file = file
         self._read = read
         self._make = make
@@ -122,11 +156,13 @@ class _LoadingRead:
             if part.name not in tensors:
                 tensors[part.name] = make.array(boxes[part.name])
         self._made = {part.name: tensors[part.name] for part in read.entries}
+        self._finished = finished
         self._staging: Any = None
 
     def start(self, window: TransferWindow) -> None:
         read = self._read
         if not read.nbytes:
+            self._finished(read)
             return
         filled = [part for part in read.entries if part.nbytes]
         if read.direct and filled[0].rows == 1:
@@ -152,6 +188,8 @@ class _LoadingRead:
             )
         if self._staging is not None:
             self._scatter(self._staging)
+        self._made.clear()  # a tensor that is handed out here is freed by its new owner
+        self._finished(self._read)
 
     def _scatter(self, staging: Any) -> None:
         """Copies the tensors from staging memory, ordered in the current stream."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import numpy
@@ -18,7 +18,7 @@ import numpy
 from waywiser.transfer.checkpoint import CALL as LOAD
 from waywiser.transfer.checkpoint import OpenFile, Selection, TensorNotFoundError, open_checkpoint
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer, UnsupportedTransfer
-from waywiser.transfer.loading import ArrayMaker, load, slices_of
+from waywiser.transfer.loading import BackgroundMaker, load, slices_of
 from waywiser.transfer.safetensors_header import SafetensorsError, TensorEntry
 from waywiser.transfer.safetensors_layout import (
     ARRAY_NAMES,
@@ -89,7 +89,7 @@ def save_files(
     save(checked, listed, path, shard_bytes, metadata, make=_ArrayMaker({}))
 
 
-def maker_of(selections: Iterable[Selection], device: Any) -> ArrayMaker:
+def maker_of(selections: Iterable[Selection], device: Any) -> BackgroundMaker:
     """Makes arrays of the types of selected ones. Raises as `load_files` does, and
     `UnsupportedTransfer` for a device other than host memory."""
     if str(device) != "cpu":
@@ -186,3 +186,12 @@ class _ArrayMaker:
 
     def indexed(self, array: numpy.ndarray, index: tuple[int | slice, ...]) -> numpy.ndarray:
         return numpy.array(array[index])
+
+    def beside(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def wait(self) -> None:
+        """Copies in host memory are complete at once."""
+
+    def hand_out(self, array: numpy.ndarray) -> None:
+        """Host memory has one owner."""

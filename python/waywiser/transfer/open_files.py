@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from importlib import import_module
 from types import TracebackType
@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Self
 
 from waywiser.transfer.checkpoint import Selection, TensorNotFoundError, open_checkpoint
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer
-from waywiser.transfer.loading import ArrayMaker, load
+from waywiser.transfer.loading import BackgroundMaker, load, require_names, slices_of
+from waywiser.transfer.prefetching import PrefetchLoader
 from waywiser.transfer.safetensors_header import TensorEntry
 from waywiser.transfer.strict_json import clipped
 from waywiser.transfer.tensor_slices import TensorIndex, tensor_slice
@@ -24,7 +25,7 @@ FRAMEWORKS = {
 """The module that makes the arrays of a framework."""
 
 
-MakerOf = Callable[[Iterable[Selection], Any], ArrayMaker]
+MakerOf = Callable[[Iterable[Selection], Any], BackgroundMaker]
 """Makes arrays of the types of selected tensors, on a device."""
 
 
@@ -101,6 +102,42 @@ class SafeOpen:
         """A tensor to index: only what the index needs is read."""
         _, entry = self._found(name)
         return SafeSlice(entry, lambda index, device: self._load(name, index, device))
+
+    def prefetch(
+        self,
+        plan: Mapping[str, TensorIndex | None] | None = None,
+        *,
+        device: Any = None,
+        threads: int = 8,
+    ) -> PrefetchLoader:
+        """Starts to load tensors in the background, as safetensors 0.9 does.
+
+        Args:
+            plan: what to load: None for a whole tensor, or a part of it, by its name; None for all
+                tensors. A part is any index that `get_slice` takes.
+            device: another one than that of `safe_open`.
+            threads: is there for callers of safetensors; the threads are those of all transfers.
+
+        The files are closed after the loader.
+        """
+        self._require_open()
+        chosen = dict.fromkeys(self._of) if plan is None else plan
+        if not isinstance(chosen, Mapping):
+            raise InvalidOperand(
+                f"plan is of type {type(chosen).__name__}, not a dict",
+                where=CALL,
+                remedy="pass plan={'name': None} or plan={'name': slice(0, 10)}",
+            )
+        require_names(chosen, self._of, "plan", CALL)
+        indices = {name: index for name, index in chosen.items() if index is not None}
+        selections = [
+            Selection(file, tuple(each for each in entries if each.name in chosen))
+            for file, entries in self._selections
+        ]
+        make = self._maker(selections, self._device if device is None else device)
+        loader = PrefetchLoader(selections, make, slices_of(selections, indices, CALL))
+        self._files.callback(loader.close)
+        return loader
 
     def __enter__(self) -> Self:
         return self

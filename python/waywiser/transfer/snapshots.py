@@ -88,7 +88,9 @@ def snapshot(tensors: object, into: object, pinned: object, *, torch: Any) -> Sn
             where=CALL,
             remedy="pass pinned=True or pinned=False",
         )
-    targets = _new(sources, pinned, torch) if into is None else _checked(into, sources, torch)
+    targets = (
+        host_tensors(sources, pinned, torch) if into is None else _checked(into, sources, torch)
+    )
     devices: dict[str, tuple[list[Any], list[Any]]] = {}
     for name, source in sources.items():
         if not source.nbytes:
@@ -103,7 +105,7 @@ def snapshot(tensors: object, into: object, pinned: object, *, torch: Any) -> Sn
     return Snapshot(targets, handles)
 
 
-def _new(sources: Mapping[str, Any], pinned: bool, torch: Any) -> dict[str, Any]:
+def host_tensors(sources: Mapping[str, Any], pinned: bool, torch: Any) -> dict[str, Any]:
     """New host tensors in one piece of memory: to pin or map many small ones takes long."""
     sizes = [-(-source.nbytes // ALIGNMENT) * ALIGNMENT for source in sources.values()]
     total = sum(sizes)

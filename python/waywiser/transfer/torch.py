@@ -5,20 +5,21 @@
     tensors = load_files("llama/model.safetensors.index.json", "cuda:0")
     save_files(tensors, "copy.safetensors")
 
-`patch()` makes PyTorch's own copies by the library. No other module imports torch, except
-`torch_patch`, which this one imports.
+`patch()` makes PyTorch's own copies by the library. Other modules that import torch are
+`torch_patch`, which this one imports, and `dcp` with what it imports.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from waywiser import transfer
 from waywiser.errors import WaywiserError
 from waywiser.transfer.checkpoint import OpenFile, Selection, TensorNotFoundError, open_checkpoint
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer, UnsupportedTransfer
-from waywiser.transfer.loading import ArrayMaker, load, require_names, slices_of
+from waywiser.transfer.loading import BackgroundMaker, load, require_names, slices_of
 from waywiser.transfer.safetensors_header import SafetensorsError, TensorEntry
 from waywiser.transfer.safetensors_layout import ARRAY_NAMES, FORMAT_NAMES
 from waywiser.transfer.safetensors_layout import CALL as SAVE
@@ -217,7 +218,7 @@ def snapshot(
     return _snapshot(tensors, into, pinned, torch=torch)
 
 
-def maker_of(selections: Iterable[Selection], device: str | int | torch.device) -> ArrayMaker:
+def maker_of(selections: Iterable[Selection], device: str | int | torch.device) -> BackgroundMaker:
     """Makes tensors of the types of selected ones on a device. Raises as `load_files` does."""
     return _TensorMaker(_device(device), _dtypes(selections))
 
@@ -298,6 +299,7 @@ class _TensorMaker:
     def __init__(self, target: torch.device, dtypes: Mapping[str, torch.dtype]) -> None:
         self._target = target
         self._dtypes = dtypes
+        self._stream: torch.cuda.Stream | None = None
 
     def array(self, entry: TensorEntry) -> torch.Tensor:
         return torch.empty(entry.shape, dtype=self._dtypes[entry.dtype], device=self._target)
@@ -314,3 +316,18 @@ class _TensorMaker:
 
     def indexed(self, array: torch.Tensor, index: tuple[int | slice, ...]) -> torch.Tensor:
         return array[index].clone()
+
+    def beside(self) -> AbstractContextManager[object]:
+        if self._target.type != "cuda":
+            return nullcontext()
+        self._stream = torch.cuda.Stream(self._target)
+        context: AbstractContextManager[object] = torch.cuda.stream(self._stream)
+        return context
+
+    def wait(self) -> None:
+        if self._stream is not None:
+            self._stream.synchronize()
+
+    def hand_out(self, array: torch.Tensor) -> None:
+        if self._stream is not None:
+            array.record_stream(torch.cuda.current_stream(self._target))

@@ -1,0 +1,340 @@
+"""Checkpoints of torch.distributed: what is loaded is what was staged, as with PyTorch's own."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from transfer.test_load_files import NO_TORCH
+from tree import ROOT
+
+torch = pytest.importorskip("torch", reason=NO_TORCH)
+checkpoint = pytest.importorskip("torch.distributed.checkpoint", reason=NO_TORCH)
+
+from safetensors import safe_open  # noqa: E402 - after the skip above
+from torch.distributed.checkpoint.api import CheckpointException  # noqa: E402
+
+from waywiser.transfer.dcp import (  # noqa: E402
+    SafetensorsReader,
+    SafetensorsWriter,
+    SnapshotStager,
+)
+from waywiser.transfer.errors import (  # noqa: E402
+    InvalidTransfer,
+    TransferFileError,
+    UnsupportedTransfer,
+)
+from waywiser.transfer.safetensors_header import SafetensorsError  # noqa: E402
+
+# That one process saves alone, and that a folder has a checkpoint already, are warnings of PyTorch.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+FILE_OF_RANK = re.compile(r"\d{5}-[0-9a-f]{16}\.safetensors")
+
+
+def trained() -> dict[str, Any]:
+    """The state of a model and of its optimizer, with other values of every kind."""
+    model = torch.nn.Sequential(torch.nn.Linear(300, 700), torch.nn.Linear(700, 3))
+    adam = torch.optim.Adam(model.parameters())
+    model(torch.randn(5, 300)).sum().backward()
+    adam.step()
+    weights = model.state_dict()
+    return {
+        "model": weights,
+        "optimizer": adam.state_dict(),
+        "tied": weights["0.weight"],
+        "transposed": torch.randn(4, 6).t(),
+        "part": weights["0.weight"][3:7, 5:],
+        "scalar": torch.tensor(2.5, dtype=torch.bfloat16),
+        "empty": torch.empty(0, 3),
+        "complex": torch.randn(3, 4, dtype=torch.complex128),
+        "conjugate": torch.randn(3, dtype=torch.complex64).conj(),
+        "text": "step 7",
+        "pair": (1, torch.arange(5)),
+    }
+
+
+def mapped(value: Any, of_tensor: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return of_tensor(value)
+    if isinstance(value, dict):
+        return {key: mapped(each, of_tensor) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(mapped(each, of_tensor) for each in value)
+    return value
+
+
+def require_equal(found: Any, expected: Any) -> int:
+    """The number of tensors, which are equal."""
+    if isinstance(expected, torch.Tensor):
+        assert found.dtype == expected.dtype
+        assert torch.equal(found, expected)
+        return 1
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        return sum(require_equal(found[key], each) for key, each in expected.items())
+    if isinstance(expected, list | tuple):
+        assert type(found) is type(expected) and len(found) == len(expected)
+        return sum(require_equal(*pair) for pair in zip(found, expected, strict=True))
+    assert found == expected
+    return 0
+
+
+def loaded(like: Any, reader: Any) -> Any:
+    found = mapped(like, torch.zeros_like)
+    checkpoint.load(found, storage_reader=reader)
+    return found
+
+
+def files_of(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+def test_what_is_loaded_is_what_pytorch_loads(tmp_path: Path) -> None:
+    state = trained()
+    kept = mapped(state, torch.clone)
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    stager = SnapshotStager()
+    saves = [
+        checkpoint.async_save(
+            state, storage_writer=SafetensorsWriter(ours), async_stager=stager
+        ).upload_completion,
+        checkpoint.async_save(state, storage_writer=checkpoint.FileSystemWriter(theirs)),
+    ]
+    stager.synchronize_staging()
+    mapped(state, lambda each: each.zero_())
+    for each in saves:
+        each.result()
+    found = loaded(state, SafetensorsReader(ours))
+    assert require_equal(found, kept) == 24
+    assert require_equal(loaded(state, checkpoint.FileSystemReader(theirs)), found) == 24
+
+
+def test_the_default_stager_and_writer_go_with_ours(tmp_path: Path) -> None:
+    state = trained()
+    del state["conjugate"]  # DefaultStager copies its memory as it is
+    stager = SnapshotStager()
+    checkpoint.async_save(
+        state, storage_writer=checkpoint.FileSystemWriter(tmp_path / "a"), async_stager=stager
+    ).upload_completion.result()
+    checkpoint.async_save(state, storage_writer=SafetensorsWriter(tmp_path / "b")).result()
+    require_equal(loaded(state, checkpoint.FileSystemReader(tmp_path / "a")), state)
+    require_equal(loaded(state, SafetensorsReader(tmp_path / "b")), state)
+
+
+def test_the_file_is_one_of_safetensors_with_tied_weights_once(tmp_path: Path) -> None:
+    weight = torch.randn(30, 40)
+    state = {"a": weight, "b": weight, "__metadata__": torch.ones(3)}
+    checkpoint.save(state, storage_writer=SafetensorsWriter(tmp_path))
+    name, metadata = files_of(tmp_path)[::-1]
+    assert metadata == ".metadata" and FILE_OF_RANK.fullmatch(name)
+    with safe_open(tmp_path / name, "pt") as file:
+        assert sorted(file.keys()) == ["__metadata___", "a"]
+        assert torch.equal(file.get_tensor("a"), weight)
+    require_equal(loaded(state, SafetensorsReader(tmp_path)), state)
+
+
+def test_targets_of_another_type_or_layout(tmp_path: Path) -> None:
+    state = {"x": torch.arange(12.0).view(3, 4), "y": torch.arange(6.0), "z": torch.tensor([2j])}
+    checkpoint.save(state, storage_writer=SafetensorsWriter(tmp_path))
+    conjugate = torch.zeros(1, dtype=torch.complex64).conj()
+    found = {"x": torch.zeros(4, 3).t(), "y": torch.zeros(6).double(), "z": conjugate}
+    checkpoint.load(found, storage_reader=SafetensorsReader(tmp_path))
+    assert torch.equal(found["x"], state["x"])
+    assert torch.equal(found["y"], state["y"].double())
+    assert torch.equal(found["z"], state["z"])
+
+
+class TestMemory:
+    def staged(self, stager: SnapshotStager, state: Any) -> Any:
+        return stager.stage(state).result()
+
+    def test_it_is_used_again_when_no_save_needs_it(self) -> None:
+        stager = SnapshotStager()
+        state = {"x": torch.ones(1000)}
+        first = self.staged(stager, state)
+        begin = first["x"].data_ptr()
+        second = self.staged(stager, {"x": torch.full((1000,), 2.0)})
+        assert second["x"].data_ptr() != begin, "the first is still referred to"
+        assert (first["x"] == 1).all() and (second["x"] == 2).all()
+        del first
+        third = self.staged(stager, state)
+        assert third["x"].data_ptr() == begin
+        assert (second["x"] == 2).all() and (third["x"] == 1).all()
+
+    def test_another_state_has_other_memory(self) -> None:
+        stager = SnapshotStager()
+        assert self.staged(stager, {"x": torch.ones(10)})["x"].shape == (10,)
+        assert self.staged(stager, {"x": torch.ones(12)})["x"].shape == (12,)
+
+    def test_tied_weights_are_tied(self) -> None:
+        weight = torch.randn(5)
+        found = self.staged(SnapshotStager(), {"a": weight, "b": [weight], "c": weight[1:]})
+        assert found["a"] is found["b"][0]
+        assert torch.equal(found["c"], weight[1:])
+
+    def test_what_is_no_tensor_is_copied_at_once(self) -> None:
+        state = {"list": [1, {"n": 2}], "bytes": io.BytesIO(b"abc")}
+        staged = SnapshotStager().stage(state)
+        state["list"].append(3)
+        state["list"][1]["n"] = 9
+        assert staged.result()["list"] == [1, {"n": 2}]
+        assert staged.result()["bytes"].read() == b"abc"
+
+    def test_a_closed_stager_stages_nothing(self) -> None:
+        stager = SnapshotStager()
+        held = stager.stage({"x": torch.ones(3)})
+        stager.close()
+        assert (held.result()["x"] == 1).all()
+        with pytest.raises(InvalidTransfer, match="the stager is closed"):
+            stager.stage({})
+
+
+class TestErrors:
+    def test_a_state_that_cannot_be_staged(self) -> None:
+        sparse = torch.eye(3).to_sparse()
+        for tensor in (sparse, torch.empty(3, device="meta")):
+            with pytest.raises(UnsupportedTransfer, match=r"tensor 'a\.0' is torch\."):
+                SnapshotStager().stage({"a": [tensor]})
+
+    def test_a_tensor_that_cannot_be_written(self, tmp_path: Path) -> None:
+        plan = SimpleNamespace(
+            items=[SimpleNamespace(index=SimpleNamespace(fqn="x", offset=None), type=None)]
+        )
+        planner = SimpleNamespace(resolve_data=lambda item: torch.eye(3).to_sparse())
+        with pytest.raises(UnsupportedTransfer, match="not dense"):
+            SafetensorsWriter(tmp_path).write_data(plan, planner)
+
+    def test_ranks_that_save_alone(self, tmp_path: Path) -> None:
+        with pytest.raises(UnsupportedTransfer, match="use_collectives=False"):
+            checkpoint.save(
+                {"x": torch.ones(3)},
+                storage_writer=SafetensorsWriter(tmp_path),
+                use_collectives=False,
+            )
+
+    def test_a_folder_that_cannot_be_made(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(CheckpointException, match="file") as raised:
+            checkpoint.save(
+                {"x": torch.ones(3)}, storage_writer=SafetensorsWriter(tmp_path / "file" / "x")
+            )
+        assert any(isinstance(each, TransferFileError) for each in causes(raised.value))
+
+    def test_the_checkpoint_of_another_writer(self, tmp_path: Path) -> None:
+        state = {"x": torch.ones(3)}
+        checkpoint.save(state, storage_writer=checkpoint.FileSystemWriter(tmp_path))
+        with pytest.raises(CheckpointException, match="not from SafetensorsWriter") as raised:
+            loaded(state, SafetensorsReader(tmp_path))
+        assert any(isinstance(each, SafetensorsError) for each in causes(raised.value))
+
+    @pytest.mark.parametrize("value", [torch.ones(2000), "text"])
+    def test_a_file_that_was_cut(self, tmp_path: Path, value: Any) -> None:
+        checkpoint.save({"x": value}, storage_writer=SafetensorsWriter(tmp_path))
+        file = tmp_path / next(name for name in files_of(tmp_path) if FILE_OF_RANK.match(name))
+        os.truncate(file, file.stat().st_size - 1)
+        with pytest.raises(CheckpointException, match=r"ended at byte|ends before byte"):
+            loaded({"x": value}, SafetensorsReader(tmp_path))
+
+    def test_a_target_of_another_shape(self, tmp_path: Path) -> None:
+        checkpoint.save({"x": torch.ones(3, 4)}, storage_writer=SafetensorsWriter(tmp_path))
+        reader = SafetensorsReader(tmp_path)
+        metadata = reader.read_metadata()
+        chunk = metadata.state_dict_metadata["x"].chunks[0]
+        chunk.sizes = torch.Size([3, 5])
+        reader.set_up_storage_reader(metadata, True)
+        item = SimpleNamespace(
+            type=None, storage_index=next(iter(metadata.storage_data)),
+            storage_offsets=torch.Size([0, 0]), lengths=torch.Size([3, 4]),
+        )  # fmt: skip
+        planner = SimpleNamespace(resolve_tensor=lambda item: torch.zeros(3, 4))
+        with pytest.raises(SafetensorsError, match="does not fit a target"):
+            reader.read_data(SimpleNamespace(items=[item]), planner)
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """An error, and those of ranks that PyTorch has put into it."""
+    failures = getattr(error, "failures", {})
+    return [error, *(each[0] for each in failures.values())]
+
+
+class TestReplaced:
+    def test_the_new_one_takes_the_place_of_the_old_one(self, tmp_path: Path) -> None:
+        for value in (1.0, 2.0):
+            (tmp_path / ".00003-0123456789abcdef.safetensors.saving-rest").touch()
+            (tmp_path / "notes.safetensors").touch()
+            state = {"x": torch.full((3,), value)}
+            checkpoint.save(state, storage_writer=SafetensorsWriter(tmp_path))
+            require_equal(loaded(state, SafetensorsReader(tmp_path)), state)
+            metadata, own, other = files_of(tmp_path)
+            assert (metadata, other) == (".metadata", "notes.safetensors")
+            assert FILE_OF_RANK.fullmatch(own)
+
+    def test_a_save_that_fails_leaves_the_old_one(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        old = {"x": torch.ones(3)}
+        checkpoint.save(old, storage_writer=SafetensorsWriter(tmp_path))
+
+        class Failing(SafetensorsWriter):
+            def finish(self, metadata: Any, results: Any) -> None:
+                raise RuntimeError("the power failed")
+
+        with pytest.raises(CheckpointException, match="the power failed"):
+            checkpoint.save({"x": torch.zeros(3)}, storage_writer=Failing(tmp_path))
+        require_equal(loaded(old, SafetensorsReader(tmp_path)), old)
+
+
+def test_ranks_load_with_other_shards(tmp_path: Path) -> None:
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("dcp_ranks.py"), tmp_path, str(rank), "2"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    answers = [each.communicate() for each in ranks]
+    assert [each.returncode for each in ranks] == [0, 0], answers
+    metadata, *files = answers[0][0].split()
+    assert metadata == ".metadata"
+    assert [name.partition("-")[0] for name in files] == ["00000", "00001"]
+
+
+def test_the_benchmark_compares_the_methods(tmp_path: Path) -> None:
+    found = tmp_path / "found.json"
+    done = subprocess.run(
+        [
+            sys.executable, ROOT / "benchmarks" / "checkpoint.py", "--device", "cpu", "--ranks",
+            "2", "--mib", "1", "--rounds", "1", "--folder", tmp_path, "--json", found,
+        ],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    measured = json.loads(found.read_text())
+    assert list(measured["methods"]) == [
+        "FileSystemWriter", "DefaultStager", "SnapshotStager", "waywiser",
+    ]  # fmt: skip
+    for name, each in measured["methods"].items():
+        assert each["equal tensors"] == 2 * 4 * 24, name  # a weight, two moments and a step
+        assert each["bytes on disk"] > measured["bytes of a rank"]
+        (save,) = each["saves"]
+        assert save["to disk"] > 0
+        assert f"| {name} | " in done.stdout
+    assert os.listdir(tmp_path) == ["found.json"]
