@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 import profiles
-from waywiser.machine.traits import Traits
-from waywiser.profile.traffic import LinkUse, link_use
+from waywiser.machine.traits import DECLARED, Traits
+from waywiser.profile.traffic import LinkUse, PacketOverhead, link_use, packet_overheads
 from waywiser.words.records import GpuTraffic, LinkBytes, LinkEvidence, Series
 
 SIZE = 64 << 20
@@ -111,3 +111,28 @@ def test_what_is_not_counted_is_reported() -> None:
 
 def test_nobody_looked() -> None:
     assert link_use(profiles.series(), Traits()) is None
+
+
+def _seen(path: str, sent: float, received: float) -> Series:
+    what = profiles.workload(path, SIZE)
+    link = LinkBytes({}, {}, round(sent * MOVED), round(received * MOVED))
+    found = LinkEvidence(4, 0.01, 0.01, (GpuTraffic(0, link, STILL),), "")
+    return Series(what, (msgspec.structs.replace(profiles.visit(what), evidence=found),))
+
+
+def test_copies_follow_from_counts_of_packets() -> None:
+    """As an H200 counts with packets of 256 bytes: 20 for completions, 24 for writes and reads."""
+    series = [_seen(profiles.H2D, 0.094, 1.0782), _seen(profiles.D2H, 1.0938, 0.0),
+              _seen(profiles.H2D.replace("copy-engine", "sm"), 0.2, 1.2)]  # fmt: skip
+    found = packet_overheads(series, DECLARED)
+    assert found == {0: PacketOverhead(pytest.approx(1.0782), pytest.approx(0.094),
+                                       pytest.approx(1.0938))}  # fmt: skip
+    to, back = found[0].copied(39.04e9, 23.22e9)
+    assert to == pytest.approx(36.14e9, rel=0.01) and back == pytest.approx(18.07e9, rel=0.01)
+    assert found[0].copied(0.0, 0.0) == (0.0, 0.0)
+
+
+def test_without_both_directions_nothing_is_known_of_packets() -> None:
+    assert packet_overheads([_seen(profiles.H2D, 0.094, 1.0782)], DECLARED) == {}
+    gone = Series(profiles.workload(profiles.D2H, SIZE), ())
+    assert packet_overheads([_seen(profiles.H2D, 0.094, 1.0782), gone], DECLARED) == {}

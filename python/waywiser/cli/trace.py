@@ -172,12 +172,18 @@ def _subject(profile: str) -> Subject | None:
 
 
 def _watch(pid: int, seconds: int, profile: str, *, json: bool) -> int:
+    from waywiser.machine.traits import DECLARED
     from waywiser.measure.scope import live_machine
-    from waywiser.measure.trace.watch import watch
+    from waywiser.measure.trace.watch import watch, with_copies
+    from waywiser.profile import Profile
+    from waywiser.profile.traffic import packet_overheads
     from waywiser.report.views.trace import watched_parts
 
     subject = _subject(profile)
     found = watch(pid, seconds, live_machine())
+    if profile:
+        with Profile.open(profile) as opened:
+            found = with_copies(found, packet_overheads(opened.iter_series(), DECLARED))
     print_result(found, watched_parts(found, subject), json=json)
     return 0
 

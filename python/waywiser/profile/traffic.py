@@ -10,6 +10,7 @@ nothing else moves is not known.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -69,6 +70,52 @@ class LinkUse(Value, frozen=True):
             return f"no counted link moved bytes{unknown}"
         which = " and ".join(self.links)
         return f"through {which}: {', '.join(map(str, self.carried))}"
+
+
+class PacketOverhead(Value, frozen=True):
+    """What the PCIe counters of a GPU count for each byte of a copy between it and page-locked host
+    memory, as a survey saw it: packets have headers, and reads of host memory are asked for by
+    packets in the other direction."""
+
+    received: float
+    """Of a copy to the GPU."""
+    requested: float
+    """In the other direction meanwhile."""
+    sent: float
+    """Of a copy from the GPU."""
+
+    def copied(self, received: float, sent: float) -> tuple[float, float]:
+        """Bytes of copies to and from the GPU that make such counts."""
+        to = received / self.received
+        return to, max(sent - to * self.requested, 0.0) / self.sent
+
+
+def packet_overheads(series: Iterable[Series], traits: Traits) -> dict[int, PacketOverhead]:
+    """By GPU, from the copies with the largest packets: those with the least overhead."""
+    to: dict[int, tuple[float, float]] = {}
+    back: dict[int, float] = {}
+    for each in series:
+        if len(each.workload.transfers) != 1:
+            continue
+        (transfer,) = each.workload.transfers
+        ends = transfer.path.ends
+        if not any(traits.memory(end.kind).page_locked for end in ends):
+            continue
+        if (use := link_use(each, traits)) is None:
+            continue
+        ratios = {(c.gpu, c.direction): c.ratio for c in use.carried if c.link == "PCIe"}
+        sides: tuple[Direction, ...] = ("sent", "received")
+        for end, direction in zip(ends, sides, strict=True):
+            gpu = end.place.index
+            ratio = ratios.get((gpu, direction), 0.0) if end.place.kind == "gpu" else 0.0
+            if ratio < 1:  # not over this link, or not known
+                continue
+            if direction == "sent":
+                back[gpu] = min(ratio, back.get(gpu, ratio))
+            else:
+                found = ratio, ratios.get((gpu, "sent"), 0.0)
+                to[gpu] = min(found, to.get(gpu, found))
+    return {gpu: PacketOverhead(*to[gpu], back[gpu]) for gpu in sorted(to.keys() & back.keys())}
 
 
 def link_use(series: Series, traits: Traits) -> LinkUse | None:

@@ -9,9 +9,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from waywiser.machine.counters import LinkCounters
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.profile.trace_file import TraceError
+from waywiser.profile.traffic import PacketOverhead
 from waywiser.words import Value
 
 READ_SECONDS = 0.02
@@ -21,7 +24,8 @@ _DEVICE = re.compile(r"/dev/nvidia(\d+)$")
 
 
 class GpuLinkTraffic(Value, frozen=True):
-    """Bytes per second over the links of a GPU, of all programs together."""
+    """Bytes per second over the links of a GPU, of all programs together. Counts of PCIe have the
+    headers and requests of packets."""
 
     gpu: int
     numa: int
@@ -32,6 +36,10 @@ class GpuLinkTraffic(Value, frozen=True):
     nvlink_to: float | None
     nvlink_from: float | None
     why_not: str = ""
+    h2d: float | None = None
+    """Bytes of copies to the GPU that make such counts; None if no survey has seen how much is
+    counted for a byte."""
+    d2h: float | None = None
 
 
 class WatchedProgram(Value, frozen=True):
@@ -64,6 +72,18 @@ def watch(pid: int, seconds: float, machine: Machine, root: Path = Path("/proc")
         pid, command, elapsed, tuple(traffic), pages, _threads(folder, machine),
         (*notes, *why),
     )  # fmt: skip
+
+
+def with_copies(found: WatchedProgram, overheads: Mapping[int, PacketOverhead]) -> WatchedProgram:
+    """The same with the bytes of copies, by what a survey of this machine saw of its packets."""
+    gpus = []
+    for gpu in found.gpus:
+        overhead = overheads.get(gpu.gpu)
+        if overhead is not None and gpu.pcie_to is not None and gpu.pcie_from is not None:
+            to, back = overhead.copied(gpu.pcie_to, gpu.pcie_from)
+            gpu = replace(gpu, h2d=to, d2h=back)
+        gpus.append(gpu)
+    return replace(found, gpus=tuple(gpus))
 
 
 def _command(folder: Path, pid: int) -> str:

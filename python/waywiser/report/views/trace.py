@@ -239,16 +239,20 @@ def _rounded(size: int) -> int:
 
 def _traffic_sheet(found: WatchedProgram, subject: Subject | None) -> Sheet:
     best = _best_rates(subject)
-    columns = ["GPU", "node", *numbers("to it", "from it", "best to", "best from"),
-               *numbers("NVLink to", "NVLink from")]  # fmt: skip
+    columns = ["GPU", "node", *numbers("PCIe to", "PCIe from", "H2D", "D2H"),
+               *numbers("best H2D", "best D2H"), *numbers("NVLink to", "NVLink from")]  # fmt: skip
     rows = []
     for gpu in found.gpus:
         to, back = best.get((gpu.gpu, "H2D")), best.get((gpu.gpu, "D2H"))
         rows.append([
             f"gpu:{gpu.gpu}", f"numa:{gpu.numa}" if gpu.numa >= 0 else "–",
-            *map(_gb, (gpu.pcie_to, gpu.pcie_from, to, back, gpu.nvlink_to, gpu.nvlink_from)),
+            *map(_gb, (gpu.pcie_to, gpu.pcie_from, gpu.h2d, gpu.d2h, to, back,
+                       gpu.nvlink_to, gpu.nvlink_from)),
         ])  # fmt: skip
-    caption = "GB/s over PCIe and NVLink, of all programs that use the GPU; best: measured here."
+    caption = (
+        "GB/s of all programs that use the GPU. PCIe: with headers and requests of packets; H2D, "
+        "D2H: copies of large blocks that make such counts; best: measured here."
+    )
     return Sheet.of("", columns, rows, caption)
 
 
