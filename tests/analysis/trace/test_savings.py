@@ -254,6 +254,26 @@ def test_a_change_is_compared_with_what_was_predicted(subject: Subject) -> None:
     assert others and not any(line.is_as_predicted for line in others), "they did not change"
 
 
+def test_a_patched_program_is_compared_with_what_the_library_saves(subject: Subject) -> None:
+    """The library makes the copies of the same line; it makes no lists."""
+    uuid = subject.machine.gpus[0].uuid
+    small = recorded.group(1, copies=20_000, size=64, seconds=0.04, lost_ns=340_000_000)
+    sites = [recorded.python_site(n) for n in (1, 2)]
+    before = recorded.trace(recorded.process(sites, [recorded.group(0), small], uuid=uuid))
+    predicted = trace_advice(before, subject)
+    (library,) = (each for each in predicted.lines[0].savings if each.kind == "library")
+    assert library.seconds is not None and predicted.lines[0].best != library
+    ns = round((0.8 - library.seconds) * 1e9)
+    by_library = recorded.group(0, operation="library-copy", seconds=ns / 1e9)
+    process = recorded.process(sites, [by_library, small], uuid=uuid)
+    now = msgspec.structs.replace(recorded.trace(process), patched=True)
+    lines = {line.place: line for line in compare_traces(before, now, predicted).lines}
+    assert len(lines) == 2
+    assert lines["train.py:1"].predicted == library.seconds
+    assert lines["train.py:1"].is_as_predicted
+    assert lines["train.py:2"].predicted is None
+
+
 def test_copies_that_are_gone_are_no_proof(subject: Subject) -> None:
     uuid = subject.machine.gpus[0].uuid
     before = recorded.training(uuid)

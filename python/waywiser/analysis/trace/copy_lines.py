@@ -162,9 +162,11 @@ class CopyLine(Value, frozen=True):
 
     @property
     def key(self) -> str:
-        """What is the same line in another run: its kind of host memory may have changed."""
+        """What is the same line in another run: its kind of host memory may have changed, and the
+        transfer library may make the copies now."""
         gpus = " ".join(f"{end.gpu}" for end in self.ends)
-        return f"{self.place} {self.operation} {self.direction} {gpus} {self.size.bit_length()}"
+        operation = "copy" if self.operation == "library-copy" else self.operation
+        return f"{self.place} {operation} {self.direction} {gpus} {self.size.bit_length()}"
 
 
 class _Key(NamedTuple):

@@ -54,10 +54,15 @@ class TraceComparison(Value, frozen=True):
 
 
 def compare_traces(before: Trace, now: Trace, predicted: TraceAdvice) -> TraceComparison:
-    """``predicted`` is the advice for the trace ``before``."""
+    """``predicted`` is the advice for the trace ``before``. A program that runs patched now does
+    what that advises of the library, and nothing else."""
     after = _by_key(now)
-    lines = [_compared(advised.line, after.pop(advised.line.key, []), advised.best)
-             for advised in predicted.lines]  # fmt: skip
+    lines = []
+    for advised in predicted.lines:
+        best = advised.best
+        if now.patched:
+            best = next((each for each in advised.savings if each.kind == "library"), None)
+        lines.append(_compared(advised.line, after.pop(advised.line.key, []), best))
     for own in after.values():
         lines += [_compared(None, [line], None) for line in own]
     return TraceComparison(

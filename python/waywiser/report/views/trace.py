@@ -208,6 +208,8 @@ def _how_to_read(found: TraceAdvice, profile: str) -> Iterator[Block]:
 
 
 def _seconds(seconds: float) -> str:
+    if seconds < 0:
+        return f"−{_seconds(-seconds)}"
     if seconds >= 100:
         return format_seconds(seconds)
     if seconds >= 0.01:
