@@ -64,6 +64,8 @@ struct Call {
     std::uint64_t library_transfer = 0;  // made by the transfer library for this transfer
     // Of Copy: the number of the thread's busy period. Of Sleep: of the one that it ends.
     std::uint64_t period = 0;
+    // Of Copy: whether its host address is known, and its line has just copied there before.
+    bool addressed = false, repeated = false;
     PageSample pages;
 };
 

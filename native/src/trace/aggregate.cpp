@@ -166,6 +166,8 @@ void Aggregator::use_call(Group& group, std::uint32_t number, CallTable::Entry& 
         group.waited += entry.waits;
         group.wait_ns += entry.waited_ns;
         add_pages(group, entry.call.pages);
+        group.addressed += entry.call.addressed ? 1 : 0;
+        group.repeated += entry.call.repeated ? 1 : 0;
         count_in_period(group, number, entry.call.period);
     }
     entry.used = true;

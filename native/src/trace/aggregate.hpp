@@ -26,7 +26,8 @@ struct Group {
     std::uint64_t asynchronous = 0, waited = 0, wait_ns = 0;
     std::uint64_t slept_after = 0;  // calls in periods that a sleep of the thread has ended
     std::uint64_t sleeps = 0;       // such periods
-    std::map<int, std::uint64_t> nodes;  // pages sampled
+    std::uint64_t addressed = 0, repeated = 0;  // calls
+    std::map<int, std::uint64_t> nodes;         // pages sampled
     std::uint64_t new_pages = 0, sampled_pages = 0;
 };
 

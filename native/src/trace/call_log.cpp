@@ -86,6 +86,15 @@ void BusyPeriods::leave(std::uint64_t began, std::uint64_t now) {
     cpu_ = thread_cpu_now();
 }
 
+bool RecentAddresses::use(SiteId site, const void* address) {
+    // Buffers begin at pages, or in parts of a block.
+    const std::uintptr_t value = reinterpret_cast<std::uintptr_t>(address) >> 8;
+    Used& used = used_[(value ^ (value >> 8) ^ site) % used_.size()];
+    if (used.site == site && used.address == address) return true;
+    used = {site, address};
+    return false;
+}
+
 void OpenTransfers::begin(const OpenTransfer& transfer) {
     const std::lock_guard lock(mutex_);
     open_.push_back(transfer);
@@ -150,8 +159,11 @@ void CallLog::begin(ThreadLog& log, std::uint32_t domain, const ApiCall& call,
                                        : open_.find(copy_addresses(call, data.parameters));
         }
         const HostRange range = host_range(call, data.parameters);
-        if (now.library_transfer == 0 && range.data != nullptr && is_sampled(log, now.site))
-            now.pages = sample_pages(range.data, range.bytes);
+        if (now.library_transfer == 0 && range.data != nullptr) {
+            now.addressed = true;
+            now.repeated = log.addresses.use(now.site, range.data);
+            if (is_sampled(log, now.site)) now.pages = sample_pages(range.data, range.bytes);
+        }
     } else if (call.kind == CallKind::Wait) {
         if (follows) now.waited_for = log.last_copy.correlations[0];
     } else if (call.kind == CallKind::PinAllocate || call.kind == CallKind::PinRegister) {

@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -63,6 +64,20 @@ private:
     std::uint64_t read_ = 0, cpu_ = 0;    // when the CPU time was read, and what it was
 };
 
+// The host addresses that the lines of a thread have copied from or to lately.
+class RecentAddresses {
+public:
+    // Whether the site has used the address, and remembers it.
+    bool use(SiteId site, const void* address);
+
+private:
+    struct Used {
+        SiteId site = kUnknownSite;
+        const void* address = nullptr;
+    };
+    std::array<Used, 256> used_;
+};
+
 // Of one thread.
 struct ThreadLog {
     explicit ThreadLog(Sites& sites) : callers(sites) {}
@@ -82,6 +97,7 @@ struct ThreadLog {
     SiteId library_site = kUnknownSite;
     std::vector<std::uint16_t> samples;  // copies by site that were counted for samples of pages
     BusyPeriods periods;
+    RecentAddresses addresses;
 };
 
 // All threads of a process.

@@ -147,6 +147,8 @@ void write_group(JsonWriter& json, const Group& group) {
     if_traced("wait_ns", group.wait_ns);
     if_traced("slept_after", group.slept_after);
     json.key("sleeps").value(group.sleeps);
+    json.key("addressed").value(group.addressed);
+    json.key("repeated").value(group.repeated);
     json.key("nodes").begin_object();
     for (const auto& [node, pages] : group.nodes) json.key(std::to_string(node)).value(pages);
     json.end_object();

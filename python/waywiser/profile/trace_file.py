@@ -94,6 +94,10 @@ class CopyGroup(_Recorded, frozen=True, rename={"source": "from", "destination":
     something else."""
     sleeps: int = 0
     """Such periods."""
+    addressed: int = 0
+    """Calls whose host address is known."""
+    repeated: int = 0
+    """Those whose line has copied from or to that address shortly before."""
     nodes: Mapping[str, int] = {}
     """Pages by NUMA node, of those that were looked at."""
     new_pages: int | None = None

@@ -46,6 +46,18 @@ def test_pageable_memory_is_pinned_or_staged(subject: Subject, direction: str) -
     assert pinned.seconds == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.parametrize(("addressed", "repeated", "is_pinned"), [
+    (0, 0, True), (80, 79, True), (80, 40, True), (80, 3, False),
+])  # fmt: skip
+def test_memory_that_is_copied_once_is_not_pinned(
+    subject: Subject, addressed: int, repeated: int, is_pinned: bool
+) -> None:
+    own = recorded.group(0, addressed=addressed, repeated=repeated)
+    (line,) = advised(subject, own)
+    kinds = [each.kind for each in line.savings]
+    assert "library" in kinds and ("pin" in kinds) == is_pinned
+
+
 def test_what_is_hidden_behind_kernels_saves_nothing(subject: Subject) -> None:
     hidden = recorded.group(0, seconds=0.8, exposed_ns=0, alone_ns=0)
     half = recorded.group(1, seconds=0.8, exposed_ns=400_000_000)

@@ -27,6 +27,9 @@ MAJORITY = 0.6
 """Share of the pages that were looked at from which on a buffer is on a node, or is new; of the
 calls from which on a thread sleeps after them."""
 
+REPEATED = 0.5
+"""Share of the calls from which on a line copies the same host memory again and again."""
+
 FEW_SLEEPS = 4
 """Sleeps of a thread after its copies that need not be in a loop."""
 
@@ -100,6 +103,9 @@ class CopyLine(Value, frozen=True):
     slept_share: float = 0.0
     """The share of the calls after which their thread slept outside of CUDA; 0 if it did so less
     than `FEW_SLEEPS` times."""
+    repeated_share: float | None = None
+    """The share of the calls whose host address the line has used shortly before; None if no
+    address is known."""
     new_pages: float | None = None
     """The share of host pages that the copy touched first; None if none was looked at."""
     processes: int = 1
@@ -149,6 +155,14 @@ class CopyLine(Value, frozen=True):
     @property
     def has_new_pages(self) -> bool:
         return self.new_pages is not None and self.new_pages > MAJORITY
+
+    @property
+    def is_once(self) -> bool:
+        """Whether it copies most of its host memory once: to pin that takes longer than it saves,
+        unless another thread does it."""
+        return self.has_new_pages or (
+            self.repeated_share is not None and self.repeated_share < REPEATED
+        )
 
     @property
     def size(self) -> int:
@@ -261,6 +275,7 @@ def _line(
         for name, pages_there in group.nodes.items():
             pages[name] = pages.get(name, 0) + pages_there
     sampled = sum(group.sampled_pages for group in own)
+    addressed = sum(group.addressed for group in own)
     node = _node(pages)
     first, number = groups[0]
     _, chain = place_of(processes[number].sites[first.site], base)
@@ -286,6 +301,7 @@ def _line(
         asynchronous=sum(group.asynchronous for group in own),
         waited=sum(group.waited or 0 for group in own),
         slept_share=_slept_share(own),
+        repeated_share=sum(group.repeated for group in own) / addressed if addressed else None,
         new_pages=sum(group.new_pages or 0 for group in own) / sampled if sampled else None,
         processes=len({number for _, number in groups}),
         in_graph=key.graph,

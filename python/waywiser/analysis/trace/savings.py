@@ -320,12 +320,12 @@ def _without_pageable(
     if not into:
         what = "copy into a buffer that is pinned once: transfer.pinned_empty"
         yield _saving("pin", line, what, usual, fast)
-    elif not line.has_new_pages:  # pinning memory that is copied once takes longer than it saves
+    elif not line.is_once:
         what = "pin the source: pin_memory(), DataLoader(pin_memory=True); .to(non_blocking=True)"
         yield _saving("pin", line, what, usual, fast)
     if not is_plain(now.best.method, "numa", "gpu"):
         call = "transfer.torch.patch() around it, or transfer.copy"
-        if into and line.has_new_pages:
+        if into and line.is_once:
             call = f"in a DataLoader pin_memory=True; else {call}"
         yield _saving("library", line, f"{call} ({now.best.method.executor})",
                       str(now.best.method.executor), now)  # fmt: skip
