@@ -44,8 +44,8 @@ from waywiser.exchange.exports.junit import junit_xml
 from waywiser.profile import ExistingFile, NotWritable
 from waywiser.profile.block import BlockSummary
 from waywiser.profile.writable import write_profile
-from waywiser.report.terminal import print_parts
-from waywiser.report.views.comparison import _span, comparison_parts
+from waywiser.render.terminal import print_parts
+from waywiser.render.views.comparison import _span, comparison_parts
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.order import Interval
 from waywiser.words import WordError

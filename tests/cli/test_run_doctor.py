@@ -14,9 +14,9 @@ from waywiser.cli.app import print_result
 from waywiser.cli.doctor import doctor
 from waywiser.cluster.surveys import survey_needs
 from waywiser.curves.answer import Finding
-from waywiser.doctor import diagnosis
-from waywiser.doctor.situation import Situation
-from waywiser.report.views.doctor import finding_parts
+from waywiser.fitness import diagnosis
+from waywiser.fitness.situation import Situation
+from waywiser.render.views.doctor import finding_parts
 from waywiser.words import WaywiserError
 
 

@@ -19,8 +19,8 @@ from waywiser.curves.reasons import ReasonGroup
 from waywiser.curves.select import NothingMatches
 from waywiser.profile import MissingProfile, Profile, WritableProfile
 from waywiser.profile.quality_flags import REMEDIES
-from waywiser.report.terminal import print_parts
-from waywiser.report.views.profile import profile_parts
+from waywiser.render.terminal import print_parts
+from waywiser.render.views.profile import profile_parts
 from waywiser.words.records import Failure, Samples, Unsupported, Visit
 
 

@@ -11,7 +11,7 @@ import pytest
 from waywiser import cli
 from waywiser.cli.call import command
 from waywiser.cli.verb_table import GROUPS, VERBS
-from waywiser.report.program_name import as_called, program_name
+from waywiser.render.program_name import as_called, program_name
 
 FIRST = ["survey", "show", "check", "compare", "advise", "predict", "trace", "doctor"]
 OTHERS = ["report", "tune", "import", "export", "cluster", "simulate", "topology"]

@@ -9,8 +9,8 @@ import pytest
 
 from analysis.history.planted_nights import H2D, drift, paths, planted, step
 from waywiser.analysis.history.history import history_of
-from waywiser.report.history import history_document
-from waywiser.report.page import page
+from waywiser.render.history import history_document
+from waywiser.render.page import page
 
 NODES = 12
 

@@ -10,13 +10,13 @@ import profiles
 from tree import ROOT
 from waywiser.cli import run
 from waywiser.profile.output_file import LIMIT_BYTES
-from waywiser.report.chapters.glossary import TERMS
-from waywiser.report.document import document
-from waywiser.report.entry import read
-from waywiser.report.figures.render import pdf_file, svg_file
-from waywiser.report.markdown import markdown
-from waywiser.report.page import page
-from waywiser.report.parts import Document, Fold, Sheet, Words
+from waywiser.render.chapters.glossary import TERMS
+from waywiser.render.document import document
+from waywiser.render.entry import read
+from waywiser.render.figures.render import pdf_file, svg_file
+from waywiser.render.markdown import markdown
+from waywiser.render.page import page
+from waywiser.render.parts import Document, Fold, Sheet, Words
 
 
 @pytest.fixture(scope="module")

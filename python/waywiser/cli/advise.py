@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from waywiser.analysis.policy.advice import CopyRequest
     from waywiser.analysis.questions.placement import Placement
     from waywiser.machine.machine import Machine
-    from waywiser.report.parts import Block, Section
+    from waywiser.render.parts import Block, Section
 
 
 @verb("Say which method to use for copies, and where to put buffers and threads.")
@@ -102,7 +102,7 @@ def advise(
 def _of_all(files: Sequence[str]) -> NamedAnswer:
     """The method of each copy by its size."""
     from waywiser.analysis.policy.policy_files import policy_of_files
-    from waywiser.report.views.policy import table_parts
+    from waywiser.render.views.policy import table_parts
 
     found, tables = policy_of_files(files)
     document = msgspec.json.decode(found.to_json())
@@ -113,7 +113,7 @@ def _difference(before: str, files: Sequence[str]) -> NamedAnswer:
     """Where two policies choose different methods."""
     from waywiser.analysis.policy.difference import compare_policies
     from waywiser.analysis.policy.policy_files import policy_of_files
-    from waywiser.report.views.policy import difference_parts
+    from waywiser.render.views.policy import difference_parts
 
     (first, first_tables), (second, tables) = policy_of_files([before]), policy_of_files(files)
     found = compare_policies(first, second, first_tables, tables)
@@ -149,7 +149,7 @@ def _of_copy(
     from waywiser.analysis.policy.advice import advise, find_table
     from waywiser.curves.subject import Subject
     from waywiser.profile import Profile
-    from waywiser.report.views.advice import advice_parts, table_parts
+    from waywiser.render.views.advice import advice_parts, table_parts
 
     subjects = []
     for file in dict.fromkeys(files):
@@ -201,8 +201,8 @@ def _untimed_text(machine: Machine) -> str:
 def _placement_parts(found: Placement, untimed: str, tables: bool) -> Iterator[Block | Section]:
     """The sentences, and with ``tables`` all costs."""
     from waywiser.analysis.questions.placement_text import placement_tables
-    from waywiser.report.parts import Section, Words
-    from waywiser.report.views.answers import answer_sheet
+    from waywiser.render.parts import Section, Words
+    from waywiser.render.views.answers import answer_sheet
 
     if untimed:
         yield Words(untimed)

@@ -49,7 +49,7 @@ from waywiser.words import Status, WordError
 from waywiser.words.numbers import MOST_GPUS, Bounds, decimal_number
 
 if TYPE_CHECKING:
-    from waywiser.report.parts import Block, Section
+    from waywiser.render.parts import Block, Section
 
 # Options are named in full: some releases of typer lose one whose name equals its metavar.
 app = typer.Typer(
@@ -320,6 +320,6 @@ def print_result(
         print_json(document)
         return
     from waywiser.cli.printing import plain_console
-    from waywiser.report.terminal import print_parts
+    from waywiser.render.terminal import print_parts
 
     print_parts(plain_console(to_errors=to_errors), parts)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from waywiser.cli.check_outputs import Outputs
     from waywiser.curves.normal import NormalPath
     from waywiser.curves.subject import Subject
-    from waywiser.report.parts import Block
+    from waywiser.render.parts import Block
 
 USUAL_SECONDS = 30
 """`waywiser.measure.machine_check.USUAL_SECONDS`, whose module takes longer to import than the
@@ -278,7 +278,7 @@ def checkup_parts(
     )
     from waywiser.analysis.comparison.path_change import one_value_text
     from waywiser.cli.remeasure import command_parts
-    from waywiser.report.parts import Words
+    from waywiser.render.parts import Words
     from waywiser.words.same_wording import by_wording
     from waywiser.words.sizes_in_text import with_units
 

@@ -20,7 +20,7 @@ from waywiser.words.host_list import compress_hosts
 if TYPE_CHECKING:
     from waywiser.analysis.health.health_check import HealthCheck
     from waywiser.curves.subject import Subject
-    from waywiser.report.parts import Block
+    from waywiser.render.parts import Block
 
 
 class Outputs(msgspec.Struct, frozen=True):
@@ -74,8 +74,8 @@ class Outputs(msgspec.Struct, frozen=True):
             write_output(self.junit, check_junit(found), CHECK_JUNIT)
         if self.page and found.hosts:
             from waywiser.cli.pages import write_page
-            from waywiser.report.health import health_page
-            from waywiser.report.page import page as made
+            from waywiser.render.health import health_page
+            from waywiser.render.page import page as made
 
             write_page(self.page, made(health_page(found, details)).encode())
 
@@ -94,7 +94,7 @@ class Outputs(msgspec.Struct, frozen=True):
                 put_line(compress_hosts(found.suspects))
             return
         from waywiser.analysis.comparison.seen_causes import seen_causes
-        from waywiser.report.views.health import health_parts
+        from waywiser.render.views.health import health_parts
 
         is_below = any(path.verdict == "below" for path in found.other_machines)
         seen = seen_causes(node) if node is not None and is_below else {}

@@ -44,7 +44,7 @@ def cluster_show(
     from waywiser.analysis.cluster.verdict import verdict
     from waywiser.cli.damaged_lines import say_damaged
     from waywiser.profile.cluster_folder import read_cluster
-    from waywiser.report.views.cluster import cluster_parts
+    from waywiser.render.views.cluster import cluster_parts
 
     outputs = {"--good-hosts": good_hosts, "--exclude": exclude, "--drain": drain, "--json": json}
     _require_one(outputs)

@@ -161,7 +161,7 @@ def _show(options: ClusterSurveyOptions, path: Path, *, json: bool) -> int:
     from waywiser.analysis.cluster.summary import summarise_cluster
     from waywiser.analysis.cluster.verdict import verdict
     from waywiser.cli.cluster_show import exit_code
-    from waywiser.report.views.cluster import cluster_parts
+    from waywiser.render.views.cluster import cluster_parts
 
     result = read_cluster(path)
     found = summarise_cluster(result, verdict(result.nodes, result.plan, result.tests))

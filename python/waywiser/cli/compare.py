@@ -23,7 +23,7 @@ from waywiser.words import STATUSES, Status, WaywiserError
 
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.path_change import ProfileComparison
-    from waywiser.report.parts import Block
+    from waywiser.render.parts import Block
 
 SEPARATOR = "\0"
 """What stands for ``--`` between the sides after parsing: a word that no file is named by."""
@@ -95,7 +95,7 @@ def compare(
 
     def parts() -> Iterator[Block]:
         from waywiser.cli.remeasure import command_parts
-        from waywiser.report.views.comparison import comparison_parts
+        from waywiser.render.views.comparison import comparison_parts
 
         yield from comparison_parts(found, everything=everything)
         if found.counts["suspected"]:

@@ -10,7 +10,7 @@ from waywiser.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from waywiser.report.parts import Block, Section
+    from waywiser.render.parts import Block, Section
 
 
 @verb("Say whether this machine is fit to be measured.")
@@ -47,10 +47,10 @@ def doctor(
     from itertools import chain
 
     from waywiser.curves.answer import at_least
-    from waywiser.doctor.diagnosis import diagnose, live_situation, stored_situation, unchecked
+    from waywiser.fitness.diagnosis import diagnose, live_situation, stored_situation, unchecked
     from waywiser.machine.unusable_gpus import lost_text
-    from waywiser.report.parts import Words
-    from waywiser.report.views.doctor import finding_parts
+    from waywiser.render.parts import Words
+    from waywiser.render.views.doctor import finding_parts
     from waywiser.words.status import parse_severity
 
     least = parse_severity(severity)

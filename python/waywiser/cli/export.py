@@ -198,7 +198,7 @@ def _export_policy(files: Sequence[str], output: str) -> None:
         require_output,
         write_output,
     )
-    from waywiser.report.views.policy import written_parts
+    from waywiser.render.views.policy import written_parts
 
     kind = OutputKind("policy", f'"{FORMAT}"')
     require_output(output, kind)
@@ -238,7 +238,7 @@ def _export_places(file: str, output: str, consumer: str, per_gpu: int, form: st
     from waywiser.cli.streams import json_text
     from waywiser.exchange.settings.launchers import comments, launcher_text
     from waywiser.profile import Profile
-    from waywiser.report.parts import Words
+    from waywiser.render.parts import Words
 
     if form not in ("", "json"):
         raise ExportError(

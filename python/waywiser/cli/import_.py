@@ -10,7 +10,7 @@ from waywiser.cli.app import Json, print_result, verb
 
 if TYPE_CHECKING:
     from waywiser.exchange.imports.profiles import Imported
-    from waywiser.report.parts import Block
+    from waywiser.render.parts import Block
 
 SCHEMA = 1
 """The schema of the JSON form."""
@@ -99,8 +99,8 @@ def _document(found: Imported, target: Path) -> dict[str, object]:
 def _parts(found: Imported, target: Path) -> Iterator[Block]:
     from waywiser.exchange.imports.machine import UNNAMED
     from waywiser.exchange.imports.profiles import RUN
-    from waywiser.report.parts import Words
-    from waywiser.report.views.unsupported import reasons_of
+    from waywiser.render.parts import Words
+    from waywiser.render.views.unsupported import reasons_of
     from waywiser.words import grouped
     from waywiser.words.number_format import count
     from waywiser.words.same_wording import by_wording

@@ -27,7 +27,7 @@ def model_answer(file: str, *, everything: bool) -> NamedAnswer:
     """The model of a machine: latencies, bandwidths, shared capacities."""
     from waywiser.model.machine_model import obtained_model
     from waywiser.profile import Profile
-    from waywiser.report.views.model import model_parts
+    from waywiser.render.views.model import model_parts
 
     with Profile.open(file) as profile:
         found = obtained_model(profile)
@@ -41,7 +41,7 @@ def validation_answer(file: str, *, everything: bool) -> NamedAnswer:
     """How well the model predicts what was held out."""
     from waywiser.model.held_out import validation
     from waywiser.profile import Profile
-    from waywiser.report.views.model import validation_parts
+    from waywiser.render.views.model import validation_parts
 
     with Profile.open(file) as profile:
         found = validation(profile)
@@ -68,7 +68,7 @@ def published_answer(file: str, rule: str, switches: str) -> NamedAnswer:
     from waywiser.model.published import fit, parse_switches, warnings_of
     from waywiser.profile import Profile
     from waywiser.profile.series_frame import SeriesFrame
-    from waywiser.report.views.model import published_parts
+    from waywiser.render.views.model import published_parts
 
     if rule != PUBLISHED:
         raise WaywiserError(f"{rule!r} is no rule", remedy=f"write --rule {PUBLISHED}")
@@ -116,7 +116,7 @@ def crossovers_answer(
     from waywiser.model.survey_strategies import require_any, survey_strategies
     from waywiser.profile import Profile
     from waywiser.profile.series_frame import SeriesFrame
-    from waywiser.report.views.strategies import strategy_parts
+    from waywiser.render.views.strategies import strategy_parts
 
     place = place_of(copies)
     with Profile.open(file) as profile:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from waywiser.report.parts import Block, Section
+    from waywiser.render.parts import Block, Section
 
 
 def mpi_answer(
@@ -15,7 +15,7 @@ def mpi_answer(
     """Its JSON form and its text; with ``tries`` ranks are started. Raises `WaywiserError` if there
     is no library."""
     from waywiser.measure.ranks.mpi_library import find_library
-    from waywiser.report.views.mpi import library_parts
+    from waywiser.render.views.mpi import library_parts
 
     library = find_library(mpicc)
     tried = None

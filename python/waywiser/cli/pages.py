@@ -6,7 +6,7 @@ import os
 
 from waywiser.cli import streams
 from waywiser.profile.output_file import STANDARD_OUTPUT, OutputKind, require_output, write_output
-from waywiser.report.figures.render import MADE
+from waywiser.render.figures.render import MADE
 
 REPORT_FILE = OutputKind("report", MADE)
 

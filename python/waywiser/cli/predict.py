@@ -23,7 +23,7 @@ from waywiser.words.numbers import POSITIVE_COUNTS, Bounds
 if TYPE_CHECKING:
     from waywiser.model.whatif import MachineChanges
     from waywiser.profile import Profile
-    from waywiser.report.parts import Block
+    from waywiser.render.parts import Block
 
 SCHEMA = 1
 """The schema of the JSON form. A new field does not change it."""
@@ -104,7 +104,7 @@ def _prediction(
     from waywiser.measure.plan.requested_workloads import named_workload_of, parse_workload
     from waywiser.model.predicted import predicted
     from waywiser.profile import Profile
-    from waywiser.report.views.prediction import measured_parts, prediction_parts
+    from waywiser.render.views.prediction import measured_parts, prediction_parts
 
     if not has_name(text):
         parse_workload(text)  # an error comes before the profile is read
@@ -131,7 +131,7 @@ def _required(text: str) -> str:
 
 
 def _origin_parts(origin: str) -> Iterator[Block]:
-    from waywiser.report.parts import Words
+    from waywiser.render.parts import Words
 
     yield Words(
         "Times are those of the transfers on the devices; waywiser advise has times from the call "

@@ -13,7 +13,7 @@ import msgspec
 
 from waywiser.cli.streams import say
 from waywiser.profile.planned import resume_command
-from waywiser.report.parts import Block, Code, Words
+from waywiser.render.parts import Block, Code, Words
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from waywiser.cli.streams import put_line, say
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
-    from waywiser.report.parts import Document, Picture
+    from waywiser.render.parts import Document, Picture
 
 SINGLE = ("svg", "pdf", "png")
 """Formats of one figure."""
@@ -87,8 +87,8 @@ def _made(files: Sequence[str]) -> Document:
 
     folder = next((file for file in files if is_cluster_folder(Path(file))), None)
     if folder is None:
-        from waywiser.report.document import document
-        from waywiser.report.entry import read
+        from waywiser.render.document import document
+        from waywiser.render.entry import read
 
         return document(read(_without_copies(files) if len(files) > 1 else files))
     if len(files) > 1:
@@ -103,7 +103,7 @@ def _trace(file: str) -> Document:
     from waywiser.analysis.trace.savings import trace_advice
     from waywiser.cli.trace import subject_of_trace
     from waywiser.profile.trace_file import read_trace
-    from waywiser.report.trace import trace_document
+    from waywiser.render.trace import trace_document
 
     found = read_trace(file)
     return trace_document(found, trace_advice(found, subject_of_trace(found)))
@@ -115,7 +115,7 @@ def _cluster(folder: Path) -> Document:
     from waywiser.analysis.health.many_hosts import read_fleet
     from waywiser.cli.damaged_lines import say_damaged
     from waywiser.profile.cluster_folder import read_cluster
-    from waywiser.report.cluster import cluster_document
+    from waywiser.render.cluster import cluster_document
     from waywiser.stats.decision import THRESHOLD
 
     result = read_cluster(folder)
@@ -128,7 +128,7 @@ def _cluster(folder: Path) -> Document:
 
 def _without_copies(files: Sequence[str]) -> list[str]:
     """The profiles but for those that are the same survey again, which are named."""
-    from waywiser.report.entry import without_copies
+    from waywiser.render.entry import without_copies
 
     kept, copies = without_copies(files)
     for copy, original in copies:
@@ -186,14 +186,14 @@ def _require_sense(output: str, format: str, figure: str) -> str:
 
 def _content(made: Document, format: str, figure: str, whole: bool) -> bytes:
     if format == "html":
-        from waywiser.report.page import page
+        from waywiser.render.page import page
 
         return page(made).encode()
     if format == "md":
-        from waywiser.report.markdown import markdown, summary
+        from waywiser.render.markdown import markdown, summary
 
         return (markdown if whole else summary)(made).encode()
-    from waywiser.report.figures.render import pdf_file, png_file, svg_file
+    from waywiser.render.figures.render import pdf_file, png_file, svg_file
 
     picture = _named(made, figure)
     if format == "svg":

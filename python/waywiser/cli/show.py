@@ -47,7 +47,7 @@ def show_profile(
         return
     from waywiser.curves.overview import overview
     from waywiser.profile import Profile
-    from waywiser.report.views.profile import profile_parts
+    from waywiser.render.views.profile import profile_parts
 
     with Profile.open(file) as profile:
         found = overview(profile, only)

@@ -11,7 +11,7 @@ from typing import TextIO
 
 import msgspec
 
-from waywiser.report.program_name import as_called
+from waywiser.render.program_name import as_called
 
 PLAINER = "waywiser-plainer"
 """The name of the error handler that `prepare` registers."""

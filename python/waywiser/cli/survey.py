@@ -13,7 +13,7 @@ from pathlib import Path
 from waywiser.cli.progress import watcher
 from waywiser.cli.signals import stopped_by_signals
 from waywiser.cli.streams import print_json, put_line, say
-from waywiser.doctor.situation import Situation
+from waywiser.fitness.situation import Situation
 from waywiser.machine.cpu_load import present_load
 from waywiser.machine.machine import Machine, machine_line
 from waywiser.machine.system_files import SystemFiles, format_list
@@ -39,8 +39,8 @@ from waywiser.measure.survey_run import (
 )
 from waywiser.profile import ExistingFile, default_name
 from waywiser.profile.output_file import require_output
-from waywiser.report.views.doctor import disturbance_words
-from waywiser.report.views.unsupported import reasons_of, unsupported_words
+from waywiser.render.views.doctor import disturbance_words
+from waywiser.render.views.unsupported import reasons_of, unsupported_words
 from waywiser.words import WaywiserError, format_bytes, grouped
 from waywiser.words.number_format import count, format_seconds
 from waywiser.words.records import LIMIT

@@ -73,7 +73,7 @@ def _of_capture(file: str | None, capture: str | None, *, json: bool, anonymous:
 
 def _show(machine: Machine, *, json: bool) -> None:
     from waywiser.machine.peaks import peaks
-    from waywiser.report.views.machine import machine_parts
+    from waywiser.render.views.machine import machine_parts
 
     document = {"schema": 1, "machine": machine, "peaks": list(peaks(machine)) if json else []}
     print_result(document, machine_parts(machine), json=json)

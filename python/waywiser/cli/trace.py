@@ -135,7 +135,7 @@ def _show(
 
     from waywiser.analysis.trace.patch_comparison import compare_traces
     from waywiser.analysis.trace.savings import trace_advice
-    from waywiser.report.views.trace import comparison_parts, trace_parts
+    from waywiser.render.views.trace import comparison_parts, trace_parts
     from waywiser.words.value import json_text
 
     compared = None
@@ -174,7 +174,7 @@ def _subject(profile: str) -> Subject | None:
 def _watch(pid: int, seconds: int, profile: str, *, json: bool) -> int:
     from waywiser.measure.scope import live_machine
     from waywiser.measure.trace.watch import watch
-    from waywiser.report.views.trace import watched_parts
+    from waywiser.render.views.trace import watched_parts
 
     subject = _subject(profile)
     found = watch(pid, seconds, live_machine())
@@ -198,7 +198,7 @@ def show_trace(file: str, *, everything: bool = False, json: bool = False) -> No
     there. Raises `WaywiserError` for a bad file."""
     from waywiser.analysis.trace.savings import trace_advice
     from waywiser.profile.trace_file import read_trace
-    from waywiser.report.views.trace import trace_parts
+    from waywiser.render.views.trace import trace_parts
 
     found = read_trace(file)
     advice = trace_advice(found, subject_of_trace(found))

@@ -29,8 +29,8 @@ from waywiser.measure.survey_run import start
 from waywiser.notebook.comparison_view import valid_threshold
 from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.survey_call import CallbackWatcher
-from waywiser.report.terminal import print_parts
-from waywiser.report.views.health import health_parts
+from waywiser.render.terminal import print_parts
+from waywiser.render.views.health import health_parts
 from waywiser.words import Reason
 from waywiser.words.visible_text import visible
 

@@ -19,7 +19,7 @@ from waywiser.cli.compare import INCONCLUSIVE, exit_code, failing_status
 from waywiser.curves.curve import Point
 from waywiser.curves.subject import CROWDED, Subject
 from waywiser.profile.block import BlockSummary
-from waywiser.report.views.comparison import comparison_parts
+from waywiser.render.views.comparison import comparison_parts
 from waywiser.words.records import Failure
 
 MIB = 2**20
