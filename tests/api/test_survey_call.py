@@ -51,15 +51,15 @@ def test_values_become_what_the_command_line_takes() -> None:
         "file": Path("data"), "scratch": Path("here"), "deadline": 9, "seed": 0, "share": True,
         "preset": None, "workload": H2D, "output": Path("a.wwp"), "expect_gpus": 1,
     }  # fmt: skip
-    assert options_of(given) == SurveyOptions(
+    assert options_of(SurveyOptions, given) == SurveyOptions(
         output="a.wwp", only=("h2d", "d2h"), sizes="4096,1MiB", deadline=9, gpus="0,2",
         expect_gpus=1, memory=str(2**30), share=True, seed=0, file=("data",), scratch="here",
         workload=(H2D,),
     )  # fmt: skip
-    assert options_of({"sizes": 2 ** numpy.arange(3, 5), "seed": numpy.int32(7)}) == SurveyOptions(
-        sizes="8,16", seed=7
-    )
-    assert options_of({"only": "h2d", "sizes": 4096, "gpus": 0}) == SurveyOptions(
+    assert options_of(
+        SurveyOptions, {"sizes": 2 ** numpy.arange(3, 5), "seed": numpy.int32(7)}
+    ) == SurveyOptions(sizes="8,16", seed=7)
+    assert options_of(SurveyOptions, {"only": "h2d", "sizes": 4096, "gpus": 0}) == SurveyOptions(
         only=("h2d",), sizes="4096", gpus="0"
     )
 

@@ -21,10 +21,10 @@ from mpi_wheels import mpicc_of
 from waywiser import cli
 from waywiser.analysis.cluster.procedure import next_round
 from waywiser.analysis.cluster.verdict import verdict
-from waywiser.cli import cluster_survey
-from waywiser.cli.cluster_survey import resume_command
 from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE
 from waywiser.cluster.survey_options import ClusterSurveyOptions
+from waywiser.notebook import cluster_call
+from waywiser.notebook.cluster_call import resume_command
 from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
 from waywiser.words.cluster import ClusterPlan
 
@@ -99,7 +99,7 @@ def test_a_resume_may_repeat_the_options_of_its_plan(
     ClusterFolder.create(tmp_path / "c", plan).close()
     resumed: list[ClusterPlan] = []
     monkeypatch.setattr(
-        cluster_survey, "survey_cluster", lambda _, __, folder, ___: resumed.append(folder.plan)
+        cluster_call, "survey_cluster", lambda _, __, folder, ___: resumed.append(folder.plan)
     )
     words = ["cluster", "survey", "--nodes", "3", "--resume", "-o", str(tmp_path / "c")]
     words += ["--transport", "mpi", "--seed", "3", "--uplink-pairs", "2", "--size", "1MiB"]
@@ -183,7 +183,7 @@ def test_fewer_nodes_than_expected_are_a_finding(
         while following := next_round(known, folder.plan, folder.tests):
             SimulatedTransport().run(following.tests, 2**20, 60.0, folder.add_test)
 
-    monkeypatch.setattr(cluster_survey, "survey_cluster", survey)
+    monkeypatch.setattr(cluster_call, "survey_cluster", survey)
     words = ["cluster", "survey", "--nodes", "6", "--expect-nodes", str(expected), "--json"]
     assert cli.run([*words, "-o", str(tmp_path / "c")]) == code
     said = capsys.readouterr()

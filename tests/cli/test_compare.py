@@ -29,7 +29,7 @@ from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import changed_alone
 from waywiser.analysis.comparison.path_change import ProfileComparison
 from waywiser.cli import run
-from waywiser.cli.app import USUAL_THRESHOLD, parse_fraction
+from waywiser.cli.app import USUAL_THRESHOLD
 from waywiser.cli.compare import (
     SEPARATOR,
     CompareError,
@@ -49,6 +49,7 @@ from waywiser.render.views.comparison import _span, comparison_parts
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.order import Interval
 from waywiser.words import WordError
+from waywiser.words.numbers import parse_fraction
 from waywiser.words.records import Failure, Visit
 from waywiser.words.status import Status
 

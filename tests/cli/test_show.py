@@ -12,8 +12,10 @@ import pytest
 from rich.console import Console
 
 import profiles
+import waywiser
 from report import machines
-from waywiser.cli.show import show, show_profile
+from waywiser.cli.app import print_verb
+from waywiser.cli.show import show
 from waywiser.curves.overview import overview
 from waywiser.curves.reasons import ReasonGroup
 from waywiser.curves.select import NothingMatches
@@ -186,7 +188,7 @@ def test_the_last_lines_name_the_next_commands(shown: str, brief: str, profile: 
 def test_the_headline_paths_come_last_after_a_survey(
     brief: str, profile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show_profile(str(profile), headline_last=True)
+    print_verb(waywiser.open(profile).shown())
     last = capsys.readouterr().out
     assert sorted(filter(None, last.splitlines())) == sorted(filter(None, brief.splitlines()))
     assert last.index("headline paths") > last.index("not converged, 1 series")

@@ -22,14 +22,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
-from itertools import chain
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    NamedTuple,
     TypeVar,
     get_args,
     get_origin,
@@ -41,14 +39,14 @@ import typer
 from waywiser.cli import build_folders
 from waywiser.cli.command_help import EXAMPLES, HELP_OPTIONS, Example, Verb, Waywiser
 from waywiser.cli.option_parameters import option_of, with_options
-from waywiser.cli.streams import print_json
+from waywiser.cli.streams import print_json, say
 from waywiser.measure.option import Option, options_of
 from waywiser.measure.survey_options import SurveyOptions
 from waywiser.version import __version__
-from waywiser.words import Status, WordError
-from waywiser.words.numbers import MOST_GPUS, Bounds, decimal_number
+from waywiser.words.numbers import MOST_GPUS, Bounds
 
 if TYPE_CHECKING:
+    from waywiser import VerbResult
     from waywiser.render.parts import Block, Section
 
 # Options are named in full: some releases of typer lose one whose name equals its metavar.
@@ -112,19 +110,6 @@ Repeat = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 ProfileFile = Annotated[str, typer.Argument(metavar="FILE", help="A profile (.wwp).")]
-
-
-def parse_fraction(text: str, what: str) -> float:
-    """A fraction from 0 to below 1. Raises `WordError` for anything else."""
-    number = text.strip()
-    percent = number.endswith("%")
-    value = decimal_number(number.removesuffix("%"))
-    value = value / 100 if percent else value
-    if not 0 <= value < 1:
-        raise WordError(
-            f"{text!r} is no {what}", remedy="write 3% or 0.03: from 0 to less than 100%"
-        )
-    return value
 
 
 def _version(requested: bool) -> None:
@@ -279,32 +264,24 @@ def _joined(lines: str) -> str:
     return " ".join(lines.split())
 
 
-CLEAN, FINDING, INCONCLUSIVE = 0, 1, 3
-"""Exit codes of what was compared."""
+def print_verb(found: VerbResult, *, json: bool = False, to_errors: bool = False) -> int:
+    """Prints what a verb found as `print_result` does, then what else it says; returns its exit
+    code."""
+    print_result(found.document if json else None, found.parts, json=json, to_errors=to_errors)
+    say_lines(found.said)
+    return found.exit_code
 
 
-def exit_code(worst: Status) -> int:
-    """The exit code for the worst status of all that was compared."""
-    return {Status.OK: CLEAN, Status.FAILED: FINDING}.get(worst, INCONCLUSIVE)
+def given_of(values: dict[str, Any]) -> dict[str, Any]:
+    """What was given on the command line, as arguments of a function of the package: all else has
+    the default of the function."""
+    return {name: value for name, value in values.items() if value not in (None, "")}
 
 
-class NamedAnswer(NamedTuple):
-    """One of the answers of a verb that may give several."""
-
-    name: str
-    document: Any
-    parts: Iterable[Block | Section]
-
-
-def print_answers(answers: Sequence[NamedAnswer], *, json: bool) -> None:
-    """Prints one answer as `print_result` does; several one after the other, as JSON by their
-    names."""
-    if len(answers) == 1:
-        ((_, document, parts),) = answers
-        print_result(document, parts, json=json)
-        return
-    document = {"schema": 1, **{each.name: each.document for each in answers}}
-    print_result(document, chain.from_iterable(each.parts for each in answers), json=json)
+def say_lines(lines: Iterable[str]) -> None:
+    """Writes lines to standard error."""
+    for line in lines:
+        say(f"{line}\n")
 
 
 def print_result(

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from waywiser.cli.app import CLEAN, FINDING, INCONCLUSIVE, Json, print_result, verb
+import waywiser
+from waywiser.cli.app import Json, print_verb, say_lines, verb
 from waywiser.words import WaywiserError
-
-if TYPE_CHECKING:
-    from waywiser.analysis.cluster.summary import ClusterSummary
 
 
 class ClusterShowError(WaywiserError):
@@ -39,34 +35,18 @@ def cluster_show(
     waywiser cluster show c --exclude
         print the nodes that jobs should not have
     """
-    from waywiser.analysis.cluster import host_lines
-    from waywiser.analysis.cluster.summary import summarise_cluster
-    from waywiser.analysis.cluster.verdict import verdict
-    from waywiser.cli.damaged_lines import say_damaged
-    from waywiser.profile.cluster_folder import read_cluster
-    from waywiser.render.views.cluster import cluster_parts
-
     outputs = {"--good-hosts": good_hosts, "--exclude": exclude, "--drain": drain, "--json": json}
     _require_one(outputs)
-    result = read_cluster(Path(folder))
-    say_damaged(result.damaged, result.damaged_count)
-    found = verdict(result.nodes, result.plan, result.tests)
-    if good_hosts or exclude or drain:
-        lines = host_lines.drain_lines(found) if drain else [host_lines.excluded_hosts(found)]
-        _print_lines(host_lines.good_hosts(found) if good_hosts else filter(None, lines))
-        return CLEAN
-    summary = summarise_cluster(result, found)
-    print_result(summary, cluster_parts(summary, folder), json=json)
-    return exit_code(summary)
+    found = waywiser.cluster_show(folder)
+    if not (good_hosts or exclude or drain):
+        return print_verb(found, json=json)
+    from waywiser.analysis.cluster import host_lines
 
-
-def exit_code(summary: ClusterSummary) -> int:
-    """1 for a finding, 3 if too little is known to say that there is none."""
-    from waywiser.analysis.cluster.texts import has_finding
-
-    if has_finding(summary.verdict):
-        return FINDING
-    return CLEAN if summary.severity == "info" else INCONCLUSIVE
+    verdict = found.result.verdict
+    lines = host_lines.drain_lines(verdict) if drain else [host_lines.excluded_hosts(verdict)]
+    _print_lines(host_lines.good_hosts(verdict) if good_hosts else filter(None, lines))
+    say_lines(found.said)
+    return 0
 
 
 def _print_lines(lines: Iterable[str]) -> None:

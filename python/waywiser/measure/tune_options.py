@@ -18,10 +18,9 @@ class TuneOptions:
     """Options as they were given; the default for what was not given."""
 
     profile: str = argument("A profile of this machine, or a new one (.wwp).", "FILE")
-    paths: tuple[str, ...] = option(
+    only: tuple[str, ...] = option(
         "Tune the paths that have all these words, as for 'survey'; may be repeated. By default "
         "one of each class of equivalent paths.",
-        name="--only",
         default=(),
         metavar="PATTERN",
         stored=Stored("request", "paths"),

@@ -4,12 +4,11 @@ by a published rule, and the fastest strategies for messages."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from waywiser.cli.app import NamedAnswer
+from waywiser.notebook.verb_result import VerbResult
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ PUBLISHED = "published"
 """The rule of a paper."""
 
 
-def model_answer(file: str, *, everything: bool) -> NamedAnswer:
+def model_answer(file: str, *, everything: bool) -> VerbResult:
     """The model of a machine: latencies, bandwidths, shared capacities."""
     from waywiser.model.machine_model import obtained_model
     from waywiser.profile import Profile
@@ -33,11 +32,14 @@ def model_answer(file: str, *, everything: bool) -> NamedAnswer:
         found = obtained_model(profile)
         imported = "imported" in profile.environment
     document = {"schema": SCHEMA, "profile": file, "model": found}
-    parts = model_parts(found, everything=everything, imported=imported)
-    return NamedAnswer("model", document, parts)
+    return VerbResult(
+        found,
+        lambda: document,
+        lambda: model_parts(found, everything=everything, imported=imported),
+    )
 
 
-def validation_answer(file: str, *, everything: bool) -> NamedAnswer:
+def validation_answer(file: str, *, everything: bool) -> VerbResult:
     """How well the model predicts what was held out."""
     from waywiser.model.held_out import validation
     from waywiser.profile import Profile
@@ -58,10 +60,12 @@ def validation_answer(file: str, *, everything: bool) -> NamedAnswer:
     ]
     head = {"schema": SCHEMA, "profile": file}
     document = {**head, "rows": found.rows, "notes": found.notes, "sets": sets}
-    return NamedAnswer("validation", document, validation_parts(found, everything=everything))
+    return VerbResult(
+        found, lambda: document, lambda: validation_parts(found, everything=everything)
+    )
 
 
-def published_answer(file: str, rule: str, switches: str) -> NamedAnswer:
+def published_answer(file: str, rule: str, switches: str) -> VerbResult:
     """The model of messages by the rule of a paper."""
     from waywiser.curves.curve import points_of
     from waywiser.model.messages import messages_of
@@ -87,7 +91,7 @@ def published_answer(file: str, rule: str, switches: str) -> NamedAnswer:
     warnings = warnings_of(found, messages, limits)
     head = {"schema": SCHEMA, "profile": file, "warnings": warnings}
     document = {**head, **msgspec.to_builtins(found)}
-    return NamedAnswer("messages", document, published_parts(found, warnings))
+    return VerbResult(found, lambda: document, lambda: published_parts(found, warnings))
 
 
 def _require_messages(messages: Sequence[object], file: str, use: str) -> None:
@@ -103,7 +107,7 @@ def _require_messages(messages: Sequence[object], file: str, use: str) -> None:
 
 def crossovers_answer(
     file: str, processes: int | None, copies: str, *, everything: bool
-) -> NamedAnswer:
+) -> VerbResult:
     """The strategies for messages between GPUs, of two nodes or of surveyed ranks, compared."""
     from waywiser.curves.curve import points_of
     from waywiser.model.machine_model import obtained_model
@@ -139,8 +143,12 @@ def crossovers_answer(
         several = [found]
     tables = [(found, strategy_table(found)) for found in several]
     first, *more = [_crossovers_document(*each) for each in tables]
-    parts = chain.from_iterable(strategy_parts(*each, everything=everything) for each in tables)
-    return NamedAnswer("crossovers", {**head, **first, "others": more}, parts)
+    document = {**head, **first, "others": more}
+    return VerbResult(
+        several,
+        lambda: document,
+        lambda: (part for each in tables for part in strategy_parts(*each, everything=everything)),
+    )
 
 
 def _require_imported(processes: int | None, copies: str) -> None:

@@ -1,4 +1,4 @@
-"""What a survey of a cluster says while it runs, on standard error."""
+"""What a survey of a cluster says while it runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Sequence
 
 from waywiser.analysis.cluster.procedure import Round
-from waywiser.cli.streams import say
 from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE
 from waywiser.cluster.surveys.survey_hosts import SurveyHosts, join_line
 from waywiser.cluster.surveys.time_plan import TimePlan
@@ -21,10 +20,10 @@ _MOST_JOINED = 64
 
 
 class ClusterProgress:
-    """A `waywiser.cluster.surveys.survey.ClusterWatcher` that prints lines; any thread may call
+    """A `waywiser.cluster.surveys.survey.ClusterWatcher` that writes lines; any thread may call
     it."""
 
-    def __init__(self, write: Callable[[str], None] = say) -> None:
+    def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
         self._lock = threading.Lock()
         self._expected = 0
@@ -32,7 +31,7 @@ class ClusterProgress:
 
     def note(self, line: str) -> None:
         with self._lock:
-            self._write(f"{visible(line)}\n")
+            self._write(visible(line))
 
     def wait(self, address: str, token: str, hosts: SurveyHosts, nodes: int) -> None:
         self._expected = len(hosts.names) or nodes

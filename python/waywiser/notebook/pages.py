@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from waywiser.cli import streams
 from waywiser.profile.output_file import STANDARD_OUTPUT, OutputKind, require_output, write_output
 from waywiser.render.figures.render import MADE
 
@@ -16,12 +15,13 @@ def require_page(output: str) -> None:
     require_output(output, REPORT_FILE)
 
 
-def write_page(output: str, content: bytes) -> None:
-    """``-`` is standard output. Raises `ExistingFile` for a file that no report wrote,
-    `NotWritable`."""
+def write_page(output: str, content: bytes) -> tuple[str, ...]:
+    """``-`` is standard output. Returns what a command says then. Raises `ExistingFile` for a file
+    that no report wrote, `NotWritable`."""
     write_output(output, content, REPORT_FILE)
-    if output != STANDARD_OUTPUT and os.path.isfile(output):
-        streams.say(f"waywiser: wrote {output} ({_megabytes(len(content))})\n")
+    if output == STANDARD_OUTPUT or not os.path.isfile(output):
+        return ()
+    return (f"waywiser: wrote {output} ({_megabytes(len(content))})",)
 
 
 def _megabytes(size: int) -> str:

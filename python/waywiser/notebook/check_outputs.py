@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from waywiser.cli.app import print_result
-from waywiser.cli.streams import put_line
 from waywiser.profile.output_file import (
-    STANDARD_OUTPUT,
     require_one_output,
     require_output,
     write_output,
 )
-from waywiser.words.host_list import compress_hosts
 
 if TYPE_CHECKING:
     from waywiser.analysis.health.health_check import HealthCheck
@@ -24,30 +20,17 @@ if TYPE_CHECKING:
 
 
 class Outputs(msgspec.Struct, frozen=True):
-    """The files and forms that the command line names."""
+    """The files that are written beside the answer."""
 
-    json: bool
     page: str
     prometheus: str
     junit: str
-    suspects: bool
-
-    @property
-    def use_standard_output(self) -> bool:
-        """Whether a file goes there, so that the text goes to standard error."""
-        return STANDARD_OUTPUT in (self.page, self.prometheus, self.junit)
 
     def require(self) -> None:
         """Raises, before long work, what `write_output` would raise after it."""
-        require_one_output(
-            json=self.json,
-            page=self.page,
-            prometheus=self.prometheus,
-            junit=self.junit,
-            suspects=self.suspects,
-        )
+        require_one_output(page=self.page, prometheus=self.prometheus, junit=self.junit)
         if self.page:
-            from waywiser.cli.pages import require_page
+            from waywiser.notebook.pages import require_page
 
             require_page(self.page)
         if self.prometheus:
@@ -61,9 +44,9 @@ class Outputs(msgspec.Struct, frozen=True):
 
     def write(
         self, found: HealthCheck, node: Subject | None = None, details: Sequence[Block] = ()
-    ) -> None:
-        """Writes the files that are named; ``node`` is the one profile that was checked,
-        ``details`` what its baseline shows."""
+    ) -> tuple[str, ...]:
+        """Writes the files that are named, and returns what a command says then; ``node`` is the
+        one profile that was checked, ``details`` what its baseline shows."""
         if self.prometheus:
             from waywiser.exchange.exports.prometheus import METRICS_FILE, health_metrics
 
@@ -73,34 +56,12 @@ class Outputs(msgspec.Struct, frozen=True):
 
             write_output(self.junit, check_junit(found), CHECK_JUNIT)
         if self.page and found.hosts:
-            from waywiser.cli.pages import write_page
+            from waywiser.notebook.pages import write_page
             from waywiser.render.health import health_page
             from waywiser.render.page import page as made
 
-            write_page(self.page, made(health_page(found, details)).encode())
-
-    def show(
-        self,
-        found: HealthCheck,
-        node: Subject | None = None,
-        details: Sequence[Block] = (),
-        *,
-        everything: bool = False,
-    ) -> None:
-        """Prints the answer: as JSON or text, or with ``suspects`` the hosts to measure again as a
-        host list for Slurm, nothing if there are none."""
-        if self.suspects:
-            if found.suspects:
-                put_line(compress_hosts(found.suspects))
-            return
-        from waywiser.analysis.comparison.seen_causes import seen_causes
-        from waywiser.render.views.health import health_parts
-
-        is_below = any(path.verdict == "below" for path in found.other_machines)
-        seen = seen_causes(node) if node is not None and is_below else {}
-        parts = health_parts(found, details, everything=everything, seen=seen)
-        document = health_document(found, seen)
-        print_result(document, parts, json=self.json, to_errors=self.use_standard_output)
+            return write_page(self.page, made(health_page(found, details)).encode())
+        return ()
 
 
 def health_document(found: HealthCheck, seen: Mapping[str, str] = {}) -> dict[str, Any]:

@@ -1,21 +1,21 @@
-"""``waywiser cluster survey`` and ``join``: say what will be done, do it, show what was found."""
+"""Which node of a cluster is slow: `waywiser.cluster_survey`, `waywiser.cluster_show` and
+`waywiser.cluster_join`."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
-from waywiser.cli.app import CLEAN, FINDING, print_result
-from waywiser.cli.cluster_progress import ClusterProgress
-from waywiser.cli.damaged_lines import say_damaged
-from waywiser.cli.signals import stopped_by_signals
-from waywiser.cli.streams import print_json, put_line, say
+from waywiser.analysis.cluster.summary import ClusterSummary, summarise_cluster
+from waywiser.analysis.cluster.verdict import verdict
 from waywiser.cluster.node.node_agent import join_survey
 from waywiser.cluster.survey_options import ClusterJoinOptions, ClusterSurveyOptions
 from waywiser.cluster.surveys.hosts import groups_among
@@ -31,8 +31,13 @@ from waywiser.cluster.surveys.time_plan import (
     measured_costs,
     time_plan,
 )
-from waywiser.measure.option import given, options_of
+from waywiser.measure.option import given
+from waywiser.measure.option import options_of as declared_options
 from waywiser.measure.survey_run import Interrupted
+from waywiser.notebook.cluster_progress import ClusterProgress
+from waywiser.notebook.damaged_lines import damaged_notes
+from waywiser.notebook.survey_call import options_of
+from waywiser.notebook.verb_result import CLEAN, FINDING, INCONCLUSIVE, FileName, VerbResult
 from waywiser.profile.cluster_folder import (
     ClusterFolder,
     has_no_result,
@@ -40,10 +45,14 @@ from waywiser.profile.cluster_folder import (
     read_cluster,
     require_new_folder,
 )
+from waywiser.render.parts import Block, Section, Words
 from waywiser.words import WaywiserError
 from waywiser.words.cluster import ClusterNode, Rail
 from waywiser.words.number_format import count, format_seconds
 from waywiser.words.visible_text import visible
+
+OnLine = Callable[[str], object]
+"""Called with each line that the command says while it goes on."""
 
 _OF_PLAN = ("seed", "groups", "uplink_pairs", "size", "transport")
 """Options that the plan of a folder has; a resume may not change them."""
@@ -53,29 +62,63 @@ class ClusterOptionError(WaywiserError):
     """Options of a survey of a cluster that say opposite things."""
 
 
-def run_cluster_survey(options: ClusterSurveyOptions, *, dry_run: bool, json: bool) -> int:
-    """Surveys a cluster, or shows what would be tested, and returns the exit code: 0 if nothing is
-    wrong, 1 for a finding or too few nodes, 3 if too little is known. Raises `WaywiserError`;
-    finished tests are in the folder."""
+def survey_nodes(
+    arguments: Mapping[str, Any], *, dry_run: bool = False, progress: OnLine | None = None
+) -> VerbResult:
+    """As `waywiser.cluster_survey`. Raises `WaywiserError`; finished tests are in the folder."""
+    say = progress or _silent
+    options = options_of(ClusterSurveyOptions, arguments)
     options = dataclasses.replace(options, resume=options.resume or options.retry)
     _require_agreement(options, dry_run=dry_run)
     path = Path(options.output or f"cluster-{datetime.now():%Y%m%d-%H%M%S}")
     hosts = survey_hosts(options)
     if dry_run:
-        return _show_plan(options, hosts, path, json=json)
-    with (
-        stopped_by_signals(),
-        _opened(options, path) as folder,
-        _resumable(options, path, folder),
-    ):
-        survey_cluster(options, hosts, folder, ClusterProgress())
-    return _show(options, path, json=json)
+        return _planned(options, hosts, path)
+    with _opened(options, path, say) as folder, _resumable(options, path, folder, say):
+        survey_cluster(options, hosts, folder, ClusterProgress(say))
+    return _found(options, path)
 
 
-def run_cluster_join(options: ClusterJoinOptions) -> None:
-    """Runs the agent of this node until the survey ends. Raises `WaywiserError`."""
-    with stopped_by_signals():
-        join_survey(options, lambda line: say(f"{visible(line)}\n"))
+def join_nodes(arguments: Mapping[str, Any], progress: OnLine | None = None) -> None:
+    """As `waywiser.cluster_join`. Raises `WaywiserError`."""
+    say = progress or _silent
+
+    def note(line: str) -> None:
+        say(visible(line))
+
+    join_survey(options_of(ClusterJoinOptions, arguments), note)
+
+
+def show_cluster(folder: FileName) -> VerbResult:
+    """As `waywiser.cluster_show`. Raises `WaywiserError`."""
+    result = read_cluster(Path(folder))
+    summary = summarise_cluster(result, verdict(result.nodes, result.plan, result.tests))
+    return VerbResult(
+        summary,
+        lambda: summary,
+        lambda: _parts(summary, folder),
+        exit_code=_exit_code(summary),
+        said=damaged_notes(result.damaged, result.damaged_count),
+    )
+
+
+def _parts(summary: ClusterSummary, folder: FileName) -> Iterator[Block | Section]:
+    from waywiser.render.views.cluster import cluster_parts
+
+    yield from cluster_parts(summary, os.fspath(folder))
+
+
+def _exit_code(summary: ClusterSummary) -> int:
+    """1 for a finding, 3 if too little is known to say that there is none."""
+    from waywiser.analysis.cluster.texts import has_finding
+
+    if has_finding(summary.verdict):
+        return FINDING
+    return CLEAN if summary.severity == "info" else INCONCLUSIVE
+
+
+def _silent(line: str) -> None:
+    """Prints nothing."""
 
 
 def _require_agreement(options: ClusterSurveyOptions, *, dry_run: bool) -> None:
@@ -89,18 +132,19 @@ def _require_agreement(options: ClusterSurveyOptions, *, dry_run: bool) -> None:
 
 
 @contextmanager
-def _opened(options: ClusterSurveyOptions, path: Path) -> Iterator[ClusterFolder]:
+def _opened(options: ClusterSurveyOptions, path: Path, say: OnLine) -> Iterator[ClusterFolder]:
     """The folder of the run. Raises `WaywiserError`."""
     if options.resume and path.exists() and (is_cluster_folder(path) or not has_no_result(path)):
         with ClusterFolder.resume(path) as folder:
-            say_damaged(folder.skipped.first, folder.skipped.count)
+            for note in damaged_notes(folder.skipped.first, folder.skipped.count):
+                say(note)
             _require_plan(options, folder)
             if options.retry:
                 folder.retry()
             yield folder
         return
     if options.resume:
-        say(f"there is no {path} to resume: a new survey starts\n")
+        say(f"there is no {path} to resume: a new survey starts")
     with ClusterFolder.create(path, new_plan(options)) as folder:
         yield folder
 
@@ -121,15 +165,17 @@ def _require_plan(options: ClusterSurveyOptions, folder: ClusterFolder) -> None:
     for name in given(options):
         if differs.get(name):
             raise ClusterOptionError(
-                f"a resume has the plan of the folder: {options_of(options)[name].name} cannot be "
-                "changed",
+                "a resume has the plan of the folder: "
+                f"{declared_options(options)[name].name} cannot be changed",
                 where=str(folder.path),
                 remedy="leave it out, or survey into a new folder",
             )
 
 
 @contextmanager
-def _resumable(options: ClusterSurveyOptions, path: Path, folder: ClusterFolder) -> Iterator[None]:
+def _resumable(
+    options: ClusterSurveyOptions, path: Path, folder: ClusterFolder, say: OnLine
+) -> Iterator[None]:
     """Says how to go on if the run ends early. Nothing is left of a run that has not begun."""
     again = f"go on with: {resume_command(options, path)}"
     try:
@@ -141,14 +187,14 @@ def _resumable(options: ClusterSurveyOptions, path: Path, folder: ClusterFolder)
         raise Interrupted(f"interrupted: {done} stored", where=str(path), remedy=again) from None
     except WaywiserError:
         if options.resume or not folder.remove_if_empty():
-            say(f"{count(len(folder.tests), 'finished test')} stored; {again}\n")
+            say(f"{count(len(folder.tests), 'finished test')} stored; {again}")
         raise
 
 
 def resume_command(options: ClusterSurveyOptions, path: Path) -> str:
     """The command line that goes on with a run."""
     words = ["waywiser", "cluster", "survey", "-o", str(path), "--resume"]
-    declared = options_of(options)
+    declared = declared_options(options)
     for name, value in given(options).items():
         if name in (*_OF_PLAN, "output", "resume", "retry"):
             continue
@@ -156,27 +202,23 @@ def resume_command(options: ClusterSurveyOptions, path: Path) -> str:
     return shlex.join(words)
 
 
-def _show(options: ClusterSurveyOptions, path: Path, *, json: bool) -> int:
-    """Shows what the folder says."""
-    from waywiser.analysis.cluster.summary import summarise_cluster
-    from waywiser.analysis.cluster.verdict import verdict
-    from waywiser.cli.cluster_show import exit_code
-    from waywiser.render.views.cluster import cluster_parts
-
-    result = read_cluster(path)
-    found = summarise_cluster(result, verdict(result.nodes, result.plan, result.tests))
-    print_result(found, cluster_parts(found, str(path)), json=json)
-    say(f"results: {path}; waywiser cluster show {path} shows them again\n")
-    reached = sum(node.state != "not reached" for node in result.nodes)
+def _found(options: ClusterSurveyOptions, path: Path) -> VerbResult:
+    """What the folder says."""
+    shown = show_cluster(path)
+    notes = [*shown.said, f"results: {path}; waywiser cluster show {path} shows them again"]
+    reached = sum(node.state != "not reached" for node in read_cluster(path).nodes)
+    code = shown.exit_code
     if reached < options.expect_nodes:
-        say(f"{reached} of {count(options.expect_nodes, 'expected node')} were reached\n")
-        return FINDING
-    return exit_code(found)
+        notes.append(f"{reached} of {count(options.expect_nodes, 'expected node')} were reached")
+        code = FINDING
+    return VerbResult(
+        shown.result, lambda: shown.document, lambda: shown.parts, exit_code=code, said=notes
+    )
 
 
-def _show_plan(options: ClusterSurveyOptions, hosts: SurveyHosts, path: Path, *, json: bool) -> int:
-    """Shows what would be tested, how long it takes if nothing is suspect, and what the survey
-    lacks on this machine. Returns the exit code: 1 if it could not be made."""
+def _planned(options: ClusterSurveyOptions, hosts: SurveyHosts, path: Path) -> VerbResult:
+    """What would be tested, how long it takes if nothing is suspect, and what the survey lacks on
+    this machine. The exit code is 1 if it could not be made."""
     width = len(str(options.nodes or options.expect_nodes))
     names = hosts.names or tuple(
         f"node-{number:0{width}}"
@@ -194,24 +236,27 @@ def _show_plan(options: ClusterSurveyOptions, hosts: SurveyHosts, path: Path, *,
         require_new_folder(path)
     except WaywiserError as error:
         missing.append(str(error))
-    if json:
-        document = {"schema": 1, "nodes": names, "plan": plan, "time": encoded(found)}
-        print_json({**document, "missing": missing, "missing_for_mpi": lacks.for_mpi})
-        return FINDING if missing else CLEAN
-    for line in _plan_lines(len(nodes), found):
-        put_line(line)
-    for line in needs_text(missing, lacks.for_mpi):
-        put_line(visible(line))
-    return FINDING if missing else CLEAN
+
+    def document() -> dict[str, object]:
+        known = {"schema": 1, "nodes": names, "plan": plan, "time": encoded(found)}
+        return {**known, "missing": missing, "missing_for_mpi": lacks.for_mpi}
+
+    def parts() -> Iterator[Block]:
+        yield from _plan_lines(len(nodes), found)
+        yield from map(Words, needs_text(missing, lacks.for_mpi))
+
+    return VerbResult(found, document, parts, exit_code=FINDING if missing else CLEAN)
 
 
-def _plan_lines(nodes: int, found: TimePlan) -> Iterator[str]:
-    yield (
+def _plan_lines(nodes: int, found: TimePlan) -> Iterator[Block]:
+    yield Words(
         f"{count(nodes, 'node')}: {count(found.tests, 'test')} in {count(found.rounds, 'round')}, "
         f"about {format_seconds(found.seconds)} if nothing is suspect"
     )
     if found.check_seconds:
-        yield f"  check of each node by itself: {format_seconds(found.check_seconds)}"
+        seconds = format_seconds(found.check_seconds)
+        yield Words(f"check of each node by itself: {seconds}", indent=2)
     for phase in found.phases:
         rounds, tests = count(phase.rounds, "round"), count(phase.tests, "test")
-        yield f"  {phase.phase}: {tests} in {rounds}, {format_seconds(phase.seconds)}"
+        seconds = format_seconds(phase.seconds)
+        yield Words(f"{phase.phase}: {tests} in {rounds}, {seconds}", indent=2)

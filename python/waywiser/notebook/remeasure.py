@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from waywiser.cli.streams import say
 from waywiser.profile.planned import resume_command
 from waywiser.render.parts import Block, Code, Words
 from waywiser.words import WaywiserError
@@ -22,6 +19,7 @@ if TYPE_CHECKING:
     from waywiser.machine.machine import Machine
     from waywiser.measure.plan.preset import Request
     from waywiser.measure.scope import MachineSelection
+    from waywiser.notebook.survey_call import SurveyWatcher
 
 
 class NotContinued(WaywiserError):
@@ -36,7 +34,11 @@ MOST_WORKLOADS = 5
 
 
 def measure_again(
-    file: str, node: Subject, curves: Sequence[str], repeats: Sequence[str] = ()
+    watcher: SurveyWatcher,
+    file: str,
+    node: Subject,
+    curves: Sequence[str],
+    repeats: Sequence[str] = (),
 ) -> tuple[Subject | None, str]:
     """Surveys ``curves`` again by the plan of ``file``, into a profile beside it.
 
@@ -62,9 +64,10 @@ def measure_again(
         request = kept.request.of_paths(curves)
         target = _target(Path(file), repeats)
         if not target.exists():
-            _start(request, kept.selection, target)
+            _start(request, kept.selection, target, watcher)
         else:
-            _continue(target, is_unfinished=_require_fitting(target, request, node, live))
+            is_unfinished = _require_fitting(target, request, node, live)
+            _continue(target, watcher, is_unfinished=is_unfinished)
         return read_subject(target), ""
     except Interrupted:
         raise
@@ -72,27 +75,24 @@ def measure_again(
         return None, str(error)
 
 
-def _start(request: Request, selection: MachineSelection, target: Path) -> None:
-    from waywiser.cli.progress import watcher
+def _start(
+    request: Request, selection: MachineSelection, target: Path, watcher: SurveyWatcher
+) -> None:
     from waywiser.measure.survey_run import prepare, start
     from waywiser.words.number_format import count
 
     survey = prepare(request, selection)
     paths = count(len(request.only), "suspected path")
-    say(f"waywiser: measuring {paths} again, into {target}\n")
-    with closing(watcher()) as watching:
-        start(survey, target, watching, command=("waywiser", *sys.argv[1:]))
+    watcher.note(f"waywiser: measuring {paths} again, into {target}")
+    start(survey, target, watcher, command=watcher.command)
 
 
-def _continue(target: Path, *, is_unfinished: bool) -> None:
-    from waywiser.cli.progress import watcher
+def _continue(target: Path, watcher: SurveyWatcher, *, is_unfinished: bool) -> None:
     from waywiser.measure.survey_run import resume
 
-    say(f"waywiser: {'going on with' if is_unfinished else 'using'} {target}\n")
-    if not is_unfinished:
-        return
-    with closing(watcher()) as watching:
-        resume(target, watching, command=("waywiser", *sys.argv[1:]))
+    watcher.note(f"waywiser: {'going on with' if is_unfinished else 'using'} {target}")
+    if is_unfinished:
+        resume(target, watcher, command=watcher.command)
 
 
 def _require_fitting(target: Path, request: Request, node: Subject, live: Machine) -> bool:
