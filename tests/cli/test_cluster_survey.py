@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from analysis.cluster.stored_clusters import stored_cluster
 from cluster.simulated_transport import SimulatedTransport, nodes
 from mpi_wheels import mpicc_of
 from waywiser import cli
@@ -48,7 +49,6 @@ def outside_of_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--nodes 1", "--nodes 1 is not a whole number from 2 to 10000"),
         ("--nodes 3 --retry", "--resume needs the folder (name it with -o)"),
         ("--nodes 3 --resume", "--resume needs the folder (name it with -o)"),
-        ("--nodes 3 --resume --dry-run -o c", "--resume and --dry-run say opposite things"),
         ("--hostfile missing", "missing: cannot be read: No such file"),
         ("--nodes 3 --transport ib", "there is no transport 'ib' (write one of nccl, mpi)"),
         ("--nodes 3 --size many", "'many'"),
@@ -116,6 +116,17 @@ def test_the_plan_of_a_run_is_short_and_complete(capsys: Output) -> None:
     assert [line.split(":")[0].strip() for line in phases] == [
         *("check of each node by itself", "hangs", "pairs", "collective")
     ]
+
+
+def test_the_plan_of_a_resume_is_what_is_left(tmp_path: Path, capsys: Output) -> None:
+    folder = stored_cluster(tmp_path / "c", nodes=8)
+    words = ["cluster", "survey", "--dry-run", "--json", "--nodes", "8", "-o"]
+    assert cli.run([*words, str(tmp_path / "new"), "--transport", "nccl"]) in (0, 1)
+    whole = json.loads(capsys.readouterr().out)
+    assert cli.run([*words, str(folder), "--resume"]) in (0, 1)
+    left = json.loads(capsys.readouterr().out)
+    assert len(left["nodes"]) == len(whole["nodes"]) == 8
+    assert left["time"]["tests"] < whole["time"]["tests"]
 
 
 @pytest.mark.parametrize(("nodes", "seconds"), [(32, 180), (1024, 1200)])

@@ -146,7 +146,8 @@ def test_a_copy_of_a_survey_is_no_second_machine(
     [
         (["--format", "docx"], "'docx' is no format"),
         (["--format", "svg"], "--figure list names them"),
-        (["--figure", "x"], "a single figure is no html"),
+        (["--figure", "x"], "there is no figure 'x'"),
+        (["--figure", "x", "--format", "html"], "a single figure is no html"),
         (["--format", "pdf", "--figure", "x"], "there is no figure 'x'"),
         (["--format", "png", "--figure", "x"], "there is no figure 'x'"),
         (["--figure", "topology", "-o", "x.docx"], "a single figure is no html"),

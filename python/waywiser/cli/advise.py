@@ -47,7 +47,7 @@ def advise(
         --placement all costs.
     --placement: Show where to put buffers and threads, which GPUs to use together, and what the
         worst choice costs.
-    --against FILE: Show where another profile, or another policy, needs different methods.
+    --against FILE: It is another profile, or another policy: where it needs different methods.
 
     waywiser advise node.wwp --from pinned@numa:0 --to device@gpu:1 --bytes 64MiB
         say how to copy 64 MiB to a GPU

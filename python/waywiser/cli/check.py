@@ -58,18 +58,17 @@ def check(
         0 nothing is measured: files are read.
     --max-hidden FRACTION: End with 3 if a loss of more than this, such as 10%, could hide on a
         headline path; by default if one of more than 15% could on a pinned or P2P copy or a set.
-    --values FILE: Use the values of other machines in a table (CSV) too, or labels of nodes: lines
-        of a host name or a GPU's UUID and NAME=VALUE pairs, or a table whose first column has
-        these. May be repeated.
+    --values FILE: They are values of other machines, or labels of nodes: lines of a host name or a
+        GPU's UUID and NAME=VALUE pairs, or a table whose first column has these.
     --since DAY: List changes between nights from this day on, 2026-11-01, or of so many days, 14d.
     --part PART: Check a data set in parts: references/16 first, then 1/16 to 16/16 in any order, as
         jobs of an array, then join. tcp://HOST:8786 lets the workers of this Dask scheduler do all.
     --suspects: Print only the hosts to measure again, as a host list for Slurm.
-    --all: List all paths, not only those with a finding.
+    --all: All paths, not only those with a finding.
     --page FILE: Also write one HTML page that needs no network; - for standard output.
     --prometheus FILE: Also write metrics for the textfile collector of Prometheus; - for standard
         output: the text then goes to standard error.
-    --junit FILE: Also write JUnit XML; - for standard output.
+    --junit FILE
 
     waywiser check
         measure this machine, and say whether it is healthy

@@ -14,7 +14,7 @@ from waywiser.measure.option import given
 def cluster_survey(options: ClusterSurveyOptions, dry_run: bool = False, json: Json = False) -> int:
     """Test the nodes of a cluster in pairs and together, and say which one is slow or hangs.
 
-    --dry-run: Show what would be tested and how long it takes.
+    --dry-run: It also says what the survey lacks here.
 
     waywiser cluster survey -o c
         in a Slurm allocation: test its nodes

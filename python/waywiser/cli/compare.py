@@ -53,9 +53,8 @@ def compare(
         --repeat, shows it again.
     --fail-on WORD: What ends with 1: regression (and a missing path; the default), suspected (and
         these), or never (then it ends with 0 or 2).
-    --junit FILE: Also write JUnit XML with a test for each path; - for standard output: the text
-        then goes to standard error.
-    --all: List all paths, not only those that changed.
+    --junit FILE: It has a test for each path.
+    --all: All paths, not only those that changed.
 
     waywiser compare before.wwp now.wwp
         find what changed between two profiles

@@ -27,10 +27,8 @@ def doctor(
         was compiled for them.
     --try: The same, and start two ranks for each kind of memory, on GPUs too, and each operation,
         and check the bytes. A crash of MPI is a result.
-    --mpicc PATH: The same as --mpi with the mpicc of this library. Without it: that of
-        WAYWISER_MPICC, the first in PATH, or that of the Python environment.
-    --launcher TEMPLATE: The same as --mpi with ranks that another launcher starts than the
-        library's mpiexec, such as 'srun -n {ranks} {command}'.
+    --mpicc PATH: The same as --mpi with this library.
+    --launcher TEMPLATE: The same as --mpi with this launcher.
 
     waywiser doctor
         check this machine before a survey

@@ -6,14 +6,10 @@ import io
 import os
 import shutil
 import sys
-from typing import Annotated
 
 import waywiser
 from waywiser.cli.app import given_of, print_verb, verb
 from waywiser.words import WaywiserError
-from waywiser.words.numbers import Bounds
-
-RANKS_PER_GPU = Bounds(1, 4096)
 
 
 @verb("Write a profile, settings, a policy or a model for other programs.")
@@ -25,7 +21,7 @@ def export(
     for_: str = "",
     piece: str = "",
     source: str = "",
-    ranks_per_gpu: Annotated[int, RANKS_PER_GPU] = 1,
+    ranks_per_gpu: int = 1,
 ) -> None:
     """Write a profile's samples or a summary, its policy for waywiser.transfer, or settings and a
     model for other programs.
@@ -33,13 +29,13 @@ def export(
     FILE...: A profile (.wwp); with --for waywiser several of one machine; with --format parquet a
         folder of profiles.
     --summary: Write a row per path and size: bandwidth, latency and intervals.
-    --format FORMAT: The form of the file: json, csv (a row per sample), parquet (the same, with
+    --format FORMAT: json, csv (a row per sample), parquet (the same, with
         pyarrow) or google-benchmark (its JSON, under Comm|Scope's names); by default what the name
         of -o says, else json. parquet of a folder of profiles is a data set: a file for each past
         day. With --for slurm, mpich or openmpi: json has the reasons too.
-    -o, --output FILE: Write to FILE; by default to standard output, or with -. A terminal gets more
-        than a screen of text only with -. Of a folder of profiles the data set is written to this
-        folder, by default beside them.
+    -o, --output FILE: By default standard output, or with -. A terminal gets more than a screen of
+        text only with -. Of a folder of profiles the data set is written to this folder, by default
+        beside them.
     --for PROGRAM: Write for another program. waywiser: which method is fastest for each copy, as
         waywiser.transfer reads it; a former policy is replaced. ucx, vllm, sglang, flexkv,
         kv-offload (JSON): settings from what was measured. reframe (JSON): references for a test of
@@ -49,8 +45,7 @@ def export(
     --piece SIZE: Bytes of one piece of the KV cache, as 32KiB, for --for sglang or flexkv.
     --source SOURCE: The page (https://...) or the repository (owner/name:path) where others find
         the profile, for --for normal-values.
-    --ranks-per-gpu N: So many processes of each GPU for --for slurm, mpich or openmpi; by default
-        1.
+    --ranks-per-gpu N: For --for slurm, mpich or openmpi; by default 1.
 
     waywiser export node.wwp --for waywiser -o machine.json
         write the policy of this machine for waywiser.transfer

@@ -19,9 +19,8 @@ def import_(
     """Make one profile from results of nvbandwidth, TransferBench, Comm|Scope and others.
 
     FILE...: Results of another tool, or a folder of them.
-    -o, --output FILE: Write the profile to FILE; by default NAME-TIME.wwp with the name of
-        --machine, else imported-TIME.wwp.
-    --format FORMAT: The form of the files: nvbandwidth, google-benchmark, google-benchmark-csv,
+    -o, --output FILE: By default NAME-TIME.wwp with the name of --machine, else imported-TIME.wwp.
+    --format FORMAT: nvbandwidth, google-benchmark, google-benchmark-csv,
         osu, nccl, benchpress, transferbench or gpu-copy; by default what the content shows.
     --machine NAME: Name of the machine; by default that in the files.
     --topology FILE: A capture or hwloc XML of the machine that was measured: links and peaks.

@@ -30,9 +30,7 @@ def predict(
     """Predict what transfers take that run together: time, interval, what limits them; or show the
     model of the machine that says so.
 
-    -w, --workload TEXT: Transfers that start together, as survey --workload has them, each with a
-        size: 'A -> B by X of 64MiB; C <-> D by Y of 1MiB', or paths by the names that --only takes:
-        'h2d pinned gpu:0 of 64MiB'. If repeated, all start together. Without it: latencies,
+    -w, --workload TEXT: Each has a size. If repeated, all start together. Without it: latencies,
         bandwidths and shared capacities of the model.
     --messages N: So many of each transfer, or message, at once.
     --compare: Show what was measured beside it, if the profile has it.
@@ -49,7 +47,7 @@ def predict(
         of one GPU; by default an equal share of those that the profile has.
     --copies PLACE: The same as --crossovers with copies between a process and its GPU on-socket or
         on-node (across sockets); by default where the profile has the first sender.
-    --all: Show everything: each curve and each capacity of the model.
+    --all: Each curve and each capacity of the model.
 
     waywiser predict node.wwp -w 'h2d pinned gpu:0 of 50MiB'
         predict the time of a size that was not measured

@@ -15,11 +15,11 @@ def report(
     FILE...: Profiles (.wwp), side by side; or the folder of a cluster survey, or a trace (.wwt).
     -o, --output FILE: By default report.html, and standard output for md; - for standard output. A
         former report is replaced.
-    --format FORMAT: The form of the file: html (one page that needs no network), md (a summary of
-        at most 8 KB), or svg, pdf or png of one figure, or perfetto (the worst second of a trace,
-        for ui.perfetto.dev); without it, what the name of FILE says, else html.
-    --figure NAME: The figure of svg, pdf and png; list names all of them.
-    --all: The whole report also as md, not the summary; a page has everything.
+    --format FORMAT: html (one page that needs no network), md (a summary of at most 8 KB), or svg,
+        pdf or png of one figure, or perfetto (the worst second of a trace, for ui.perfetto.dev);
+        without it, what the name of FILE says, else html.
+    --figure NAME: The figure of svg (the default with it), pdf and png; list names all of them.
+    --all: Of md the whole report, not the summary; a page has everything.
 
     waywiser report node.wwp -o report.html
         make a page of one machine

@@ -11,7 +11,7 @@ def show(file: ProfileFile, only: Only = None, all: bool = False, json: Json = F
     """Show what a profile says: a line for each curve, what is missing and why, headline paths; of
     a trace its copies by line.
 
-    --all: Also show every size, every setting and every path.
+    --all: Also every size, every setting and every path.
 
     waywiser show node.wwp
         show headline paths and a line for each curve

@@ -19,7 +19,7 @@ def simulate(
 ) -> None:
     """Survey a simulated machine: that of a profile, with its noise and with changes.
 
-    -o, --output FILE: Write the profile to FILE; with --nights, the profiles to a folder.
+    -o, --output FILE: With --nights it is a folder.
 
     waywiser simulate node.wwp --set 'PCIe to gpu:*=126GB/s' -o faster.wwp
         survey the machine of a profile as if its links to GPUs were faster

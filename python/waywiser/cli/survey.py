@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +11,7 @@ from pathlib import Path
 
 import waywiser
 from waywiser.cli.app import print_verb
-from waywiser.cli.progress import following
+from waywiser.cli.progress import following, show_rest
 from waywiser.cli.streams import print_json, put_line, say
 from waywiser.fitness.situation import Situation
 from waywiser.machine.cpu_load import present_load
@@ -20,24 +22,22 @@ from waywiser.measure.option import given
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import Priority
 from waywiser.measure.plan.preset import FULL
+from waywiser.measure.plan.tally import Tally
 from waywiser.measure.plan.who_copies import LONGEST_SECONDS, observed_gpus
 from waywiser.measure.survey_options import SurveyOptions
 from waywiser.measure.survey_request import (
     request_of,
+    require_agreement,
     require_sense,
     selection_of,
 )
-from waywiser.measure.survey_run import (
-    Survey,
-    SurveyError,
-    prepare,
-)
+from waywiser.measure.survey_run import Survey, SurveyError, kept_plan_of, prepare
 from waywiser.profile.output_file import require_output
 from waywiser.render.views.doctor import disturbance_words
 from waywiser.render.views.unsupported import reasons_of, unsupported_words
 from waywiser.words import format_bytes, grouped
 from waywiser.words.number_format import count, format_seconds
-from waywiser.words.records import LIMIT
+from waywiser.words.records import LIMIT, Visit
 from waywiser.words.sizes_in_text import with_units
 
 _MIB = 2**20
@@ -50,7 +50,9 @@ def run_survey(
 ) -> None:
     """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
     if dry_run:
-        _say_plan(_planned(options), json=json)
+        survey, stored = _planned(options)
+        _say_plan(survey, json=json)
+        show_rest(Tally(survey.plan, stored), sys.stderr)
         return
     with following(_begin) as watching:
         profile = waywiser.survey(**given(options), progress=watching)
@@ -59,14 +61,20 @@ def run_survey(
     require_measured(Path(profile.path))
 
 
-def _planned(options: SurveyOptions) -> Survey:
-    """What would be measured."""
+def _planned(options: SurveyOptions) -> tuple[Survey, list[Visit]]:
+    """What would be measured, and what of it is stored already."""
+    from waywiser.profile import Profile
+
     require_sense(options)
-    if options.resume:
-        raise SurveyError("--resume and --dry-run say opposite things", remedy="leave one out")
-    if options.output:
+    request, selection, stored = request_of(options), selection_of(options), list[Visit]()
+    if options.resume and options.output and os.path.lexists(options.output):
+        require_agreement(options, Path(options.output))
+        with Profile.open(options.output) as profile:
+            kept, stored = kept_plan_of(profile), list(profile.visits())
+        request, selection = kept.request, kept.selection
+    elif options.output:
         require_output(options.output)
-    return prepare(request_of(options), selection_of(options), expect_gpus=options.expect_gpus)
+    return prepare(request, selection, expect_gpus=options.expect_gpus), stored
 
 
 def _begin(what: Survey | Path) -> None:

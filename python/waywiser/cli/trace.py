@@ -38,11 +38,11 @@ def trace(
     what they could take.
 
     [COMMAND...]: The program with its arguments; -- before it if it begins with a dash.
-    -o, --output FILE: Also keep what was recorded (.wwt); show and report read it. A former file is
+    -o, --output FILE: It keeps what was recorded (.wwt); show and report read it. A former file is
         replaced.
     --profile FILE: A profile of this machine (waywiser survey): what the copies could take.
-    --against FILE: A trace of the same program before a change: what was saved, beside what was
-        predicted.
+    --against FILE: It is a trace of the same program before a change: what was saved, beside what
+        was predicted.
     --with-patch: Run the program with waywiser.transfer.torch.patch active.
     --lines LINES: Which lines of the program a copy has: innermost, or all: calls of one line by
         several callers are lines of their own.
@@ -50,7 +50,7 @@ def trace(
         of the CUDA toolkit or of a wheel.
     --pid PID: Watch a program that runs, in place of a command.
     --seconds N: Watch the program of --pid for so long.
-    --all: Show all lines.
+    --all: All lines, not only the slowest.
 
     waywiser trace --profile node.wwp -- python train.py
         see which copies of a training are slow, and what to do

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -47,7 +47,7 @@ from waywiser.profile.cluster_folder import (
 )
 from waywiser.render.parts import Block, Section, Words
 from waywiser.words import WaywiserError
-from waywiser.words.cluster import ClusterNode, Rail
+from waywiser.words.cluster import ClusterNode, FinishedTest, Rail
 from waywiser.words.number_format import count, format_seconds
 from waywiser.words.visible_text import visible
 
@@ -69,7 +69,7 @@ def survey_nodes(
     say = progress or _silent
     options = options_of(ClusterSurveyOptions, arguments)
     options = dataclasses.replace(options, resume=options.resume or options.retry)
-    _require_agreement(options, dry_run=dry_run)
+    _require_agreement(options)
     path = Path(options.output or f"cluster-{datetime.now():%Y%m%d-%H%M%S}")
     hosts = survey_hosts(options)
     if dry_run:
@@ -121,11 +121,7 @@ def _silent(line: str) -> None:
     """Prints nothing."""
 
 
-def _require_agreement(options: ClusterSurveyOptions, *, dry_run: bool) -> None:
-    if options.resume and dry_run:
-        raise ClusterOptionError(
-            "--resume and --dry-run say opposite things", remedy="leave one out"
-        )
+def _require_agreement(options: ClusterSurveyOptions) -> None:
     require_transport(options.transport)
     if options.resume and not options.output:
         raise ClusterOptionError("--resume needs the folder", remedy="name it with -o")
@@ -217,25 +213,26 @@ def _found(options: ClusterSurveyOptions, path: Path) -> VerbResult:
 
 
 def _planned(options: ClusterSurveyOptions, hosts: SurveyHosts, path: Path) -> VerbResult:
-    """What would be tested, how long it takes if nothing is suspect, and what the survey lacks on
-    this machine. The exit code is 1 if it could not be made."""
-    width = len(str(options.nodes or options.expect_nodes))
-    names = hosts.names or tuple(
-        f"node-{number:0{width}}"
-        for number in range(1, (options.nodes or options.expect_nodes) + 1)
-    )
-    nodes = [ClusterNode(name, rails=(Rail(0),)) for name in names]
-    plan = with_groups(new_plan(options), hosts, names)
-    plan = replace(plan, transport=plan.transport or "nccl")
-    costs = measured_costs(plan.transport, len(nodes), ())
-    checking = 0.0 if options.no_check else check_seconds(len(nodes))
-    found = time_plan(expected_rounds(nodes, plan, ()), costs, checking)
+    """What would be tested, of a resume what is left; how long it takes if nothing is suspect; and
+    what the survey lacks on this machine. The exit code is 1 if it could not be made."""
     lacks = all_missing(options, hosts)
     missing = [*lacks.always]
-    try:
-        require_new_folder(path)
-    except WaywiserError as error:
-        missing.append(str(error))
+    finished: Sequence[FinishedTest] = ()
+    if options.resume and path.exists():
+        result = read_cluster(path)
+        nodes, plan, finished = list(result.nodes), result.plan, result.tests
+    else:
+        nodes = _expected_nodes(options, hosts)
+        plan = with_groups(new_plan(options), hosts, tuple(node.name for node in nodes))
+        try:
+            require_new_folder(path)
+        except WaywiserError as error:
+            missing.append(str(error))
+    names = tuple(node.name for node in nodes)
+    plan = replace(plan, transport=plan.transport or "nccl")
+    costs = measured_costs(plan.transport, len(nodes), finished)
+    checking = 0.0 if options.no_check or finished else check_seconds(len(nodes))
+    found = time_plan(expected_rounds(nodes, plan, finished), costs, checking)
 
     def document() -> dict[str, object]:
         known = {"schema": 1, "nodes": names, "plan": plan, "time": encoded(found)}
@@ -246,6 +243,14 @@ def _planned(options: ClusterSurveyOptions, hosts: SurveyHosts, path: Path) -> V
         yield from map(Words, needs_text(missing, lacks.for_mpi))
 
     return VerbResult(found, document, parts, exit_code=FINDING if missing else CLEAN)
+
+
+def _expected_nodes(options: ClusterSurveyOptions, hosts: SurveyHosts) -> list[ClusterNode]:
+    """Those of a list of hosts, or as many as are waited for."""
+    number = options.nodes or options.expect_nodes
+    width = len(str(number))
+    names = hosts.names or tuple(f"node-{each:0{width}}" for each in range(1, number + 1))
+    return [ClusterNode(name, rails=(Rail(0),)) for name in names]
 
 
 def _plan_lines(nodes: int, found: TimePlan) -> Iterator[Block]:

@@ -146,7 +146,8 @@ def _require_sense(output: str, format: str, figure: str) -> str:
     suffix = PurePath(output).suffix.removeprefix(".").lower()
     named = suffix if suffix in FORMATS else ""
     unknown = suffix and not named and (not format or f".{suffix}" == SUFFIX)
-    format = format or named or "html"
+    is_single = figure and figure != LIST
+    format = format or named or ("svg" if is_single and not suffix else "html")
     if format not in FORMATS:
         raise ReportError(
             f"{format!r} is no format",

@@ -10,6 +10,7 @@ import msgspec
 
 from waywiser.analysis.trace.savings import TraceAdvice, trace_advice
 from waywiser.notebook.verb_result import FileName, VerbResult
+from waywiser.notebook.without_effect import require_effect
 from waywiser.profile.trace_file import Trace, read_trace
 from waywiser.words import WaywiserError
 
@@ -39,8 +40,7 @@ def trace_command(
     if pid is not None:
         given = {"a command": command, "-o": output, "--against": against, "--cupti": cupti,
                  "--with-patch": with_patch}  # fmt: skip
-        if beside := [name for name, value in given.items() if value]:
-            raise WaywiserError(f"--pid excludes {beside[0]}", remedy=f"remove {beside[0]}")
+        require_effect({"--pid watches a program that runs": given})
         return _watched(pid, seconds, profile)
     if not command:
         raise WaywiserError(
