@@ -362,7 +362,7 @@ BESIDE = (
         "they are of other programs",
     ),
 )  # fmt: skip
-"""Options that are refused beside others of their verb, and why."""
+"""Options that do not go together, and why."""
 
 
 def document() -> str:
@@ -393,7 +393,7 @@ def _lines() -> Iterator[str]:
         shown = "the same" if before == now else f"`waywiser {now}`"
         yield f"| `waywiser {before}` | {shown} | {note} |"
     yield ""
-    yield "## Options that are refused beside others"
+    yield "## Options that do not go together"
     yield ""
     yield "Everywhere else options of a verb go together. An option without an effect is an error"
     yield "that names it, and ends with 2."

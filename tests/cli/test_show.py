@@ -34,7 +34,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def shown(profile: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """Every size."""
-    show(str(profile), everything=True)
+    show(str(profile), all=True)
     return capsys.readouterr().out
 
 
@@ -400,7 +400,7 @@ def test_what_is_not_supported_is_counted_by_what_it_is(
     out = capsys.readouterr().out
     assert "0 converged; " in out
     assert "not measured: no such thing here (1 path and 1 operation); --all lists them" in out
-    show(str(path), everything=True)
+    show(str(path), all=True)
     assert "(1 path, 1 pair of memories and 1 operation)" in capsys.readouterr().out
 
 
@@ -409,7 +409,7 @@ def test_the_sizes_of_an_unsupported_path_stay_as_they_are(
 ) -> None:
     path = f"{profiles.H2D} of 8 B, 512 MiB, 1 TiB"
     file = write(tmp_path / "a.wwp", unsupported_paths=[Unsupported(path, "too large")])
-    show(str(file), everything=True)
+    show(str(file), all=True)
     assert f"  {path}\n" in capsys.readouterr().out
 
 
@@ -440,7 +440,7 @@ def test_sizes_left_out_as_saturated_stand_with_their_curve(
         workload=large, block=0, stop="skipped", started=skip.started, failure=skip.failure
     )
     path = write(tmp_path / "a.wwp", profiles.visit(small, 0, profiles.samples(rng, 1e-3)), skip)
-    show(str(path), everything=True)
+    show(str(path), all=True)
     out = capsys.readouterr().out
     assert "  skipped, as the bandwidth has saturated: 1 GiB\n" in out
     assert "1 not needed or too long" in out and "without time" not in out
@@ -488,7 +488,7 @@ def test_many_concurrent_transfers_are_listed_and_blocks_of_unequal_length_repor
     what = profiles.workload(f"{profiles.H2D}; {profiles.D2H}; {profiles.PEER}", 2**20)
     taken = [profiles.samples(rng, 1e-3, count, transfers=3) for count in (18, 22)]
     visits = [profiles.visit(what, block, each) for block, each in enumerate(taken)]
-    show(str(write(tmp_path / "a.wwp", *visits)), everything=True)
+    show(str(write(tmp_path / "a.wwp", *visits)), all=True)
     out = capsys.readouterr().out
     assert f"\n3 concurrent transfers:\n  {profiles.H2D}\n  {profiles.D2H}\n" in out
     assert "18-22×2" in out

@@ -136,6 +136,23 @@ def view_machine(
                 remedy="show it without --capture and --anonymous",
             )
         return MachineView(machine)
+    _require_file(source)
+    found = capture_live() if source is None else load_capture(Path(str(source)), or_profile=True)
+    if anonymous:
+        found = anonymised(found)
+    notes = []
+    if capture is not None:
+        write_output(os.fspath(capture), capture_text(found).encode())
+        if os.fspath(capture) != STANDARD_OUTPUT:
+            names = "" if anonymous else " (it names the host, its GPUs and processes on them)"
+            notes.append(f"captured in {os.fspath(capture)}{names}")
+    return MachineView(machine_from(found), notes)
+
+
+def _require_file(source: object) -> None:
+    """Raises `CaptureError` for what is named and no file."""
+    from waywiser.machine.capture import CaptureError
+
     if source is not None and not _is_file_name(source):
         raise CaptureError(
             f"{source!r} is not the name of a file",
@@ -147,16 +164,6 @@ def view_machine(
             where=os.fspath(source),
             remedy="name a profile, a capture or hwloc XML",
         )
-    found = capture_live() if source is None else load_capture(Path(source), or_profile=True)
-    if anonymous:
-        found = anonymised(found)
-    notes = []
-    if capture is not None:
-        write_output(os.fspath(capture), capture_text(found).encode())
-        if os.fspath(capture) != STANDARD_OUTPUT:
-            names = "" if anonymous else " (it names the host, its GPUs and processes on them)"
-            notes.append(f"captured in {os.fspath(capture)}{names}")
-    return MachineView(machine_from(found), notes)
 
 
 def _machine_of_profile(source: object) -> Machine | None:
