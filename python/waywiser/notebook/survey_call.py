@@ -12,7 +12,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, get_type_hints, runtime_checkable
 
-from waywiser.analysis.dataset.profiles import record, require_recordable
+from waywiser.analysis.dataset.profiles import require_recordable
 from waywiser.curves.name import name_of
 from waywiser.measure.option import Option
 from waywiser.measure.option import options_of as declared_options
@@ -161,6 +161,8 @@ def _record(file: Path, options: SurveyOptions, watcher: SurveyWatcher) -> None:
     profile is complete without them."""
     if options.dataset is None:
         return
+    from waywiser.analysis.dataset.profiles import record
+
     try:
         watcher.note(f"data set: {record(str(file), Path(options.dataset))}")
     except WaywiserError as error:
