@@ -56,7 +56,7 @@ from waywiser.model.strategy_table import BasisTable, StrategyTable, strategy_ta
 from waywiser.model.texts import with_interval
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.report.views.strategy_texts import comparison_text
+from waywiser.render.views.strategy_texts import comparison_text
 from waywiser.stats.line_ranges import ProtocolRange
 from waywiser.stats.scatter import LEAST_SIZES, medians
 from waywiser.words import Workload, format_bytes

@@ -51,7 +51,6 @@ from waywiser.analysis.health.early_stop import (  # noqa: E402
     unequal_parts,
 )
 from waywiser.analysis.questions.slow_links import links_of_gpus  # noqa: E402
-from waywiser.cli.app import parse_fraction  # noqa: E402
 from waywiser.curves.curve import Point  # noqa: E402
 from waywiser.curves.headline import headline  # noqa: E402
 from waywiser.curves.overview import Overview, overview  # noqa: E402
@@ -62,6 +61,7 @@ from waywiser.model.whatif import Change, MachineChanges  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402
 from waywiser.profile.series_frame import SeriesFrame  # noqa: E402
 from waywiser.stats.decision import THRESHOLD  # noqa: E402
+from waywiser.words.numbers import parse_fraction  # noqa: E402
 
 FOUR = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "check.wwp.xz"
 PROCESSES = 8

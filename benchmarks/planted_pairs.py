@@ -22,10 +22,10 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
 from analysis.comparison.nodes import slower  # noqa: E402
 from waywiser.analysis.comparison.comparison import compare  # noqa: E402
-from waywiser.cli.app import parse_fraction  # noqa: E402
 from waywiser.curves.select import matches_any, sized_texts_of  # noqa: E402
 from waywiser.curves.subject import Subject, read_subject  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402
+from waywiser.words.numbers import parse_fraction  # noqa: E402
 
 DETECTABLE = (0.04, 0.05, 0.10, 0.15)
 """Classes of paths: by the smallest loss that the comparison says it would find."""

@@ -34,11 +34,11 @@ from analysis.questions.subjects import of_series  # noqa: E402
 from kept import RESULTS, unpacked  # noqa: E402
 from waywiser.analysis.questions.identical import outcome_of  # noqa: E402
 from waywiser.analysis.questions.peer_groups import peer_groups  # noqa: E402
-from waywiser.cli.app import parse_fraction  # noqa: E402
 from waywiser.curves.regimes import START_BYTES  # noqa: E402
 from waywiser.machine.machine import Machine  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402
 from waywiser.words import Workload  # noqa: E402
+from waywiser.words.numbers import parse_fraction  # noqa: E402
 from waywiser.words.records import Locality, Samples, Series  # noqa: E402
 
 FOUR = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus" / "standard.wwp.xz"

@@ -207,7 +207,11 @@ Examples are in [Profiles in Python](python.md) and [Copies](transfer.md). This 
 signatures and docstrings: `python docs/api.py > docs/api.md`.
 """
 
-CALLS = ("open", "check", "compare", "fleet", "survey", "topology")
+CALLS = (
+    *("open", "survey", "show", "report", "check", "compare", "advise", "predict", "tune", "trace"),
+    *("doctor", "import_", "export", "cluster_survey", "cluster_join", "cluster_show"),
+    *("simulate", "topology", "fleet"),
+)
 
 PROFILE = "waywiser.notebook.profile_view"
 COMPARISON = "waywiser.notebook.comparison_view"
@@ -219,14 +223,25 @@ ADVICE = "waywiser.analysis.policy.advice"
 DECISIONS = "waywiser.analysis.policy.decision_table"
 FIELDS = "waywiser.machine.machine"
 
-ALIASES = ((COMPARISON, "Side"), (SURVEY, "OnSurveyProgress"))
+RESULT = "waywiser.notebook.verb_result"
+ALIASES = (
+    (RESULT, "FileName"),
+    (COMPARISON, "Side"),
+    (SURVEY, "OnSurveyProgress"),
+    ("waywiser.notebook.cluster_call", "OnLine"),
+    ("waywiser.notebook.export_call", "Output"),
+)
 
 CLASSES = (
+    (RESULT, "VerbResult"),
     (PROFILE, "ProfileView"),
+    ("waywiser.notebook.health_view", "HealthView"),
     (COMPARISON, "ComparisonView"),
     (MACHINE, "MachineView"),
     (TABLE, "DataTable"),
     (SURVEY, "SurveyProgress"),
+    (SURVEY, "SurveyWatcher"),
+    ("waywiser.notebook.tune_call", "TuneWatcher"),
     *((POLICY, name) for name in ("Policy", "PolicyClass", "PolicyRow", "NextBest", "MethodCosts")),
     (POLICY, "Fingerprint"),
     *((ADVICE, name) for name in ("Advice", "AdvisedMethod", "CopyRequest")),
@@ -244,6 +259,7 @@ COLUMNS = {
         ("profile.curve(path)", PROFILE, "CURVE_TYPES"),
         ("profile.samples", "waywiser.profile.sample_rows", "TYPES", "COLUMNS"),
     ),
+    "HealthView": (("health.references", "waywiser.notebook.health_view", "RESULT_TYPES"),),
     "ComparisonView": (("comparison.paths", COMPARISON, "PATH_TYPES"),),
     "MachineView": (
         ("machine.numa", MACHINE, "NUMA_TYPES"),
@@ -259,6 +275,11 @@ ERRORS = (
     TABLE,
     "waywiser.notebook.optional_package",
     COMPARISON,
+    "waywiser.analysis.health.check",
+    "waywiser.notebook.report_call",
+    "waywiser.notebook.export_call",
+    "waywiser.notebook.cluster_call",
+    "waywiser.notebook.unread_files",
     "waywiser.analysis.policy.errors",
     "waywiser.profile.errors",
     "waywiser.measure.survey_run",

@@ -21,6 +21,7 @@ from waywiser.cli.command_help import (
     option_rows,
 )
 from waywiser.cli.completion_scripts import OptionWords
+from waywiser.cli.shared_options import SHARED
 from waywiser.cli.verb_table import VERBS
 from waywiser.words import grouped
 
@@ -107,7 +108,10 @@ def _index(group: Any) -> Iterator[str]:
         names = ", ".join(_link(name) for name, _ in of_verbs)
         first = of_verbs[0][1]
         form = "" if first.is_flag else f" {first.metavar}"
-        does = OptionWords((), " ".join(first.help.split()), None).sentence
+        does = first.help
+        if len(of_verbs) > 1:
+            does = SHARED[option].help
+        does = OptionWords((), " ".join(does.split()), None).sentence
         yield f"| `{option}{form}` | {names} | {does} |"
     yield ""
 

@@ -148,6 +148,8 @@ FORMER: dict[str, tuple[str, ...]] = {
         "--baseline FILE",
         "--keep",
         "--fleet FOLDER",
+        "--dask ADDRESS",
+        "--part PART",
         "--within SECONDS",
         "--repeat FILE",
         "--measure / --no-measure",
@@ -297,6 +299,8 @@ MOVED: dict[str, str] = {
     "topology --xml FILE": "topology [FILE]",
     "check --measure / --no-measure": "check --within SECONDS",
     "check --labels FILE": "check --values FILE",
+    "check --fleet FOLDER": "check --baseline FILE",
+    "check --dask ADDRESS": "check --part PART",
     "predict --gpus N": "predict FILE --set NAME=VALUE",
     "simulate --gpus N": "simulate FILE --set NAME=VALUE",
     "tune --paths PATTERN": "tune FILE --only PATTERN",
@@ -315,10 +319,50 @@ NOTES = {
     "advise --for LAUNCHER": "slurm, mpich or openmpi; with `--format json` for `--json`",
     "model": "without `-w`; the model is kept in the user's cache, and the profile is not changed",
     "model --export FORMAT": "simgrid, astra-sim, or model for `json`",
+    "check --fleet FOLDER": "a folder is one of nodes of its kind",
+    "check --dask ADDRESS": "the address, tcp://HOST:8786, is a form of `--part`",
     "check --measure / --no-measure": "0 for `--no-measure`; `--measure` is the default",
     "predict --gpus N": "`--set gpus=N`",
     "simulate --gpus N": "`--set gpus=N`",
 }
+
+
+BESIDE = (
+    ("`survey --scratch` beside `--no-scratch`", "they say opposite things"),
+    ("`survey --model` beside `--ranks`", "a model has no messages between ranks"),
+    (
+        "`survey`, `tune`: `--ranks-per-gpu`, `--rank-cpus`, `--mpicc`, `--launcher` without "
+        "`--ranks`",
+        "there are no ranks",
+    ),
+    ("`survey`, `cluster survey`: `--resume` with another plan", "the profile has the plan"),
+    (
+        "`check --part` beside `--baseline`, `--repeat`, `--max-hidden`, `--keep`",
+        "all hosts of a data set are checked",
+    ),
+    (
+        "`check --part 1/16` and `join` beside `--threshold`, `--since`",
+        "those of `--part references/16` hold for all parts",
+    ),
+    (
+        "`check --part 1/16` beside `--page`, `--prometheus`, `--junit`, `--suspects`, `--all`",
+        "`--part join` has the answer",
+    ),
+    ("two outputs that are `-`", "there is one standard output"),
+    (
+        "`advise --table` without `--bytes` beside `--max-threads`, `--polite`, `--beside`",
+        "a table of all sizes has none of one size",
+    ),
+    ("`trace --pid` beside a command, `-o`, `--against`, `--cupti`, `--with-patch`",
+     "a program that runs is watched from outside"),
+    ("`simulate --from-night` without `--nights`", "there is one night"),
+    ("`report --figure` beside `--format html`, `md`, `perfetto`", "they have no single figure"),
+    (
+        "`export`: `--piece`, `--source`, `--format`, `--summary` beside a `--for` that has none",
+        "they are of other programs",
+    ),
+)  # fmt: skip
+"""Options that do not go together, and why."""
 
 
 def document() -> str:
@@ -348,6 +392,15 @@ def _lines() -> Iterator[str]:
     for before, now, note in rows():
         shown = "the same" if before == now else f"`waywiser {now}`"
         yield f"| `waywiser {before}` | {shown} | {note} |"
+    yield ""
+    yield "## Options that do not go together"
+    yield ""
+    yield "Everywhere else options of a verb go together. An option without an effect is an error"
+    yield "that names it, and ends with 2."
+    yield ""
+    yield "| what | why |"
+    yield "|---|---|"
+    yield from (f"| {what} | {why} |" for what, why in BESIDE)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ ARROWS = "→←↔"
 
 OTHERS = {
     "python/waywiser/cli/streams.py": "what terminals that cannot show a sign get",
-    "python/waywiser/report/figures/text_width.py": "widths of letters",
-    "python/waywiser/report/templates/page.css": "a hint that points",
+    "python/waywiser/render/figures/text_width.py": "widths of letters",
+    "python/waywiser/render/templates/page.css": "a hint that points",
 }
 
 

@@ -10,9 +10,9 @@ from machine.captured import ALL, machine
 from machine.fake_system import system_of
 from scripted_cpus import LIMIT
 from waywiser.curves.answer import Finding, at_least
-from waywiser.doctor.diagnosis import CHECKS, diagnose, unchecked
-from waywiser.doctor.gpu import has_code, links
-from waywiser.doctor.situation import Situation
+from waywiser.fitness.diagnosis import CHECKS, diagnose, unchecked
+from waywiser.fitness.gpu import has_code, links
+from waywiser.fitness.situation import Situation
 from waywiser.machine import cpu_load
 from waywiser.machine.cpu_load import CpuLoad
 from waywiser.machine.machine import Gpu, Machine

@@ -13,8 +13,8 @@ from kept import RESULTS, unpacked
 from machine.captured import machine
 from machine.fake_system import system_of
 from waywiser.curves.answer import Finding
-from waywiser.doctor.diagnosis import diagnose, stored_situation, unchecked
-from waywiser.doctor.situation import Situation
+from waywiser.fitness.diagnosis import diagnose, stored_situation, unchecked
+from waywiser.fitness.situation import Situation
 from waywiser.machine.machine import Machine
 from waywiser.profile import Profile, WritableProfile
 

@@ -39,7 +39,7 @@ OTHER_WORDS = {
         "machine/nvlink.py": "the end of an NVLink",
         "machine/nvml_facts.py": "the end of an NVLink",
         "machine/system.py": "a field of cpuinfo",
-        "report/chapters/links.py": "the end of an NVLink",
+        "render/chapters/links.py": "the end of an NVLink",
     },
     "mpi": {
         "cluster/transports/mpi_transport.py": "a transport",
@@ -60,7 +60,7 @@ OTHER_WORDS = {
         "analysis/cluster/texts.py": "a transport",
         "cluster/surveys/survey_transport.py": "a transport",
         "cluster/surveys/time_plan.py": "a transport",
-        "doctor/nccl.py": "a kind of finding",
+        "fitness/nccl.py": "a kind of finding",
         "measure/ranks/nccl_group.py": "a library",
         "measure/ranks/nccl_worker.py": "a library",
         "measure/scope.py": "a library",

@@ -24,7 +24,7 @@ PACKAGES_FOR_HELP = {"cli", "errors", "version", "words"}
 MODULES_FOR_HELP = {
     "cluster", "cluster.survey_options",
     "measure", "measure.option", "measure.simulate_options", "measure.survey_options",
-    "measure.tune_options", "report", "report.program_name",
+    "measure.tune_options", "render", "render.program_name",
 }  # fmt: skip
 """All that help needs of other packages: the tables of options, and the name of the command."""
 PACKAGES_OF_HELP = {"annotated_doc", "click", "msgspec", "shellingham", "typer"}
@@ -99,7 +99,7 @@ READERS_OF_PROSE = {
     "analysis/policy/code_lines.py": 1,
     "measure/ranks/launcher.py": 1,
     "measure/ranks/mpi_library.py": 1,
-    "report/views/cluster.py": 1,
+    "render/views/cluster.py": 1,
 }
 """How often files decide by the words of a sentence. This may only shrink."""
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from kept import RESULTS, unpacked
 from waywiser.curves.overview import overview
 from waywiser.profile import Profile
-from waywiser.report.terminal import print_parts
-from waywiser.report.views.profile import profile_parts
+from waywiser.render.terminal import print_parts
+from waywiser.render.views.profile import profile_parts
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

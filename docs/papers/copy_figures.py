@@ -17,8 +17,8 @@ from waywiser.curves.curve import Curve, Point
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import machine_line
 from waywiser.profile import Profile
-from waywiser.report.figures.curves import Drawn, Quantity, curves_picture
-from waywiser.report.figures.render import svg_file
+from waywiser.render.figures.curves import Drawn, Quantity, curves_picture
+from waywiser.render.figures.render import svg_file
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_time
 from waywiser.words.sizes_in_text import bytes_of_each

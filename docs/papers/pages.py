@@ -18,7 +18,7 @@ import message_figures as figures
 from copy_figures import drawing
 from rank_profiles import COPIES, RankProfile, between_marks, rank_profiles
 
-from waywiser.report.figures.curves import Quantity
+from waywiser.render.figures.curves import Quantity
 
 HERE = Path(__file__).parent
 BEGIN, END = "<!-- made -->\n", "\n<!-- end -->\n"

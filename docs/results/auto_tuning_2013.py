@@ -35,8 +35,8 @@ from waywiser.measure.tune.run import TuneNote
 from waywiser.measure.tune.search import Configuration, SearchAxis
 from waywiser.profile import Profile
 from waywiser.profile.planned import TUNING
-from waywiser.report.figures.curves import Drawn, curves_picture
-from waywiser.report.figures.render import svg_file
+from waywiser.render.figures.curves import Drawn, curves_picture
+from waywiser.render.figures.render import svg_file
 from waywiser.stats.order import median
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_rate

@@ -22,8 +22,8 @@ from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.curves.subject import Subject
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
-from waywiser.report.figures.curves import Drawn, curves_picture
-from waywiser.report.figures.render import svg_file
+from waywiser.render.figures.curves import Drawn, curves_picture
+from waywiser.render.figures.render import svg_file
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words import format_bytes
 from waywiser.words.number_format import format_rate

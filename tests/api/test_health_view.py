@@ -27,8 +27,15 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def test_it_is_what_the_command_line_says(files: list[Path], capsys: Output) -> None:
-    found = waywiser.check(files[1], baseline=files[0], fleet=files[0].parent)
-    words = ["check", str(files[1]), "--baseline", str(files[0]), "--fleet", str(files[0].parent)]
+    found = waywiser.check(files[1], baseline=[files[0], files[0].parent])
+    words = [
+        "check",
+        str(files[1]),
+        "--baseline",
+        str(files[0]),
+        "--baseline",
+        str(files[0].parent),
+    ]
     run([*words, "--within", "0", "--json"])
     said = json.loads(capsys.readouterr().out)
     assert said["status"] == found.status

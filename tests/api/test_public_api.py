@@ -19,7 +19,9 @@ import pytest
 import waywiser
 from api import opened
 from scripted_host import scripted_host
+from verb_functions import function_of
 from waywiser import errors
+from waywiser.cli.verb_table import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "python.md"
@@ -68,11 +70,11 @@ def test_opening_a_profile_loads_no_driver_and_no_optional_package(tmp_path: Pat
     assert found & heavy == set()
 
 
-FUNCTIONS = {"open", "check", "compare", "fleet", "survey", "topology"}
+FUNCTIONS = {"open", "fleet", *map(function_of, (verb.name for verb in VERBS))}
 
 
 def test_the_public_names() -> None:
-    assert {*waywiser.__all__, "open"} == {"__version__", "WaywiserError", *FUNCTIONS}
+    assert {*waywiser.__all__, "open"} == {"__version__", "WaywiserError", "VerbResult", *FUNCTIONS}
     assert waywiser.WaywiserError is errors.WaywiserError
     with pytest.raises(AttributeError, match="has no attribute 'samples'"):
         _ = waywiser.samples  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import pwd
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ import pytest
 import waywiser
 from own_lock import SECONDS
 from scripted_host import scripted_host
+from waywiser import cli
 from waywiser.measure.survey_options import SurveyOptions
 from waywiser.measure.survey_run import SurveyError
 from waywiser.notebook.survey_call import SurveyProgress, options_of
@@ -51,15 +53,15 @@ def test_values_become_what_the_command_line_takes() -> None:
         "file": Path("data"), "scratch": Path("here"), "deadline": 9, "seed": 0, "share": True,
         "preset": None, "workload": H2D, "output": Path("a.wwp"), "expect_gpus": 1,
     }  # fmt: skip
-    assert options_of(given) == SurveyOptions(
+    assert options_of(SurveyOptions, given) == SurveyOptions(
         output="a.wwp", only=("h2d", "d2h"), sizes="4096,1MiB", deadline=9, gpus="0,2",
         expect_gpus=1, memory=str(2**30), share=True, seed=0, file=("data",), scratch="here",
         workload=(H2D,),
     )  # fmt: skip
-    assert options_of({"sizes": 2 ** numpy.arange(3, 5), "seed": numpy.int32(7)}) == SurveyOptions(
-        sizes="8,16", seed=7
-    )
-    assert options_of({"only": "h2d", "sizes": 4096, "gpus": 0}) == SurveyOptions(
+    assert options_of(
+        SurveyOptions, {"sizes": 2 ** numpy.arange(3, 5), "seed": numpy.int32(7)}
+    ) == SurveyOptions(sizes="8,16", seed=7)
+    assert options_of(SurveyOptions, {"only": "h2d", "sizes": 4096, "gpus": 0}) == SurveyOptions(
         only=("h2d",), sizes="4096", gpus="0"
     )
 
@@ -189,6 +191,26 @@ def test_an_interruption_keeps_what_was_measured_and_says_how_to_continue(tmp_pa
     assert not whole.series["not_measured"].count(None) < len(seen)
     with pytest.raises(SurveyError, match="has another only="):
         waywiser.survey(output=file, resume=True, only="d2h")
+
+
+@pytest.mark.usefixtures("host")
+def test_the_plan_of_a_resume_says_what_is_stored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "a.wwp")
+
+    def stop(progress: SurveyProgress) -> None:
+        if progress.visits == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        waywiser.survey(**QUICK, output=file, progress=stop)
+    before = Path(file).read_bytes()
+    assert cli.run(["survey", "--resume", "--dry-run", "-o", file]) == 0
+    said = capsys.readouterr()
+    assert f"{H2D} by copy-engine" in said.out
+    assert re.match(r"3 of \d+ visits are stored already, about .* left\n$", said.err)
+    assert Path(file).read_bytes() == before
 
 
 @pytest.mark.usefixtures("host")

@@ -156,7 +156,7 @@ def test_nights_are_those_of_the_machine_up_to_its_profile(tmp_path: Path, capsy
     assert run(["simulate", whole, "--host", "vm", *words, "-o", str(tmp_path / "nights")]) == 0
     nights = sorted((tmp_path / "nights").iterdir())
     before, last = str(nights[3]), str(nights[-1])
-    of_folder = ["--fleet", str(tmp_path / "nights")]
+    of_folder = ["--baseline", str(tmp_path / "nights")]
     assert "slower since" in first_line(["check", last, *of_folder], capsys, 1)
     run(["check", before, *of_folder])
     assert "slower since" not in capsys.readouterr().out
@@ -194,5 +194,5 @@ def test_options_for_one_profile_are_an_error_beside_several(
 
 
 def test_a_fleet_that_is_not_there_is_an_error(tmp_path: Path, capsys: Output) -> None:
-    assert run(["check", simulated(tmp_path, "n1"), "--fleet", "no-such-folder"]) == 2
-    assert "no-such-folder: there is no such folder" in capsys.readouterr().err
+    assert run(["check", simulated(tmp_path, "n1"), "--baseline", "no-such-folder"]) == 2
+    assert "no-such-folder: there is no such file" in capsys.readouterr().err

@@ -141,7 +141,6 @@ def test_no_arguments_help(capsys: Output) -> None:
         (["survey", "-o", "none/x.wwp"], "cannot be written: No such file or directory"),
         (["survey", "--dry-run", "-o", "none/x.wwp"], "cannot be written: No such file or"),
         (["survey", "--resume"], "name it with -o FILE"),
-        (["survey", "--resume", "-o", "none.wwp", "--dry-run"], "say opposite things"),
     ],
 )
 @pytest.mark.usefixtures("scripted")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -80,9 +81,14 @@ def test_nothing_is_excluded_from_a_healthy_cluster(healthy: str, capsys: Output
     assert output(["cluster", "show", healthy, "--drain"], capsys) == ""
 
 
-def test_one_output_at_a_time(slow: str, capsys: Output) -> None:
-    said = error(["cluster", "show", slow, "--exclude", "--drain"], capsys)
-    assert "--exclude and --drain exclude each other (give one of them)" in said
+def test_several_lists_follow_one_another(slow: str, capsys: Output) -> None:
+    lines = output(["cluster", "show", slow, "--drain", "--exclude"], capsys).splitlines()
+    assert lines[0] == "n[3,5]" and lines[1].startswith("scontrol update NodeName=n5 ")
+    both = json.loads(
+        output(["cluster", "show", slow, "--good-hosts", "--drain", "--json"], capsys)
+    )
+    assert both["good_hosts"] == ["n0", "n1", "n2", "n4", "n6", "n7"]
+    assert both["drain"] == lines[1:] and "exclude" not in both
 
 
 @pytest.mark.parametrize("kind", ["missing", "empty", "file", "plan", "nodes", "tests"])

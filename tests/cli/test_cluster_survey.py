@@ -16,15 +16,16 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from analysis.cluster.stored_clusters import stored_cluster
 from cluster.simulated_transport import SimulatedTransport, nodes
 from mpi_wheels import mpicc_of
 from waywiser import cli
 from waywiser.analysis.cluster.procedure import next_round
 from waywiser.analysis.cluster.verdict import verdict
-from waywiser.cli import cluster_survey
-from waywiser.cli.cluster_survey import resume_command
 from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE
 from waywiser.cluster.survey_options import ClusterSurveyOptions
+from waywiser.notebook import cluster_call
+from waywiser.notebook.cluster_call import resume_command
 from waywiser.profile.cluster_folder import ClusterFolder, read_cluster
 from waywiser.words.cluster import ClusterPlan
 
@@ -48,7 +49,6 @@ def outside_of_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--nodes 1", "--nodes 1 is not a whole number from 2 to 10000"),
         ("--nodes 3 --retry", "--resume needs the folder (name it with -o)"),
         ("--nodes 3 --resume", "--resume needs the folder (name it with -o)"),
-        ("--nodes 3 --resume --dry-run -o c", "--resume and --dry-run say opposite things"),
         ("--hostfile missing", "missing: cannot be read: No such file"),
         ("--nodes 3 --transport ib", "there is no transport 'ib' (write one of nccl, mpi)"),
         ("--nodes 3 --size many", "'many'"),
@@ -99,7 +99,7 @@ def test_a_resume_may_repeat_the_options_of_its_plan(
     ClusterFolder.create(tmp_path / "c", plan).close()
     resumed: list[ClusterPlan] = []
     monkeypatch.setattr(
-        cluster_survey, "survey_cluster", lambda _, __, folder, ___: resumed.append(folder.plan)
+        cluster_call, "survey_cluster", lambda _, __, folder, ___: resumed.append(folder.plan)
     )
     words = ["cluster", "survey", "--nodes", "3", "--resume", "-o", str(tmp_path / "c")]
     words += ["--transport", "mpi", "--seed", "3", "--uplink-pairs", "2", "--size", "1MiB"]
@@ -116,6 +116,17 @@ def test_the_plan_of_a_run_is_short_and_complete(capsys: Output) -> None:
     assert [line.split(":")[0].strip() for line in phases] == [
         *("check of each node by itself", "hangs", "pairs", "collective")
     ]
+
+
+def test_the_plan_of_a_resume_is_what_is_left(tmp_path: Path, capsys: Output) -> None:
+    folder = stored_cluster(tmp_path / "c", nodes=8)
+    words = ["cluster", "survey", "--dry-run", "--json", "--nodes", "8", "-o"]
+    assert cli.run([*words, str(tmp_path / "new"), "--transport", "nccl"]) in (0, 1)
+    whole = json.loads(capsys.readouterr().out)
+    assert cli.run([*words, str(folder), "--resume"]) in (0, 1)
+    left = json.loads(capsys.readouterr().out)
+    assert len(left["nodes"]) == len(whole["nodes"]) == 8
+    assert left["time"]["tests"] < whole["time"]["tests"]
 
 
 @pytest.mark.parametrize(("nodes", "seconds"), [(32, 180), (1024, 1200)])
@@ -183,7 +194,7 @@ def test_fewer_nodes_than_expected_are_a_finding(
         while following := next_round(known, folder.plan, folder.tests):
             SimulatedTransport().run(following.tests, 2**20, 60.0, folder.add_test)
 
-    monkeypatch.setattr(cluster_survey, "survey_cluster", survey)
+    monkeypatch.setattr(cluster_call, "survey_cluster", survey)
     words = ["cluster", "survey", "--nodes", "6", "--expect-nodes", str(expected), "--json"]
     assert cli.run([*words, "-o", str(tmp_path / "c")]) == code
     said = capsys.readouterr()

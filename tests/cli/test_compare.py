@@ -29,7 +29,7 @@ from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import changed_alone
 from waywiser.analysis.comparison.path_change import ProfileComparison
 from waywiser.cli import run
-from waywiser.cli.app import USUAL_THRESHOLD, parse_fraction
+from waywiser.cli.app import USUAL_THRESHOLD
 from waywiser.cli.compare import (
     SEPARATOR,
     CompareError,
@@ -44,11 +44,12 @@ from waywiser.exchange.exports.junit import junit_xml
 from waywiser.profile import ExistingFile, NotWritable
 from waywiser.profile.block import BlockSummary
 from waywiser.profile.writable import write_profile
-from waywiser.report.terminal import print_parts
-from waywiser.report.views.comparison import _span, comparison_parts
+from waywiser.render.terminal import print_parts
+from waywiser.render.views.comparison import _span, comparison_parts
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.order import Interval
 from waywiser.words import WordError
+from waywiser.words.numbers import parse_fraction
 from waywiser.words.records import Failure, Visit
 from waywiser.words.status import Status
 

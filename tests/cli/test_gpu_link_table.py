@@ -27,8 +27,8 @@ from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine, PcieLink
 from waywiser.profile import Profile
 from waywiser.profile.writable import write_profile
-from waywiser.report.terminal import print_parts
-from waywiser.report.views.profile import profile_parts
+from waywiser.render.terminal import print_parts
+from waywiser.render.views.profile import profile_parts
 
 
 def written(

@@ -13,8 +13,8 @@ from waywiser.cli.listing import show_list
 from waywiser.curves.name import SETS
 from waywiser.machine.catalogue import list_executors, list_memories, list_operations
 from waywiser.measure import scope
-from waywiser.report.terminal import print_parts
-from waywiser.report.views.registry import registry_parts
+from waywiser.render.terminal import print_parts
+from waywiser.render.views.registry import registry_parts
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from machine.captured import CAPTURES, machine
 from machine.fake_system import system_of
 from scripted_host import scripted_host
 from waywiser import cli
-from waywiser.doctor import diagnosis
-from waywiser.doctor.situation import Situation
+from waywiser.fitness import diagnosis
+from waywiser.fitness.situation import Situation
 from waywiser.machine.machine import Machine, UnusableGpu
 from waywiser.profile import Profile
 

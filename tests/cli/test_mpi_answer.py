@@ -14,8 +14,8 @@ from machine.fake_system import system_of
 from measure.plan.machines import machine
 from mpi_wheels import mpicc_of
 from waywiser import cli
-from waywiser.doctor import diagnosis
-from waywiser.doctor.situation import Situation
+from waywiser.fitness import diagnosis
+from waywiser.fitness.situation import Situation
 from waywiser.measure import scope
 from waywiser.measure.ranks import tries
 from waywiser.measure.ranks.tries import Try

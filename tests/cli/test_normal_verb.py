@@ -159,8 +159,9 @@ def test_files_that_are_no_table(capsys: Output, tmp_path: Path) -> None:
 def test_rows_need_a_profile_and_a_source_in_the_form(
     capsys: Output, node: str, tmp_path: Path
 ) -> None:
-    assert "belong together" in error(capsys, "export", node, "--source", "me/nodes:x")
-    assert "belong together" in error(capsys, *ROWS, node)
+    idle = error(capsys, "export", node, "--source", "me/nodes:x")
+    assert "--source has no effect here: it is for --for normal-values" in idle
+    assert "needs the source of the profile (write --source)" in error(capsys, *ROWS, node)
     assert "names no page" in error(capsys, *ROWS, node, "--source", "my laptop")
     empty = tmp_path / "empty.wwp"
     with profiles.new(empty):

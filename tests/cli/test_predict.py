@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import profiles
 from verb_output import Output, error, output
-from waywiser.cli.predict import SCHEMA
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.model import machine_model
 from waywiser.model.export import EXPORTS
 from waywiser.model.published import SwitchesError, parse_switches
 from waywiser.model.texts import FORMS
+from waywiser.notebook.predict_call import SCHEMA
 from waywiser.profile import Profile
 from waywiser.words import WaywiserError
 

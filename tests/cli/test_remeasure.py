@@ -6,9 +6,9 @@ import shlex
 
 import msgspec
 
-from waywiser.cli.remeasure import MOST_WORKLOADS, _measure
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import Machine, PlacedRank
+from waywiser.notebook.remeasure import MOST_WORKLOADS, _measure
 
 MPICC = "/opt/my mpi/bin/mpicc"
 RANKS = (PlacedRank(0, (0,), 0), PlacedRank(1, (1,), 0))

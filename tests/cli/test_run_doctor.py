@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import waywiser
 from kept import RESULTS, unpacked
 from machine.captured import machine
 from machine.fake_system import system_of
@@ -14,9 +15,9 @@ from waywiser.cli.app import print_result
 from waywiser.cli.doctor import doctor
 from waywiser.cluster.surveys import survey_needs
 from waywiser.curves.answer import Finding
-from waywiser.doctor import diagnosis
-from waywiser.doctor.situation import Situation
-from waywiser.report.views.doctor import finding_parts
+from waywiser.fitness import diagnosis
+from waywiser.fitness.situation import Situation
+from waywiser.render.views.doctor import finding_parts
 from waywiser.words import WaywiserError
 
 
@@ -58,6 +59,16 @@ def test_a_warning_exits_with_one_and_errors_alone_do_not(
         n == "1" or name in ("errors", "warnings", "info")
         for n, name in (part.split() for part in last.split(", "))
     ), last
+
+
+@pytest.mark.usefixtures("troubled")
+@pytest.mark.parametrize("more", [{}, {"mpi": True}, {"mpi": True, "try_": True}])
+def test_the_severity_decides_whatever_else_is_shown(
+    more: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("waywiser.notebook.mpi_answer.mpi_answer", lambda *_, **__: ({}, ()))
+    assert waywiser.doctor(**more).exit_code == 1  # type: ignore[arg-type]
+    assert waywiser.doctor(severity="error", **more).exit_code == 0  # type: ignore[arg-type]
 
 
 def test_a_long_finding_is_one_line_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,8 +15,8 @@ from waywiser.cli.topology import topology
 from waywiser.machine.capture import load_capture
 from waywiser.machine.machine import Gpu, Machine, StatedAccess
 from waywiser.profile import ExistingFile
-from waywiser.report.terminal import print_parts
-from waywiser.report.views.machine import machine_parts
+from waywiser.render.terminal import print_parts
+from waywiser.render.views.machine import machine_parts
 
 
 def drawn_machine(shown: Machine, width: int) -> str:

@@ -12,15 +12,17 @@ import pytest
 from rich.console import Console
 
 import profiles
+import waywiser
 from report import machines
-from waywiser.cli.show import show, show_profile
+from waywiser.cli.app import print_verb
+from waywiser.cli.show import show
 from waywiser.curves.overview import overview
 from waywiser.curves.reasons import ReasonGroup
 from waywiser.curves.select import NothingMatches
 from waywiser.profile import MissingProfile, Profile, WritableProfile
 from waywiser.profile.quality_flags import REMEDIES
-from waywiser.report.terminal import print_parts
-from waywiser.report.views.profile import profile_parts
+from waywiser.render.terminal import print_parts
+from waywiser.render.views.profile import profile_parts
 from waywiser.words.records import Failure, Samples, Unsupported, Visit
 
 
@@ -32,7 +34,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def shown(profile: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """Every size."""
-    show(str(profile), everything=True)
+    show(str(profile), all=True)
     return capsys.readouterr().out
 
 
@@ -186,7 +188,7 @@ def test_the_last_lines_name_the_next_commands(shown: str, brief: str, profile: 
 def test_the_headline_paths_come_last_after_a_survey(
     brief: str, profile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show_profile(str(profile), headline_last=True)
+    print_verb(waywiser.open(profile).shown())
     last = capsys.readouterr().out
     assert sorted(filter(None, last.splitlines())) == sorted(filter(None, brief.splitlines()))
     assert last.index("headline paths") > last.index("not converged, 1 series")
@@ -398,7 +400,7 @@ def test_what_is_not_supported_is_counted_by_what_it_is(
     out = capsys.readouterr().out
     assert "0 converged; " in out
     assert "not measured: no such thing here (1 path and 1 operation); --all lists them" in out
-    show(str(path), everything=True)
+    show(str(path), all=True)
     assert "(1 path, 1 pair of memories and 1 operation)" in capsys.readouterr().out
 
 
@@ -407,7 +409,7 @@ def test_the_sizes_of_an_unsupported_path_stay_as_they_are(
 ) -> None:
     path = f"{profiles.H2D} of 8 B, 512 MiB, 1 TiB"
     file = write(tmp_path / "a.wwp", unsupported_paths=[Unsupported(path, "too large")])
-    show(str(file), everything=True)
+    show(str(file), all=True)
     assert f"  {path}\n" in capsys.readouterr().out
 
 
@@ -438,7 +440,7 @@ def test_sizes_left_out_as_saturated_stand_with_their_curve(
         workload=large, block=0, stop="skipped", started=skip.started, failure=skip.failure
     )
     path = write(tmp_path / "a.wwp", profiles.visit(small, 0, profiles.samples(rng, 1e-3)), skip)
-    show(str(path), everything=True)
+    show(str(path), all=True)
     out = capsys.readouterr().out
     assert "  skipped, as the bandwidth has saturated: 1 GiB\n" in out
     assert "1 not needed or too long" in out and "without time" not in out
@@ -486,7 +488,7 @@ def test_many_concurrent_transfers_are_listed_and_blocks_of_unequal_length_repor
     what = profiles.workload(f"{profiles.H2D}; {profiles.D2H}; {profiles.PEER}", 2**20)
     taken = [profiles.samples(rng, 1e-3, count, transfers=3) for count in (18, 22)]
     visits = [profiles.visit(what, block, each) for block, each in enumerate(taken)]
-    show(str(write(tmp_path / "a.wwp", *visits)), everything=True)
+    show(str(write(tmp_path / "a.wwp", *visits)), all=True)
     out = capsys.readouterr().out
     assert f"\n3 concurrent transfers:\n  {profiles.H2D}\n  {profiles.D2H}\n" in out
     assert "18-22×2" in out

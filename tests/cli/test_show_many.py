@@ -15,8 +15,8 @@ import profiles
 from waywiser.curves.curve import FAMILIES
 from waywiser.curves.overview import Overview, overview
 from waywiser.profile import Profile, WritableProfile
-from waywiser.report.terminal import print_parts
-from waywiser.report.views.profile import profile_parts
+from waywiser.render.terminal import print_parts
+from waywiser.render.views.profile import profile_parts
 from waywiser.words import Operation, Place, Workload
 from waywiser.words.records import Failure, Visit
 
@@ -244,7 +244,7 @@ def test_a_large_class_is_reported_by_its_extremes(
     assert [row[1].split()[-1] for row in rows] == ["399.0", "389.0"]
     few = shown(tmp_path / "a.wwp", 120, everything=False)
     assert cells(few.split(FAMILIES[3])[1], "device@gpu:3 -> device@gpu:2")[1] == "389.0"
-    monkeypatch.setattr("waywiser.report.views.curve_lines.SHORT", 0)
+    monkeypatch.setattr("waywiser.render.views.curve_lines.SHORT", 0)
     brief = shown(tmp_path / "a.wwp", 120, everything=False)
     assert cells(brief, "11 equivalent paths")[1:] == ["389–399", "81–83%", "1 MiB"]
     matrix = brief.split("bandwidth in GB/s from row to column")[1].split("\n\n")[0]

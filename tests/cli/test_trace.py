@@ -122,8 +122,8 @@ def test_perfetto_has_the_events_of_the_worst_second(kept: Path, tmp_path: Path)
 @pytest.mark.parametrize(("words", "message"), [
     (["trace"], "no program is named"),
     (["trace", "--lines", "some", "true"], "no choice of lines"),
-    (["trace", "--pid", "1", "true"], "--pid excludes a command"),
-    (["trace", "--pid", "1", "-o", "a.wwt"], "--pid excludes -o"),
+    (["trace", "--pid", "1", "true"], "a command has no effect here: --pid watches"),
+    (["trace", "--pid", "1", "-o", "a.wwt"], "-o has no effect here: --pid watches"),
     (["trace", "--pid", str(1 << 29)], "there is no process"),
     (["trace", "--against", "none.wwt", "true"], "there is no such file"),
     (["trace", "--profile", "none.wwp", "true"], "no such file"),

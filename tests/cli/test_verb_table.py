@@ -10,8 +10,9 @@ import pytest
 
 from waywiser import cli
 from waywiser.cli.call import command
+from waywiser.cli.shared_options import _OTHERS, SHARED
 from waywiser.cli.verb_table import GROUPS, VERBS
-from waywiser.report.program_name import as_called, program_name
+from waywiser.render.program_name import as_called, program_name
 
 FIRST = ["survey", "show", "check", "compare", "advise", "predict", "trace", "doctor"]
 OTHERS = ["report", "tune", "import", "export", "cluster", "simulate", "topology"]
@@ -19,8 +20,6 @@ OTHERS = ["report", "tune", "import", "export", "cluster", "simulate", "topology
 MOST_OPTIONS = 16
 OF_MEASUREMENTS = ("survey", "tune", "cluster survey")
 """They have an option for each thing that a plan may ask for."""
-OF_PARTS = ("--dask", "--part")
-"""How a data set of very many nodes is checked: beside the options of other checks."""
 
 
 def options_of(verb: str) -> list[Any]:
@@ -52,7 +51,7 @@ def test_a_verb_in_a_text_is_a_command(verb: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("verb", [each.name for each in VERBS])
 def test_a_verb_has_few_options(verb: str) -> None:
-    names = {each.opts[-1] for each in options_of(verb)} - {*OF_PARTS}
+    names = {each.opts[-1] for each in options_of(verb)}
     assert len(names) <= MOST_OPTIONS or verb in OF_MEASUREMENTS
 
 
@@ -64,6 +63,19 @@ def test_an_option_of_several_verbs_has_one_form() -> None:
     assert sum(len(found) > 1 for found in forms.values()) > 20
     several = {name: {*found} for name, found in forms.items() if len({*found}) > 1}
     assert several == {"--output": {"FILE", "FOLDER"}}
+
+
+def test_an_option_of_several_verbs_has_one_meaning() -> None:
+    """The help of each verb begins with it, and goes on with what is of this verb."""
+    texts: dict[str, list[str]] = defaultdict(list)
+    for verb in command().commands:
+        for each in options_of(verb):
+            texts[each.opts[-1]].append(" ".join(each.help.split()))
+    several = {name: found for name, found in texts.items() if len(found) > 1}
+    assert len(several) > 20
+    for name, found in several.items():
+        assert all(text.startswith(SHARED[name].help) for text in found), name
+    assert {each.name for each in _OTHERS} <= several.keys(), "what one verb has is declared there"
 
 
 def test_a_short_option_is_one_option() -> None:

@@ -143,7 +143,7 @@ def test_requests_in_turn_are_of_one_thread_that_does_not_end() -> None:
 
 PROCESS = f"""
 import subprocess, sys
-from waywiser.cli.survey import stopped_by_signals
+from waywiser.cli.signals import stopped_by_signals
 from waywiser.cluster.node.agent import Agent, run_as_process
 from waywiser.cluster.connection.joining import AgentError, Joining
 from waywiser.cluster.connection.protocol import AskNode, NodeNow

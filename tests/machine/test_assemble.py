@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from machine.captured import ALL, CAPTURES, machine, shared_file
-from waywiser.doctor.gpu import links
-from waywiser.doctor.situation import Situation
+from waywiser.fitness.gpu import links
+from waywiser.fitness.situation import Situation
 from waywiser.machine.assemble import NO_CPU_TOPOLOGY, machine_from
 from waywiser.machine.bounds import bound, why_unbounded
 from waywiser.machine.capture import Capture, load_capture

@@ -16,7 +16,7 @@ from waywiser.model.crossover import (
     fastest_ranges,
 )
 from waywiser.model.strategies import StepTime, Strategy, StrategyStep, StrategyTimes
-from waywiser.report.views.strategy_texts import comparison_text, fastest_text
+from waywiser.render.views.strategy_texts import comparison_text, fastest_text
 from waywiser.stats.order import Interval
 
 Row = list[float | None]

@@ -28,7 +28,7 @@ from waywiser.model.strategies import StrategyTimes
 from waywiser.model.strategy_steps import MessageModels, job_times
 from waywiser.model.strategy_table import StrategyTable, strategy_table
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.report.views.strategies import strategy_parts
+from waywiser.render.views.strategies import strategy_parts
 from waywiser.words.records import Series, Visit
 
 ALL = ("direct", "3-step", "all cores", "duplicate pointer")

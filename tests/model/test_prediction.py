@@ -28,7 +28,7 @@ from waywiser.model.prediction import (
 from waywiser.model.whatif import Change, MachineChanges
 from waywiser.profile import Profile
 from waywiser.profile.series_frame import SeriesFrame
-from waywiser.report.views.prediction import prediction_parts
+from waywiser.render.views.prediction import prediction_parts
 
 TWO = RESULTS / "2026-11-20-h200" / "two-gpus" / "standard.wwp.xz"
 ONE = RESULTS / "2026-11-25-sets" / "h200-model-1.wwp.xz"

@@ -22,9 +22,9 @@ from waywiser.curves.curve import Point
 from waywiser.curves.subject import Subject
 from waywiser.exchange.imports.profiles import import_files
 from waywiser.profile import Profile
-from waywiser.report.parts import Words
-from waywiser.report.views.advice import advice_parts
-from waywiser.report.views.policy import difference_parts
+from waywiser.render.parts import Words
+from waywiser.render.views.advice import advice_parts
+from waywiser.render.views.policy import difference_parts
 from waywiser.stats.decision import THRESHOLD
 from waywiser.stats.method_choice import UNKNOWN, Timed, winner
 from waywiser.words.sizes import format_bytes

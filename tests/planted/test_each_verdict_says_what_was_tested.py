@@ -28,18 +28,18 @@ from waywiser.analysis.history.history import history_of
 from waywiser.analysis.history.history_texts import path_text
 from waywiser.analysis.questions.all_answers import answers
 from waywiser.curves.subject import Subject
-from waywiser.doctor.diagnosis import CHECKS
+from waywiser.fitness.diagnosis import CHECKS
 from waywiser.measure.plan.requested_workloads import parse_workload
 from waywiser.model.machine_model import fitted_model
 from waywiser.model.message_strategies import MessageStrategies
 from waywiser.model.prediction import Prediction, Predictor
 from waywiser.model.strategy_table import strategy_table
 from waywiser.profile import Profile
-from waywiser.report.parts import Words
-from waywiser.report.views.doctor import finding_parts
-from waywiser.report.views.fleet import fleet_parts
-from waywiser.report.views.prediction import prediction_parts
-from waywiser.report.views.strategies import strategy_parts
+from waywiser.render.parts import Words
+from waywiser.render.views.doctor import finding_parts
+from waywiser.render.views.fleet import fleet_parts
+from waywiser.render.views.prediction import prediction_parts
+from waywiser.render.views.strategies import strategy_parts
 
 COUNTS = re.compile(r"\d+ (regression|suspected|improvement|no change|not decided|missing|skipped)")
 HIDDEN = re.compile(r"a loss (below [\d.]+ %|of any size) could hide on a (headline )?path")

@@ -20,10 +20,10 @@ from waywiser.analysis.comparison.fleet import Fleet, assess_fleet
 from waywiser.analysis.comparison.hardware import equal_hosts
 from waywiser.analysis.comparison.slow_paths import PathTimes
 from waywiser.curves.subject import Subject, read_subject
-from waywiser.report.fleet import fleet_document
-from waywiser.report.page import page
-from waywiser.report.parts import Words
-from waywiser.report.views.fleet import fleet_parts
+from waywiser.render.fleet import fleet_document
+from waywiser.render.page import page
+from waywiser.render.parts import Words
+from waywiser.render.views.fleet import fleet_parts
 from waywiser.stats.decision import THRESHOLD
 from waywiser.words.status import Reason
 

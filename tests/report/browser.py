@@ -37,6 +37,18 @@ VISIBLE_WORDS = """() => {
 }"""
 """Counts the words that are visible, tables, code and figures apart."""
 
+TABLES = """() => {
+  document.querySelectorAll('details').forEach(each => { each.open = true; });
+  return [...document.querySelectorAll('.scroll')].map(each => ({
+    over: each.scrollWidth - each.clientWidth,
+    names: [...each.querySelectorAll('td[data-name]')].filter(
+      cell => getComputedStyle(cell, '::before').content != 'none').length,
+    cells: each.querySelectorAll('td[data-name]').length,
+  }));
+}"""
+"""Returns for each table, with all folds open, by how many pixels it scrolls sideways, how many
+cells name their column, and how many may."""
+
 PATIENCE_MILLISECONDS = 180_000
 """Only what hangs takes so long, on however busy a machine."""
 

@@ -17,11 +17,11 @@ from waywiser.analysis.comparison.fleet import Fleet, assess_fleet
 from waywiser.curves.subject import LoadedLink
 from waywiser.model.machine_model import obtained_model
 from waywiser.profile import Profile, derived
-from waywiser.report.document import document
-from waywiser.report.entry import Entry, entry, read
-from waywiser.report.fleet import fleet_document
-from waywiser.report.page import page
-from waywiser.report.parts import Document
+from waywiser.render.document import document
+from waywiser.render.entry import Entry, entry, read
+from waywiser.render.fleet import fleet_document
+from waywiser.render.page import page
+from waywiser.render.parts import Document
 
 HOSTILE = '<script>alert("gotcha")</script>&amp;'
 

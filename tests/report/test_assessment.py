@@ -13,11 +13,11 @@ from report import machines
 from waywiser.curves.answer import CRASHED, SHARED, UNDECIDED, Answer, Finding
 from waywiser.profile import RunHealth
 from waywiser.profile.health import health_report
-from waywiser.report.assessment import MOST_ADVICE, assess, first_advice
-from waywiser.report.chapters.status import findings, status
-from waywiser.report.entry import Entry, entry
-from waywiser.report.markdown import markdown
-from waywiser.report.parts import Assessment, Document, Section, Words
+from waywiser.render.assessment import MOST_ADVICE, assess, first_advice
+from waywiser.render.chapters.status import findings, status
+from waywiser.render.entry import Entry, entry
+from waywiser.render.markdown import markdown
+from waywiser.render.parts import Assessment, Document, Section, Words
 from waywiser.words.records import Failure, GpuHealth, Health, Series
 from waywiser.words.status import Severity
 

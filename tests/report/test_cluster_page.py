@@ -15,9 +15,9 @@ from waywiser.analysis.cluster.summary import summarise_cluster
 from waywiser.analysis.cluster.verdict_values import PairTime
 from waywiser.cli import run
 from waywiser.profile.cluster_folder import ClusterFolder, ClusterResult
-from waywiser.report.cluster import cluster_document
-from waywiser.report.figures.node_matrix import SCALE_WIDTH, node_matrix, step_of
-from waywiser.report.parts import Assessment, Document, Remarks, Sheet
+from waywiser.render.cluster import cluster_document
+from waywiser.render.figures.node_matrix import SCALE_WIDTH, node_matrix, step_of
+from waywiser.render.parts import Assessment, Document, Remarks, Sheet
 from waywiser.words.cluster import ClusterNode, ClusterPlan
 
 Output = pytest.CaptureFixture[str]
@@ -102,7 +102,7 @@ def test_report_takes_the_folder_of_a_survey(folder: Path, tmp_path: Path, capsy
 
 
 def test_text_of_nodes_stays_text() -> None:
-    from waywiser.report.page import page
+    from waywiser.render.page import page
 
     assert "&lt;b&gt;no&lt;/b&gt;" in page(document())
 

@@ -8,14 +8,14 @@ import pytest
 
 from analysis.questions.subjects import curve, postal, subject
 from report import machines
-from waywiser.report.chapters.curves import MOST_COLUMNS, curves, table
-from waywiser.report.entry import Entry, entry
-from waywiser.report.families import MOST_LINES, method, set_label
-from waywiser.report.figures.drawing import HALF_CAPITAL, Shape, Text
-from waywiser.report.figures.theme import SERIES, Colour
-from waywiser.report.markdown import markdown
-from waywiser.report.page import page
-from waywiser.report.parts import Document, Picture, Section, Sheet
+from waywiser.render.chapters.curves import MOST_COLUMNS, curves, table
+from waywiser.render.entry import Entry, entry
+from waywiser.render.families import MOST_LINES, method, set_label
+from waywiser.render.figures.drawing import HALF_CAPITAL, Shape, Text
+from waywiser.render.figures.theme import SERIES, Colour
+from waywiser.render.markdown import markdown
+from waywiser.render.page import page
+from waywiser.render.parts import Document, Picture, Section, Sheet
 from waywiser.words import format_bytes
 from waywiser.words.records import Series
 

@@ -13,9 +13,9 @@ import pytest
 
 from analysis.questions.subjects import Seconds, curve, postal, subject
 from waywiser.curves.curve import Point
-from waywiser.report.figures.axes import Axis, gb_per_s_label, size_axis, value_axis
-from waywiser.report.figures.bars import Bar, bars_picture
-from waywiser.report.figures.curves import (
+from waywiser.render.figures.axes import Axis, gb_per_s_label, size_axis, value_axis
+from waywiser.render.figures.bars import Bar, bars_picture
+from waywiser.render.figures.curves import (
     BAND,
     LABEL_ROOM,
     LEFT,
@@ -29,9 +29,9 @@ from waywiser.report.figures.curves import (
     curves_picture,
     has_quantity,
 )
-from waywiser.report.figures.drawing import Drawing, Shape, Text
-from waywiser.report.figures.drawn_point import DrawnPoint
-from waywiser.report.figures.render import (
+from waywiser.render.figures.drawing import Drawing, Shape, Text
+from waywiser.render.figures.drawn_point import DrawnPoint
+from waywiser.render.figures.render import (
     MARGIN,
     PIXELS_PER_INCH,
     POINTS_PER_INCH,
@@ -41,10 +41,10 @@ from waywiser.report.figures.render import (
     png_file,
     svg_file,
 )
-from waywiser.report.figures.styles import MARKERS, colour_of
-from waywiser.report.figures.text_width import text_width
-from waywiser.report.figures.theme import INK, SERIES
-from waywiser.report.parts import Picture
+from waywiser.render.figures.styles import MARKERS, colour_of
+from waywiser.render.figures.text_width import text_width
+from waywiser.render.figures.theme import INK, SERIES
+from waywiser.render.parts import Picture
 from waywiser.words import format_bytes
 
 SVG = "{http://www.w3.org/2000/svg}"

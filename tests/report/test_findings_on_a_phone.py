@@ -14,9 +14,9 @@ from machine.captured import machine as captured
 from report import machines
 from report.browser import PATIENCE_MILLISECONDS
 from waywiser.machine.machine import Machine
-from waywiser.report.document import document
-from waywiser.report.entry import entry
-from waywiser.report.page import page
+from waywiser.render.document import document
+from waywiser.render.entry import entry
+from waywiser.render.page import page
 from waywiser.words import Workload
 
 WIDTHS = (320, 390)

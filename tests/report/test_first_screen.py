@@ -11,11 +11,11 @@ import pytest
 
 from kept import RESULTS, unpacked
 from report.browser import MOST_WORDS_ON_FIRST_SCREEN
-from waywiser.report.assessment import MOST_ADVICE
-from waywiser.report.document import document
-from waywiser.report.entry import read
-from waywiser.report.page import page
-from waywiser.report.parts import Document, Remark, Remarks, Sheet, Tile
+from waywiser.render.assessment import MOST_ADVICE
+from waywiser.render.document import document
+from waywiser.render.entry import read
+from waywiser.render.page import page
+from waywiser.render.parts import Document, Remark, Remarks, Sheet, Tile
 
 
 class Shown(HTMLParser):

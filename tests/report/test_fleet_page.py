@@ -10,9 +10,9 @@ import pytest
 import profiles
 from waywiser.analysis.comparison.fleet import Fleet
 from waywiser.cli import run
-from waywiser.report.fleet import fleet_document
-from waywiser.report.page import page
-from waywiser.report.parts import Assessment, Document, Remarks, Sheet
+from waywiser.render.fleet import fleet_document
+from waywiser.render.page import page
+from waywiser.render.parts import Assessment, Document, Remarks, Sheet
 
 
 def test_the_ill_nodes_come_first(fleet: Document) -> None:

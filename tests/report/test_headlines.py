@@ -16,10 +16,10 @@ from tree import ROOT
 from waywiser.curves.figure_range import range_of
 from waywiser.curves.headlines import headline_rows
 from waywiser.machine.machine import Cache, Machine, NumaNode
-from waywiser.report.chapters.headlines import headlines, tiles
-from waywiser.report.entry import Entry, entry
-from waywiser.report.parts import Sheet, SheetCell, SheetRow
-from waywiser.report.views.headline import COLUMNS
+from waywiser.render.chapters.headlines import headlines, tiles
+from waywiser.render.entry import Entry, entry
+from waywiser.render.parts import Sheet, SheetCell, SheetRow
+from waywiser.render.views.headline import COLUMNS
 from waywiser.words.number_format import format_rate
 
 HOST = "pageable@numa:0 -> pageable@numa:0 by cpu"

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from analysis.history.planted_nights import H2D, drift, paths, planted, step
+from report.browser import TABLES
 from waywiser.analysis.history.history import history_of
-from waywiser.report.history import history_document
-from waywiser.report.page import page
+from waywiser.render.history import history_document
+from waywiser.render.page import page
 
 NODES = 12
 
@@ -44,8 +45,10 @@ def test_the_worst_three_are_on_the_first_screen(
     assert "n2" in rows[0][0] and H2D in rows[0][0].replace("\n", " ")
     assert rows[2][1] <= height
     wide = view.evaluate("document.documentElement.scrollWidth")
+    tables = view.evaluate(TABLES)
     view.close()
     assert wide <= width
+    assert width > 400 or max(each["over"] for each in tables) <= 1
 
 
 def test_each_line_of_a_change_leads_to_its_chart(made: Path, chromium: Any) -> None:

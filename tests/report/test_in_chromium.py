@@ -13,6 +13,7 @@ from report.browser import (
     FAMILIES,
     MOST_WORDS_ON_FIRST_SCREEN,
     PATIENCE_MILLISECONDS,
+    TABLES,
     VISIBLE_WORDS,
 )
 from report.conftest import HOSTILE
@@ -225,6 +226,17 @@ def test_the_headline_table_has_few_columns_and_is_not_cut(
     assert opened["cut"] <= 0
     assert all(each in opened["text"] for each in hidden)
     assert all(each in opened["text"] for each in ("size", "normal for", "achieved by"))
+
+
+@pytest.mark.parametrize("name", ["alone", "beside", "direct"])
+def test_no_table_scrolls_sideways_on_a_phone(look: Look, name: str) -> None:
+    """The cells of a row follow one another, each after the name of its column."""
+    found = look(name, viewport=PHONE).evaluate(TABLES)
+    assert len(found) > 10 and max(each["over"] for each in found) <= 1
+    assert all(each["names"] == each["cells"] for each in found)
+    assert sum(each["cells"] for each in found) > 100
+    wide = look(name, viewport={"width": 1400, "height": 900}).evaluate(TABLES)
+    assert sum(each["names"] for each in wide) == 0
 
 
 HINTED = """() => [...document.querySelectorAll('figure')].map(figure => {

@@ -15,21 +15,21 @@ from machine.captured import machine as captured
 from report import machines
 from waywiser.curves.answer import Answer
 from waywiser.profile.quality_flags import REMEDIES
-from waywiser.report.chapters.curves import table
-from waywiser.report.chapters.links import links
-from waywiser.report.document import document
-from waywiser.report.entry import Entry, entry
-from waywiser.report.figures.drawing import Shape, Text
-from waywiser.report.figures.matrix import HEAT, Entered, _steps, matrix_picture
-from waywiser.report.figures.text_width import BOLD, text_width
-from waywiser.report.figures.theme import HEAT_INK, INK
-from waywiser.report.figures.topology import line_width
-from waywiser.report.links import Links
-from waywiser.report.page import page
-from waywiser.report.parts import Document, Pictures, Sheet, Sheets
-from waywiser.report.rates import Between
-from waywiser.report.rates import between_places as between_places_of
-from waywiser.report.views.curve_lines import curve_line_sections
+from waywiser.render.chapters.curves import table
+from waywiser.render.chapters.links import links
+from waywiser.render.document import document
+from waywiser.render.entry import Entry, entry
+from waywiser.render.figures.drawing import Shape, Text
+from waywiser.render.figures.matrix import HEAT, Entered, _steps, matrix_picture
+from waywiser.render.figures.text_width import BOLD, text_width
+from waywiser.render.figures.theme import HEAT_INK, INK
+from waywiser.render.figures.topology import line_width
+from waywiser.render.links import Links
+from waywiser.render.page import page
+from waywiser.render.parts import Document, Pictures, Sheet, Sheets
+from waywiser.render.rates import Between
+from waywiser.render.rates import between_places as between_places_of
+from waywiser.render.views.curve_lines import curve_line_sections
 
 CURVE = "pinned@numa:0 -> device@gpu:0 by copy-engine[api=sync]"
 PAIR = f"{CURVE}; device@gpu:0 -> pinned@numa:0 by copy-engine as list[piece=4096]"

@@ -19,16 +19,16 @@ from waywiser.analysis.policy.decision_table import (
 )
 from waywiser.analysis.policy.table import MethodCosts
 from waywiser.machine.native import NativeError
-from waywiser.report import entry as entries
-from waywiser.report.chapters.curves import curves, styles_of
-from waywiser.report.chapters.methods import methods
-from waywiser.report.decision_figures import decision_figures
-from waywiser.report.document import document
-from waywiser.report.entry import Entry, entry
-from waywiser.report.figures.curves import BAND
-from waywiser.report.figures.drawing import Shape
-from waywiser.report.figures.styles import colour_of
-from waywiser.report.parts import Document, Fold, Pictures, Section, Sheet, Words
+from waywiser.render import entry as entries
+from waywiser.render.chapters.curves import curves, styles_of
+from waywiser.render.chapters.methods import methods
+from waywiser.render.decision_figures import decision_figures
+from waywiser.render.document import document
+from waywiser.render.entry import Entry, entry
+from waywiser.render.figures.curves import BAND
+from waywiser.render.figures.drawing import Shape
+from waywiser.render.figures.styles import colour_of
+from waywiser.render.parts import Document, Fold, Pictures, Section, Sheet, Words
 
 PLAIN = "pageable@numa:0 -> device@gpu:0 by copy-engine"
 STAGED = "pageable@numa:0 -> device@gpu:0 by staged"

@@ -9,10 +9,10 @@ import pytest
 import profiles
 from waywiser.model.machine_model import obtained_model
 from waywiser.profile import Profile, WritableProfile
-from waywiser.report.chapters.model import model, predicted_sets
-from waywiser.report.document import document
-from waywiser.report.entry import read
-from waywiser.report.parts import Document, Fold, Sheet, Words
+from waywiser.render.chapters.model import model, predicted_sets
+from waywiser.render.document import document
+from waywiser.render.entry import read
+from waywiser.render.parts import Document, Fold, Sheet, Words
 
 BOTH = "PCIe of gpu:*, both directions"
 

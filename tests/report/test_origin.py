@@ -9,11 +9,11 @@ import pytest
 
 import profiles
 from report import machines
-from waywiser.report.chapters.method import citation
-from waywiser.report.document import document
-from waywiser.report.entry import Entry, entry, read
-from waywiser.report.markdown import markdown
-from waywiser.report.origin import when
+from waywiser.render.chapters.method import citation
+from waywiser.render.document import document
+from waywiser.render.entry import Entry, entry, read
+from waywiser.render.markdown import markdown
+from waywiser.render.origin import when
 
 DATED = {"file": "a.json", "tool": "Google Benchmark", "date": "2018-06-03 10:00:05"}
 

@@ -9,9 +9,9 @@ import pytest
 from tests.analysis.questions.machines import machine
 from tests.analysis.questions.subjects import curve, postal, subject
 
-from waywiser.report.parts import Sheet
-from waywiser.report.rates import between_places
-from waywiser.report.views.pairs import MARKS, entered, methods_note, pair_sections, rate_of
+from waywiser.render.parts import Sheet
+from waywiser.render.rates import between_places
+from waywiser.render.views.pairs import MARKS, entered, methods_note, pair_sections, rate_of
 
 SIZES = (2**8, 2**28)
 HOST = ("pinned@{} -> device@{} by copy-engine", "managed@{} -> managed@{} by page-fault",

@@ -12,9 +12,9 @@ import pytest
 from rich.console import Console
 
 from waywiser.cli import run, streams
-from waywiser.report.parts import Code, Words
-from waywiser.report.program_name import as_called, program_name
-from waywiser.report.terminal import print_parts
+from waywiser.render.parts import Code, Words
+from waywiser.render.program_name import as_called, program_name
+from waywiser.render.terminal import print_parts
 
 MODULE = "/usr/lib/python3/waywiser/__main__.py"
 

@@ -10,13 +10,13 @@ import profiles
 from tree import ROOT
 from waywiser.cli import run
 from waywiser.profile.output_file import LIMIT_BYTES
-from waywiser.report.chapters.glossary import TERMS
-from waywiser.report.document import document
-from waywiser.report.entry import read
-from waywiser.report.figures.render import pdf_file, svg_file
-from waywiser.report.markdown import markdown
-from waywiser.report.page import page
-from waywiser.report.parts import Document, Fold, Sheet, Words
+from waywiser.render.chapters.glossary import TERMS
+from waywiser.render.document import document
+from waywiser.render.entry import read
+from waywiser.render.figures.render import pdf_file, svg_file
+from waywiser.render.markdown import markdown
+from waywiser.render.page import page
+from waywiser.render.parts import Document, Fold, Sheet, Words
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,8 @@ def test_a_copy_of_a_survey_is_no_second_machine(
     [
         (["--format", "docx"], "'docx' is no format"),
         (["--format", "svg"], "--figure list names them"),
-        (["--figure", "x"], "a single figure is no html"),
+        (["--figure", "x"], "there is no figure 'x'"),
+        (["--figure", "x", "--format", "html"], "a single figure is no html"),
         (["--format", "pdf", "--figure", "x"], "there is no figure 'x'"),
         (["--format", "png", "--figure", "x"], "there is no figure 'x'"),
         (["--figure", "topology", "-o", "x.docx"], "a single figure is no html"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from waywiser.report.figures.styles import assigned, colour_of, distance, marker_of
-from waywiser.report.figures.theme import SERIES
+from waywiser.render.figures.styles import assigned, colour_of, distance, marker_of
+from waywiser.render.figures.theme import SERIES
 
 FIGURES = [
     ["copy, pinned", "copy, pageable", "kernel, pinned"],

@@ -11,10 +11,10 @@ import pytest
 from report import machines
 from report.answered import answers
 from waywiser.cli import run
-from waywiser.report.document import document
-from waywiser.report.entry import Entry, entry
-from waywiser.report.markdown import ALL, LIMIT_BYTES, markdown, summary
-from waywiser.report.parts import Document
+from waywiser.render.document import document
+from waywiser.render.entry import Entry, entry
+from waywiser.render.markdown import ALL, LIMIT_BYTES, markdown, summary
+from waywiser.render.parts import Document
 
 
 def check(text: str) -> None:

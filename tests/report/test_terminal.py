@@ -13,9 +13,9 @@ from rich.console import Console
 import profiles
 from waywiser.curves.overview import overview
 from waywiser.profile import Profile
-from waywiser.report.parts import Sheet, SheetCell, SheetColumn, Sheets, numbers
-from waywiser.report.terminal import print_parts
-from waywiser.report.views.profile import profile_parts
+from waywiser.render.parts import Sheet, SheetCell, SheetColumn, Sheets, numbers
+from waywiser.render.terminal import print_parts
+from waywiser.render.views.profile import profile_parts
 
 ROWS = [("8 B", "1.5 µs", "20×2", "ab"), ("1 GiB", "20 ms", "6×2", "")]
 

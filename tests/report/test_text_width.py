@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from waywiser.report.figures.render import FONT
-from waywiser.report.figures.text_width import BOLD, WIDER, folded, shortened, text_width
+from waywiser.render.figures.render import FONT
+from waywiser.render.figures.text_width import BOLD, WIDER, folded, shortened, text_width
 
 TEXTS = (
     "copy-engine, write-combined",

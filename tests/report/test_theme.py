@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from waywiser.report.figures.theme import (
+from waywiser.render.figures.theme import (
     ALL,
     FIRST,
     HEAT,

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import msgspec
 
 import profiles
-from waywiser.report.parts import Words
-from waywiser.report.views.unsupported import all_unsupported_words, reasons_of, unsupported_words
+from waywiser.render.parts import Words
+from waywiser.render.views.unsupported import all_unsupported_words, reasons_of, unsupported_words
 from waywiser.words.records import Unsupported
 
 HOST = msgspec.structs.replace(profiles.machine(), gpus=(), gpu_reason="no driver")

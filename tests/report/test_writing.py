@@ -6,7 +6,7 @@ import pytest
 
 import profiles
 from waywiser.profile.estimate import estimate, rate
-from waywiser.report.writing import percent, spread, spread_or_processes, value
+from waywiser.render.writing import percent, spread, spread_or_processes, value
 from waywiser.stats.order import Interval, relative
 from waywiser.words.records import Samples, Series
 

@@ -9,7 +9,7 @@ from waywiser.analysis.comparison.checkup import CHECK_REASONS
 from waywiser.analysis.comparison.fleet import HOST_REASONS
 from waywiser.analysis.comparison.path_change import PATH_REASONS
 from waywiser.analysis.history.history import NIGHT_REASONS
-from waywiser.cli.app import exit_code
+from waywiser.notebook.verb_result import exit_code_of
 from waywiser.words.status import SEVERITIES, SEVERITY_ORDER, STATUSES, Reason, Status, rank
 
 DECIDED_PATHS = tuple(each for each in PATH_REASONS if each != "not decided")
@@ -35,5 +35,5 @@ def test_a_worse_status_is_no_less_grave() -> None:
 
 @pytest.mark.parametrize("status", Status)
 def test_only_ok_is_clean_and_only_what_failed_is_a_finding(status: Status) -> None:
-    assert (exit_code(status) == 0) == (status is Status.OK)
-    assert (exit_code(status) == 1) == (status is Status.FAILED)
+    assert (exit_code_of(status) == 0) == (status is Status.OK)
+    assert (exit_code_of(status) == 1) == (status is Status.FAILED)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from waywiser.curves.answer import Finding
-from waywiser.report.parts import Remark
+from waywiser.render.parts import Remark
 from waywiser.words.sizes_in_text import with_sizes
 from waywiser.words.titles import LEAST_TITLE, LONGEST_TITLE, divided, listed
 

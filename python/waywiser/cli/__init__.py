@@ -1,7 +1,7 @@
 """The command line: it parses, calls and prints. One file per verb, imported only when called.
 
-What may happen here: options become one call of a package below, its result becomes parts of a
-document, and the terminal renderer of `waywiser.report` prints them.
+What may happen here: options become one call of the function of the package that has the name of
+the verb (`waywiser.check`), and the terminal renderer of `waywiser.render` prints its result.
 
 Types to know: `Verb` (`cli.command_help`), a command with its help; `app` (`cli.app`), all of them.
 

@@ -15,21 +15,21 @@ docstring:
 
 The first paragraph is the help of the verb, the last has its examples. Those between describe the
 parameters in their order, but for those whose annotation does (`Json`) and for ``options``, whose
-table does (`waywiser.measure.option`). A number has bounds: ``count: Annotated[int, COUNTS]``.
+table does (`waywiser.measure.option`). What an option of several verbs means is declared once, in
+`waywiser.cli.shared_options`; here is what it does in this verb. A number has bounds:
+``count: Annotated[int, COUNTS]``.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
-from itertools import chain
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    NamedTuple,
     TypeVar,
     get_args,
     get_origin,
@@ -41,15 +41,15 @@ import typer
 from waywiser.cli import build_folders
 from waywiser.cli.command_help import EXAMPLES, HELP_OPTIONS, Example, Verb, Waywiser
 from waywiser.cli.option_parameters import option_of, with_options
-from waywiser.cli.streams import print_json
-from waywiser.measure.option import Option, options_of
-from waywiser.measure.survey_options import SurveyOptions
+from waywiser.cli.shared_options import SHARED, shared
+from waywiser.cli.streams import print_json, say
+from waywiser.measure.option import Option
 from waywiser.version import __version__
-from waywiser.words import Status, WordError
-from waywiser.words.numbers import MOST_GPUS, Bounds, decimal_number
+from waywiser.words.numbers import Bounds
 
 if TYPE_CHECKING:
-    from waywiser.report.parts import Block, Section
+    from waywiser import VerbResult
+    from waywiser.render.parts import Block, Section
 
 # Options are named in full: some releases of typer lose one whose name equals its metavar.
 app = typer.Typer(
@@ -67,64 +67,22 @@ USUAL_THRESHOLD = "3%"
 """The default of ``--threshold``: `waywiser.stats.decision.THRESHOLD`, whose module takes longer to
 import than the help may."""
 
-Threshold = Annotated[
-    str,
-    typer.Option(
-        "--threshold",
-        metavar="FRACTION",
-        help="Ignore changes of time up to this fraction, 3% or 0.03; by default "
-        f"{USUAL_THRESHOLD}. With 0 every "
-        "significant change matters; 100% would be twice the time.",
-    ),
-]
-Only = Annotated[list[str] | None, option_of(options_of(SurveyOptions)["only"])]
-Changes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="Assume another bandwidth of a resource, another latency of paths or another number "
-        "of GPUs like those of the profile: 'PCIe to gpu:*=126GB/s', 'latency A -> B by X=1.5us', "
-        "gpus=4. May be repeated.",
-    ),
-]
+Threshold = Annotated[str, option_of(shared("--threshold", f"By default {USUAL_THRESHOLD}."))]
+Only = Annotated[list[str] | None, option_of(shared("--only"))]
+Changes = Annotated[list[str] | None, option_of(shared("--set"))]
 ExpectedGpus = Annotated[
     int,
     option_of(
-        Option(
-            "A host with fewer than N GPUs lacks some. By default a host lacks GPUs if an earlier "
-            "profile of it had more, or if others of its kind have more, but less than twice as "
-            "many.",
-            metavar="N",
-            name="--expect-gpus",
-            bounds=Bounds(0, MOST_GPUS),
+        shared(
+            "--expect-gpus",
+            "By default a host lacks GPUs if an earlier profile of it had more, or if others of "
+            "its kind have more, but less than twice as many.",
         )
     ),
 ]
-Repeat = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--repeat",
-        metavar="FILE",
-        help="A profile in which suspected paths were measured again: it confirms or refutes them. "
-        "May be repeated.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Repeat = Annotated[list[str] | None, option_of(shared("--repeat"))]
+Json = Annotated[bool, option_of(shared("--json"))]
 ProfileFile = Annotated[str, typer.Argument(metavar="FILE", help="A profile (.wwp).")]
-
-
-def parse_fraction(text: str, what: str) -> float:
-    """A fraction from 0 to below 1. Raises `WordError` for anything else."""
-    number = text.strip()
-    percent = number.endswith("%")
-    value = decimal_number(number.removesuffix("%"))
-    value = value / 100 if percent else value
-    if not 0 <= value < 1:
-        raise WordError(
-            f"{text!r} is no {what}", remedy="write 3% or 0.03: from 0 to less than 100%"
-        )
-    return value
 
 
 def _version(requested: bool) -> None:
@@ -252,7 +210,7 @@ def _describe(function: Callable[..., Any], entries: Iterable[str]) -> None:
     own = [(name, hint) for name, hint in hints.items() if not _is_described(hint)]
     for (name, hint), entry in zip(own, map(_joined, entries), strict=True):
         bounds = hint.__metadata__[0] if get_origin(hint) is Annotated else None
-        head, does = entry.split(": ", 1)
+        head, _, does = entry.partition(": ")
         option = _option(head, does, bounds)
         plain = get_args(hint)[0] if bounds else hint
         function.__annotations__[name] = Annotated[plain, option_of(option)]
@@ -266,11 +224,14 @@ def _is_described(hint: Any) -> bool:
 
 
 def _option(head: str, does: str, bounds: Bounds | None) -> Option:
-    """``-o, --output FILE`` as an option, ``FILE...`` as an argument."""
+    """``-o, --output FILE`` as an option, ``FILE...`` as an argument. What several verbs have means
+    the same in each: ``does`` says the rest."""
     if not head.startswith("-"):
         return Option(does, metavar=head, is_argument=True)
     words = head.replace(",", "").split()
     *short, name = [word for word in words if word.startswith("-")]
+    if name in SHARED:
+        return shared(name, does, short="".join(short), bounds=bounds)
     metavar = " ".join(words[len(short) + 1 :])
     return Option(does, metavar, name, "".join(short), bounds)
 
@@ -279,32 +240,24 @@ def _joined(lines: str) -> str:
     return " ".join(lines.split())
 
 
-CLEAN, FINDING, INCONCLUSIVE = 0, 1, 3
-"""Exit codes of what was compared."""
+def print_verb(found: VerbResult, *, json: bool = False, to_errors: bool = False) -> int:
+    """Prints what a verb found as `print_result` does, then what else it says; returns its exit
+    code."""
+    print_result(found.document if json else None, found.parts, json=json, to_errors=to_errors)
+    say_lines(found.said)
+    return found.exit_code
 
 
-def exit_code(worst: Status) -> int:
-    """The exit code for the worst status of all that was compared."""
-    return {Status.OK: CLEAN, Status.FAILED: FINDING}.get(worst, INCONCLUSIVE)
+def given_of(values: dict[str, Any]) -> dict[str, Any]:
+    """What was given on the command line, as arguments of a function of the package: all else has
+    the default of the function."""
+    return {name: value for name, value in values.items() if value not in (None, "")}
 
 
-class NamedAnswer(NamedTuple):
-    """One of the answers of a verb that may give several."""
-
-    name: str
-    document: Any
-    parts: Iterable[Block | Section]
-
-
-def print_answers(answers: Sequence[NamedAnswer], *, json: bool) -> None:
-    """Prints one answer as `print_result` does; several one after the other, as JSON by their
-    names."""
-    if len(answers) == 1:
-        ((_, document, parts),) = answers
-        print_result(document, parts, json=json)
-        return
-    document = {"schema": 1, **{each.name: each.document for each in answers}}
-    print_result(document, chain.from_iterable(each.parts for each in answers), json=json)
+def say_lines(lines: Iterable[str]) -> None:
+    """Writes lines to standard error."""
+    for line in lines:
+        say(f"{line}\n")
 
 
 def print_result(
@@ -320,6 +273,6 @@ def print_result(
         print_json(document)
         return
     from waywiser.cli.printing import plain_console
-    from waywiser.report.terminal import print_parts
+    from waywiser.render.terminal import print_parts
 
     print_parts(plain_console(to_errors=to_errors), parts)

@@ -30,10 +30,10 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {}
 
 EXIT_CODES = {
     0: "Fine: done, and nothing was found. A survey that skips paths is done too, and lists them.",
-    1: "Found. doctor: something of --severity or above; compare: a regression or a missing path; "
-    "check: also a missing GPU, a slow link, an error, a host that is bad beside its peers or a "
-    "path that is slower than on former nights; cluster: what is slow, fails or was not reached, "
-    "with --dry-run what the survey lacks.",
+    1: "Found. doctor: something of --severity or above, whatever else it shows; compare: a "
+    "regression or a missing path; check: also a missing GPU, a slow link, an error, a host that "
+    "is bad beside its peers or a path that is slower than on former nights; cluster: what is "
+    "slow, fails or was not reached, with --dry-run what the survey lacks.",
     2: "Not done: one line on standard error says what is wrong with the command line, a file or "
     "the machine, and what to do. A survey of which most visits failed is not done.",
     3: "Not decided. compare, check: a loss is suspected and not confirmed, or nothing could be "

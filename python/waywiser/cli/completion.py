@@ -108,10 +108,10 @@ def _path_words(*, with_terms: bool) -> tuple[str, ...]:
 _WORDS: dict[str, str | tuple[str, ...]] = {
     "--preset": "waywiser.measure.plan.preset.PRESETS",
     "--severity": "waywiser.words.status.SEVERITY_ORDER",
-    "--fail-on": "waywiser.cli.compare.FAILING",
+    "--fail-on": "waywiser.notebook.comparison_view.FAILING",
     "import --format": "waywiser.exchange.imports.detect.FORMATS",
-    "export --format": "waywiser.cli.export.FORMATS",
-    "report --format": "waywiser.cli.report.FORMATS",
+    "export --format": "waywiser.notebook.export_call.FORMATS",
+    "report --format": "waywiser.notebook.report_call.FORMATS",
     "--figure": ("list",),
     "--gpus": ("none",),
     "--completion": SHELLS,

@@ -51,7 +51,13 @@ def _check(words: Sequence[str]) -> list[str]:
     return ["check", *(part for word in _split(words) for part in _OF_CHECK.get(word, (word,)))]
 
 
-_OF_CHECK = {"--no-measure": ("--within", "0"), "--measure": (), "--labels": ("--values",)}
+_OF_CHECK = {
+    "--no-measure": ("--within", "0"),
+    "--measure": (),
+    "--labels": ("--values",),
+    "--fleet": ("--baseline",),
+    "--dask": ("--part",),
+}
 
 
 def _assumed(verb: str) -> Today:
@@ -102,6 +108,8 @@ FORMER: dict[str, Today] = {
 FORMER_OPTIONS: dict[tuple[str, str], Today] = {
     ("advise", "--for"): _places,
     ("advise", "--ranks-per-gpu"): _places,
+    ("check", "--dask"): _check,
+    ("check", "--fleet"): _check,
     ("check", "--labels"): _check,
     ("check", "--measure"): _check,
     ("check", "--no-measure"): _check,

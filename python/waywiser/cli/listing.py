@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from waywiser.cli.app import print_result
 
 if TYPE_CHECKING:
-    from waywiser.report.parts import Section
+    from waywiser.render.parts import Section
 
 
 def show_list(*, everything: bool, json: bool) -> None:
@@ -17,7 +17,7 @@ def show_list(*, everything: bool, json: bool) -> None:
     from waywiser.curves.name import SETS
     from waywiser.machine.catalogue import list_executors, list_memories, list_operations
     from waywiser.machine.nccl_library import find_nccl
-    from waywiser.report.views.registry import registry_parts
+    from waywiser.render.views.registry import registry_parts
 
     executors, memories, operations = list_executors(), list_memories(), list_operations()
     document = {
@@ -43,7 +43,7 @@ def show_normal(tables: Sequence[str], *, everything: bool, json: bool) -> None:
     """Shows the bandwidths that other people's machines reach, with those of more tables (CSV)."""
     from waywiser.curves.normal import range_document
     from waywiser.curves.normal_table import ranges, read_table, shipped_values
-    from waywiser.report.views.normal import range_parts
+    from waywiser.render.views.normal import range_parts
 
     known = [*shipped_values()]
     for name in tables:
@@ -66,8 +66,8 @@ def _unsupported(everything: bool) -> Iterator[Section]:
     cannot be measured here."""
     from waywiser.measure import scope
     from waywiser.measure.plan.paths import NO_GPU, find_paths
-    from waywiser.report.parts import Section
-    from waywiser.report.views.unsupported import (
+    from waywiser.render.parts import Section
+    from waywiser.render.views.unsupported import (
         all_unsupported_words,
         reasons_of,
         unsupported_words,

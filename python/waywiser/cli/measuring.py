@@ -22,14 +22,14 @@ def survey(
 ) -> None:
     """Measure this machine, write a profile, and show what was found.
 
-    --dry-run: Show what would be measured and how long it takes.
+    --dry-run
     --list: Measure nothing, and list the executors, memories, operations and sets of transfers that
         can be measured, with settings and sources.
     --normal: Measure nothing, and list the bandwidths that other people's machines reach by link,
         path and size.
-    --values FILE: The same, with the values of a table (CSV) too. May be repeated.
-    --all: Show everything: of a survey all curves; with --list also each path that cannot be
-        measured on this machine; with --normal each value with its source.
+    --values FILE: The same as --normal.
+    --all: Of a survey all curves; with --list also each path that cannot be measured on this
+        machine; with --normal each value with its source.
 
     waywiser survey --preset check --expect-gpus 8 -o node.wwp
         measure every link in under half a minute; fail if a GPU is missing
@@ -54,7 +54,7 @@ def survey(
 def tune(options: TuneOptions, dry_run: bool = False, json: Json = False) -> None:
     """Search the fastest settings of copies, per path and size; the same command goes on later.
 
-    --dry-run: Show what would be searched and how long it takes.
+    --dry-run
 
     waywiser tune node.wwp --dry-run
         show which settings would be searched, and how long it takes

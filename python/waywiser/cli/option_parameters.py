@@ -46,13 +46,13 @@ def with_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 def option_of(option: Option, is_decimal: bool = False) -> Any:
     """The same option as typer has it."""
     if option.is_argument:
-        return typer.Argument(metavar=option.metavar, help=option.help)
+        return typer.Argument(metavar=option.metavar, help=option.text)
     names = [option.short] * bool(option.short) + [option.name]
     more: dict[str, Any] = {"metavar": option.metavar} if option.metavar else {}
     if option.bounds is not None:
         read = option.bounds.decimal if is_decimal else option.bounds.whole
         more["parser"] = _number(option.name, read)
-    return typer.Option(*names, help=option.help, **more)
+    return typer.Option(*names, help=option.text, **more)
 
 
 def read_plainly(parameters: list[Any]) -> list[Any]:

@@ -6,14 +6,17 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import TextIO
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 from waywiser.cli.streams import say
 from waywiser.curves.name import name_of
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.tally import Tally
 from waywiser.measure.probe.supervisor import Progress
+from waywiser.profile.file_name import default_name
 from waywiser.words import Workload
 from waywiser.words.number_format import (
     RATE_BYTES,
@@ -24,6 +27,9 @@ from waywiser.words.number_format import (
 )
 from waywiser.words.records import Visit
 from waywiser.words.sizes_in_text import size_of, with_units
+
+if TYPE_CHECKING:
+    from waywiser.measure.survey_run import Survey
 
 BAR = 12
 """Cells of the bar: what 80 columns have left beside a path and its estimate."""
@@ -53,6 +59,43 @@ def watcher(
     if is_live(stream, variables):
         return LiveLine(stream, colour="NO_COLOR" not in variables)
     return PlainLines(stream)
+
+
+class Following:
+    """A `waywiser.notebook.survey_call.SurveyWatcher` that writes to standard error. ``before``
+    says what will be measured."""
+
+    def __init__(self, before: Callable[[Survey | Path], None] | None = None) -> None:
+        self.command = ("waywiser", *sys.argv[1:])
+        self._before = before
+        self._lines = watcher()
+        self.begin, self.progress = self._lines.begin, self._lines.progress
+        self.visit, self.close = self._lines.visit, self._lines.close
+
+    def begin_run(self, what: Survey | Path) -> None:
+        """Says what will be measured."""
+        if self._before is not None:
+            self._before(what)
+
+    def file_for(self, hostname: str) -> Path:
+        """A file of the working directory."""
+        return Path(default_name(hostname))
+
+    def note(self, line: str) -> None:
+        """Says something below what stands in the line."""
+        self._lines.close()
+        say(f"{line}\n")
+
+    warn = note
+
+
+@contextmanager
+def following(before: Callable[[Survey | Path], None] | None = None) -> Iterator[Following]:
+    """A watcher while a verb measures, which a signal ends."""
+    from waywiser.cli.signals import stopped_by_signals
+
+    with stopped_by_signals(), closing(Following(before)) as watching:
+        yield watching
 
 
 def is_live(stream: TextIO, variables: Mapping[str, str] = os.environ) -> bool:

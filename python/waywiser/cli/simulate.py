@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import closing
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from waywiser.cli.app import Changes, Json, ProfileFile, verb
-from waywiser.measure.option import stored
+import waywiser
+from waywiser.cli.app import Changes, Json, ProfileFile, print_verb, verb
+from waywiser.measure.option import given
 from waywiser.measure.simulate_options import SimulateOptions
-from waywiser.words import WordError
-from waywiser.words.numbers import MOST_SIMULATED_GPUS
-
-if TYPE_CHECKING:
-    from waywiser.measure.plan.preset import Request
-    from waywiser.measure.simulated_survey import SimulatedSurvey
-    from waywiser.model.whatif import MachineChanges
-
-SAID = 10
-"""Nights after which a line says how far it is."""
 
 
 @verb("Survey a simulated machine: that of a profile, with changes.")
@@ -34,132 +19,22 @@ def simulate(
 ) -> None:
     """Survey a simulated machine: that of a profile, with its noise and with changes.
 
-    -o, --output FILE: Write the profile to FILE; with --nights, the profiles to a folder.
+    -o, --output FILE: With --nights it is a folder.
 
     waywiser simulate node.wwp --set 'PCIe to gpu:*=126GB/s' -o faster.wwp
         survey the machine of a profile as if its links to GPUs were faster
     waywiser simulate node.wwp --set gpus=4 --preset check -o four.wwp
         survey the links of a machine with four GPUs like those of the profile
     """
-    from waywiser.cli.progress import watcher
-    from waywiser.cli.show import show_profile
-    from waywiser.cli.signals import stopped_by_signals
+    from waywiser.cli.progress import following
     from waywiser.cli.streams import say
-    from waywiser.measure.simulated_survey import prepare_simulation, start_simulation
-    from waywiser.model.whatif import MachineChanges
-    from waywiser.profile.output_file import require_output
 
-    target = Path(output)
-    changes = MachineChanges.parse(change or (), MOST_SIMULATED_GPUS)
-    if options.nights is not None:
-        simulate_nights(Path(file), target, changes, options)
-        return
-    _require_options(options, target)
-    require_output(output)
-    survey = prepare_simulation(Path(file), changes, _request(options), options.seed, options.host)
-    say(_before(survey) + "\n")
-    with stopped_by_signals(), closing(watcher()) as watching:
-        start_simulation(survey, target, watching, command=("waywiser", *sys.argv[1:]))
-    show_profile(output, json=json, headline_last=True)
-    say(f"profile: {output}\n")
-
-
-def _require_options(options: SimulateOptions, target: Path) -> None:
-    """Raises `WaywiserError` for options of nights without ``--nights``, and for bad names."""
-    from waywiser.profile.output_file import require_profile_name
-
-    if options.from_night is not None:
-        raise WordError("--from-night is for --nights", remedy="give --nights N too")
-    require_profile_name(target)
-    require_host(options.host)
-
-
-def _require_night(first: int, nights: int) -> None:
-    """Raises `WordError` for a first night of changes after the last night."""
-    from waywiser.words.number_format import count
-
-    if first > nights:
-        raise WordError(
-            f"--from-night {first} is after the last of {count(nights, 'night')}",
-            remedy=f"give 1 to {nights}",
+    with following() as watching:
+        files = waywiser.simulate(
+            file, output=output, set=change or (), **given(options), progress=watching
         )
-
-
-def simulate_nights(
-    file: Path, folder: Path, changes: MachineChanges, options: SimulateOptions
-) -> None:
-    """Surveys a simulated machine every night, into profiles named by host and day. Raises
-    `WaywiserError`: none of the profiles may exist."""
-    from waywiser.cli.app import parse_fraction
-    from waywiser.cli.signals import stopped_by_signals
-    from waywiser.cli.streams import say
-    from waywiser.measure.simulated_nights import moments, simulate_night
-    from waywiser.measure.simulated_survey import prepare_simulation
-    from waywiser.model.whatif import MachineChanges
-    from waywiser.profile.file_name import SUFFIX
-    from waywiser.profile.output_file import make_folder, require_output
-    from waywiser.words.number_format import count
-
-    noise = parse_fraction(options.night_noise, "deviation between nights")
-    nights, first = options.nights or 0, options.from_night or 1
-    _require_night(first, nights)
-    require_host(options.host)
-    request = _request(options)
-    later = prepare_simulation(file, changes, request, options.seed, options.host)
-    same = MachineChanges((), changes.gpus)
-    early = (
-        prepare_simulation(file, same, request, options.seed, options.host) if first > 1 else later
-    )
-    days = moments(later, nights)
-    make_folder(folder)
-    name = options.host or file.name.removesuffix(SUFFIX)
-    files = [folder / f"{name}-{day.date()}{SUFFIX}" for day in days]
-    for each in files:
-        require_output(str(each))
-    say(f"{_before(later)}\n{count(nights, 'night')} from {days[0].date()} to {days[-1].date()}\n")
-    command = ("waywiser", *sys.argv[1:])
-    with stopped_by_signals():
-        for night, (day, target) in enumerate(zip(days, files, strict=True), 1):
-            survey = early if night < first else later
-            simulate_night(survey, night, day, noise, target, command)
-            if night % SAID == 0:
-                say(f"{night} of {count(nights, 'night')}\n")
-    say(f"profiles: {folder}\n")
-
-
-def require_host(host: str | None) -> None:
-    """Raises `WordError` for what no host is named."""
-    from waywiser.words.host_list import is_host_name
-
-    if host is not None and not is_host_name(host):
-        raise WordError(f"--host {host!r} is no host name", remedy="write a name such as n005")
-
-
-def _request(options: SimulateOptions) -> Request | None:
-    """What to survey; None: as the profile was surveyed. Raises `WaywiserError` for a preset, sizes
-    or transfers that no machine has, before the profile is read, which takes seconds."""
-    from waywiser.curves.named_workloads import has_name
-    from waywiser.curves.sizes import parse_sizes
-    from waywiser.measure.plan.preset import Request, find_preset
-    from waywiser.measure.plan.requested_workloads import parse_workload
-
-    if options.preset:
-        find_preset(options.preset)
-    if options.sizes:
-        parse_sizes(options.sizes)
-    for workload in options.workload:
-        if not has_name(workload):
-            parse_workload(workload)
-    selected = stored(replace(options, seed=None), "request")
-    return Request(**selected) if selected else None
-
-
-def _before(survey: SimulatedSurvey) -> str:
-    """What is said before the work starts."""
-    from waywiser.machine.machine import machine_line
-    from waywiser.words.number_format import count
-
-    plan = survey.plan
-    series, unknown = count(len(plan.points), "series"), count(survey.unknown, "curve")
-    found = f"{plan.preset.name}: {series}, {unknown} not in the model"
-    return f"{machine_line(survey.machine)}\n{found}"
+    if options.nights is not None:
+        say(f"profiles: {output}\n")
+        return
+    print_verb(waywiser.open(files[0]).shown(), json=json)
+    say(f"profile: {output}\n")

@@ -9,9 +9,7 @@ import sys
 from contextlib import suppress
 from typing import TextIO
 
-import msgspec
-
-from waywiser.report.program_name import as_called
+from waywiser.render.program_name import as_called
 
 PLAINER = "waywiser-plainer"
 """The name of the error handler that `prepare` registers."""
@@ -93,15 +91,9 @@ def put_line(text: object) -> None:
 
 def print_json(document: object) -> None:
     """Writes a document to standard output."""
-    sys.stdout.write(json_text(document))
+    from waywiser.words.visible_text import pretty_json
 
-
-def json_text(document: object) -> str:
-    """The text of a document, in several lines."""
-    from waywiser.words.visible_text import escaped_json
-
-    text = msgspec.json.format(msgspec.json.encode(document), indent=2)
-    return escaped_json(text.decode()) + "\n"
+    sys.stdout.write(pretty_json(document))
 
 
 def give_up(stream: TextIO) -> None:

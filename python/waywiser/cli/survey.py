@@ -7,20 +7,22 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
-from waywiser.cli.progress import watcher
-from waywiser.cli.signals import stopped_by_signals
+import waywiser
+from waywiser.cli.app import print_verb
+from waywiser.cli.progress import following, show_rest
 from waywiser.cli.streams import print_json, put_line, say
-from waywiser.doctor.situation import Situation
+from waywiser.fitness.situation import Situation
 from waywiser.machine.cpu_load import present_load
 from waywiser.machine.machine import Machine, machine_line
 from waywiser.machine.system_files import SystemFiles, format_list
 from waywiser.machine.unusable_gpus import lost_text, unusable_notes
+from waywiser.measure.option import given
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import Priority
 from waywiser.measure.plan.preset import FULL
+from waywiser.measure.plan.tally import Tally
 from waywiser.measure.plan.who_copies import LONGEST_SECONDS, observed_gpus
 from waywiser.measure.survey_options import SurveyOptions
 from waywiser.measure.survey_request import (
@@ -29,21 +31,13 @@ from waywiser.measure.survey_request import (
     require_sense,
     selection_of,
 )
-from waywiser.measure.survey_run import (
-    Survey,
-    SurveyError,
-    prepare,
-    require_free_host,
-    resume,
-    start,
-)
-from waywiser.profile import ExistingFile, default_name
+from waywiser.measure.survey_run import Survey, SurveyError, kept_plan_of, prepare
 from waywiser.profile.output_file import require_output
-from waywiser.report.views.doctor import disturbance_words
-from waywiser.report.views.unsupported import reasons_of, unsupported_words
-from waywiser.words import WaywiserError, format_bytes, grouped
+from waywiser.render.views.doctor import disturbance_words
+from waywiser.render.views.unsupported import reasons_of, unsupported_words
+from waywiser.words import format_bytes, grouped
 from waywiser.words.number_format import count, format_seconds
-from waywiser.words.records import LIMIT
+from waywiser.words.records import LIMIT, Visit
 from waywiser.words.sizes_in_text import with_units
 
 _MIB = 2**20
@@ -55,72 +49,41 @@ def run_survey(
     options: SurveyOptions, *, dry_run: bool, everything: bool = False, json: bool
 ) -> None:
     """The verb. Raises `WaywiserError`; what is finished by then is in the profile."""
-    require_sense(options)
-    if options.dataset is not None and not dry_run:
-        from waywiser.analysis.dataset.profiles import require_recordable
-
-        require_recordable(Path(options.dataset))
-    file = Path(options.output) if options.output else None
-    if options.resume and dry_run:
-        raise SurveyError("--resume and --dry-run say opposite things", remedy="leave one out")
-    if options.resume and file is not None and os.path.lexists(file):
-        require_agreement(options, file)
-        require_free_host()
-        say("".join(f"{line}\n" for line in _disturbances(_machine_of(file))))
-        with stopped_by_signals(), closing(watcher()) as watching:
-            resume(file, watching, command=("waywiser", *sys.argv[1:]))
-        _finish(file, options, everything=everything, json=json)
-        return
-    if file is not None:
-        _require_new(file)
-    request, selection = request_of(options), selection_of(options)
-    survey = prepare(request, selection, expect_gpus=options.expect_gpus)
     if dry_run:
+        survey, stored = _planned(options)
         _say_plan(survey, json=json)
+        show_rest(Tally(survey.plan, stored), sys.stderr)
         return
-    if options.resume:
-        say(f"there is no {file} to resume: a new survey starts\n")
-    file = file or Path(default_name(survey.machine.hostname))
-    require_free_host()  # if it is being surveyed, that is the only message
-    say("\n".join((*_before(survey), *_disturbances(survey.machine))) + "\n")
-    with stopped_by_signals(), closing(watcher()) as watching:
-        start(survey, file, watching, command=("waywiser", *sys.argv[1:]))
-    _finish(file, options, everything=everything, json=json)
+    with following(_begin) as watching:
+        profile = waywiser.survey(**given(options), progress=watching)
+    print_verb(profile.shown(all=everything), json=json)
+    say(f"profile: {profile.path}\n")
+    require_measured(Path(profile.path))
 
 
-def _finish(file: Path, options: SurveyOptions, *, everything: bool, json: bool) -> None:
-    try:
-        _show(file, everything=everything, json=json)
-    finally:
-        _record(file, options)
+def _planned(options: SurveyOptions) -> tuple[Survey, list[Visit]]:
+    """What would be measured, and what of it is stored already."""
+    from waywiser.profile import Profile
+
+    require_sense(options)
+    request, selection, stored = request_of(options), selection_of(options), list[Visit]()
+    if options.resume and options.output and os.path.lexists(options.output):
+        require_agreement(options, Path(options.output))
+        with Profile.open(options.output) as profile:
+            kept, stored = kept_plan_of(profile), list(profile.visits())
+        request, selection = kept.request, kept.selection
+    elif options.output:
+        require_output(options.output)
+    return prepare(request, selection, expect_gpus=options.expect_gpus), stored
 
 
-def _record(file: Path, options: SurveyOptions) -> None:
-    """Writes the rows of a profile into the data set that is named, or says why it does not: the
-    profile is complete without them."""
-    if options.dataset is None:
-        return
-    from waywiser.analysis.dataset.profiles import record
-
-    try:
-        say(f"data set: {record(str(file), Path(options.dataset))}\n")
-    except WaywiserError as error:
-        say(f"waywiser: {error}\n")
-        say(f"{file} is complete, and not in the data set {options.dataset}\n")
-
-
-def _require_new(file: Path) -> None:
-    """Raises `ExistingFile` for a file that exists, `NotWritable` for one that cannot be made."""
-    try:
-        require_output(str(file))
-    except ExistingFile as error:
-        if file.is_dir():
-            raise
-        raise ExistingFile(
-            error.what,
-            where=error.where,
-            remedy="go on with the survey in it by --resume, or name another file with -o",
-        ) from None
+def _begin(what: Survey | Path) -> None:
+    """Says what will be measured, and what disturbs it now."""
+    if isinstance(what, Path):
+        lines = [*_disturbances(_machine_of(what))]
+    else:
+        lines = [*_before(what), *_disturbances(what.machine)]
+    say("".join(f"{line}\n" for line in lines))
 
 
 def _before(survey: Survey) -> Iterator[str]:
@@ -266,14 +229,6 @@ def _curves(plan: Plan) -> Iterator[str]:
         seconds = sum(of_one for _, of_one in sizes)
         time = format_seconds(seconds) if seconds >= 0.5 else "under 1 s"
         yield f"  {with_units(text)}: {count}, {time}"
-
-
-def _show(file: Path, *, everything: bool, json: bool) -> None:
-    from waywiser.cli.show import show_profile
-
-    show_profile(str(file), everything=everything, json=json, headline_last=True)
-    say(f"profile: {file}\n")
-    require_measured(file)
 
 
 def require_measured(file: Path) -> None:

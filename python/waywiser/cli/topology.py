@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from waywiser.cli.app import Json, print_result, verb
+import waywiser
+from waywiser.cli.app import Json, print_verb, verb
 from waywiser.cli.streams import put_line
-from waywiser.words import WaywiserError
-
-if TYPE_CHECKING:
-    from waywiser.machine.machine import Machine
 
 
 @verb("Show CPUs, memory, GPUs and links of a machine.")
@@ -33,47 +26,9 @@ def topology(
     waywiser topology node.wwp
         show the machine of a profile
     """
-    from waywiser.profile import Profile
-    from waywiser.profile.header import is_profile
-
-    if file is not None and not os.path.lexists(file):
-        raise WaywiserError(
-            "there is no such file", where=file, remedy="name a profile, a capture or hwloc XML"
-        )
-    if file is None or not is_profile(Path(file)):
-        _of_capture(file, capture, json=json, anonymous=anonymous)
+    found = waywiser.topology(file, capture=capture, anonymous=anonymous)
+    if capture is None:
+        print_verb(found, json=json)
         return
-    if capture is not None or anonymous:
-        raise WaywiserError(
-            "a profile has no capture of its machine",
-            where=file,
-            remedy="show it without --capture and --anonymous",
-        )
-    with Profile.open(file) as profile:
-        _show(profile.machine, json=json)
-
-
-def _of_capture(file: str | None, capture: str | None, *, json: bool, anonymous: bool) -> None:
-    from waywiser.machine.anonymous import anonymised
-    from waywiser.machine.assemble import machine_from
-    from waywiser.machine.capture import capture_live, capture_text, load_capture
-    from waywiser.profile.output_file import STANDARD_OUTPUT, write_output
-
-    found = load_capture(file, or_profile=True) if file is not None else capture_live()
-    if anonymous:
-        found = anonymised(found)
-    if capture is not None:
-        write_output(capture, capture_text(found).encode())
-        names = "" if anonymous else " (it names the host, its GPUs and processes on them)"
-        if capture != STANDARD_OUTPUT:
-            put_line(f"captured in {capture}{names}")
-        return
-    _show(machine_from(found), json=json)
-
-
-def _show(machine: Machine, *, json: bool) -> None:
-    from waywiser.machine.peaks import peaks
-    from waywiser.report.views.machine import machine_parts
-
-    document = {"schema": 1, "machine": machine, "peaks": list(peaks(machine)) if json else []}
-    print_result(document, machine_parts(machine), json=json)
+    for note in found.said:
+        put_line(note)

@@ -20,10 +20,10 @@ _SECONDS = Bounds(1, _DAY_SECONDS, "number of seconds")
 class ClusterSurveyOptions:
     """Options as they were given; the default for what was not given."""
 
-    output: str | None = option(
-        "Write the results into this folder; by default cluster-TIME.", metavar="FOLDER", short="-o"
+    output: str | None = like(
+        SurveyOptions, "output", metavar="FOLDER", more="It is a folder, by default cluster-TIME."
     )
-    resume: bool = option("Go on with the run in the folder; nothing is repeated.", default=False)
+    resume: bool = like(SurveyOptions, "resume")
     retry: bool = option(
         "The same as --resume, and repeat failed tests, and test lost, stuck or excluded nodes.",
         default=False,
@@ -33,13 +33,13 @@ class ClusterSurveyOptions:
         "allocation, or those that join.",
         metavar="FILE",
     )
-    launcher: str | None = option(
-        "Start ranks of MPI by this launcher, and with hosts the agents too: "
-        "'mpiexec -n {ranks} -hosts {hosts} {command}'; also {nodes} and {hostfile}. By default "
-        "srun in an allocation of Slurm, else the library's mpiexec.",
-        metavar="TEMPLATE",
+    launcher: str | None = like(
+        SurveyOptions,
+        "launcher",
+        more="With hosts it starts the agents too: 'mpiexec -n {ranks} -hosts {hosts} {command}'; "
+        "also {nodes} and {hostfile}. By default srun in an allocation of Slurm.",
     )
-    mpicc: str | None = like(SurveyOptions, "mpicc", help="The mpicc of the MPI library.")
+    mpicc: str | None = like(SurveyOptions, "mpicc")
     transport: str | None = option(
         "How nodes exchange messages: nccl, or mpi. By default nccl if most have GPUs and NCCL.",
         metavar="NAME",
@@ -57,7 +57,8 @@ class ClusterSurveyOptions:
         bounds=Bounds(0, MOST_NODES),
     )
     join_seconds: float | None = option(
-        "Wait so long for nodes to join; by default 60.",
+        "Try so long until coordinator and nodes have met.",
+        more="By default 60.",
         metavar="SECONDS",
         bounds=_SECONDS,
     )
@@ -87,17 +88,10 @@ class ClusterSurveyOptions:
         bounds=_SECONDS,
     )
     no_check: bool = option("Do not survey each node by itself first.", default=False)
-    deadline: float | None = option(
-        "End after this time: the tests that say least are skipped.",
-        metavar="SECONDS",
-        bounds=_SECONDS,
+    deadline: float | None = like(
+        SurveyOptions, "deadline", more="The tests that say least are skipped."
     )
-    seed: int = option(
-        "Draws the pairs; the same number draws the same.",
-        default=0,
-        metavar="N",
-        bounds=Bounds(0, 2**53 - 1),
-    )
+    seed: int = like(SurveyOptions, "seed", default=0, more="By default 0.")
 
 
 @dataclass(frozen=True)
@@ -108,9 +102,5 @@ class ClusterJoinOptions:
     node_name: str | None = option(
         "Join as this node; by default SLURMD_NODENAME, or the name of the host.", metavar="NAME"
     )
-    join_seconds: float | None = option(
-        "Try so long to reach the coordinator; by default 600.",
-        metavar="SECONDS",
-        bounds=_SECONDS,
-    )
+    join_seconds: float | None = like(ClusterSurveyOptions, "join_seconds", more="By default 600.")
     mpicc: str | None = like(ClusterSurveyOptions, "mpicc")

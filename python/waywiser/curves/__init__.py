@@ -13,6 +13,6 @@ Types to know:
 - `Sheet` (`curves.sheet`): a table of an answer or a report.
 
 Never here: a question about a machine (`analysis`), a prediction (`model`), the form of a page
-(`report`). `curves.headline` has the groups of headline paths and `curves.terms` the terms that
+(`render`). `curves.headline` has the groups of headline paths and `curves.terms` the terms that
 ``--only`` takes: both follow from the ends, the size and the links of a transfer.
 """

@@ -5,6 +5,7 @@ Checks, comparisons and reports use them, and ``--only`` takes the name of a gro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
@@ -40,11 +41,19 @@ def headline_label(group: Group | None, name: str) -> str:
     return f"{group} {name}" if group and not name.startswith(group) else name
 
 
+_MEMORY = re.compile(r"[^\s@]+@")
+"""The kind of memory before a place."""
+
+
 def headline_title(group: str, workload: Workload) -> str:
-    """``H2D, numa:0 -> gpu:0``, ``H2D, numa:0 -> gpu:0 (dirtied)``: the group, the places and the
-    states of a path; of a set the group and the states alone."""
+    """``H2D, numa:0 -> gpu:0``, ``H2D, numa:0 -> gpu:0 (dirtied)``, ``host-to-all, numa:0 ->
+    gpu:0-3``: the group, the places and the states of a path or of a set."""
     if workload.transfer is None:
-        return f"{group}{workload.states}"
+        path = name_of(workload).partition(" by ")[0]
+        first, _, rest = path.partition(" ")
+        places = _MEMORY.sub("", rest if first in SETS else path)
+        ends = f", {places}" if " -> " in places or " <-> " in places else ""
+        return f"{group}{ends}{workload.states}"
     source, destination = workload.transfer.path.places
     ends = f"within {source}" if source == destination else f"{source} -> {destination}"
     return f"{group}, {ends}{workload.states}"

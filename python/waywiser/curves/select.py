@@ -84,7 +84,7 @@ def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, .
     exact = (group,) if group and group.casefold() in HEADLINES else ()
     labels = [headline_label(headline, name)] if headline else []
     if any_state := group or group_of(replace(workload, cache="warm"), traits):
-        labels += [headline_title(any_state, workload)] if workload.transfer else []
+        labels += [headline_title(any_state, workload)]
     if machine is not None and (of_cores := all_cores_group(workload, machine)):
         labels += [of_cores, headline_title(of_cores, workload)]
     equal = (f"{LABEL}{label}" for label in labels)

@@ -28,6 +28,7 @@ class Option:
     """What a command says of one of its options or arguments."""
 
     help: str
+    """What it means, for each verb that has it."""
     metavar: str = ""
     name: str = ""
     """As the command line has it, by default that of the field: ``--no-scratch``."""
@@ -39,6 +40,13 @@ class Option:
     stored: Stored | None = None
     """None: `--resume` may change it."""
     is_argument: bool = False
+    more: str = ""
+    """What it does in this verb, and its default."""
+
+    @property
+    def text(self) -> str:
+        """What the help says."""
+        return f"{self.help} {self.more}".strip()
 
 
 _KEY = "option"
@@ -54,11 +62,14 @@ def argument(help: str, metavar: str) -> Any:
     return field(default=MISSING, metadata={_KEY: Option(help, metavar, is_argument=True)})
 
 
-def like(table: type, name: str, **other: Any) -> Any:
-    """A field as that of another table; ``other`` are the fields of `Option` that differ."""
+def like(table: type, name: str, default: Any = MISSING, **other: Any) -> Any:
+    """A field as that of another table; ``other`` are the fields of `Option` that differ. The
+    meaning is one."""
     found = next(each for each in fields(table) if each.name == name)
     declared = replace(options_of(table)[name], **other)
-    return field(default=found.default, metadata={_KEY: declared})
+    return field(
+        default=found.default if default is MISSING else default, metadata={_KEY: declared}
+    )
 
 
 def options_of(table: Any) -> dict[str, Option]:

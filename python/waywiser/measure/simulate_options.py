@@ -17,19 +17,13 @@ MOST_NIGHTS = 1000
 class SimulateOptions:
     """Options as they were given; the default for what was not given."""
 
-    seed: int | None = like(SurveyOptions, "seed")
+    seed: int | None = like(SurveyOptions, "seed", more="By default that of the profile.")
     preset: str | None = like(
-        SurveyOptions,
-        "preset",
-        help="How much to measure, as for 'survey'. By default as the profile was surveyed.",
+        SurveyOptions, "preset", more="By default as the profile was surveyed."
     )
     only: tuple[str, ...] = like(SurveyOptions, "only")
-    workload: tuple[str, ...] = like(
-        SurveyOptions,
-        "workload",
-        help="Measure these transfers, as for 'survey'. May be repeated.",
-    )
-    sizes: str | None = like(SurveyOptions, "sizes", help="Sizes to measure, as for 'survey'.")
+    workload: tuple[str, ...] = like(SurveyOptions, "workload")
+    sizes: str | None = like(SurveyOptions, "sizes")
     model: bool = like(SurveyOptions, "model")
     host: str | None = option(
         "The name of the machine: its profiles are of one host, whose GPUs are its own.",

@@ -53,7 +53,7 @@ class SurveyOptions:
     """Options as they were given; the default for what was not given."""
 
     output: str | None = option(
-        "Write the profile to FILE; by default HOST-TIME.wwp.", metavar="FILE", short="-o"
+        "Write to FILE.", more="By default HOST-TIME.wwp.", metavar="FILE", short="-o"
     )
     dataset: str | None = option(
         "Write what follows from the profile into the data set of this folder too, as "
@@ -61,8 +61,8 @@ class SurveyOptions:
         metavar="FOLDER",
     )
     preset: str | None = option(
-        "How much to measure: check or quick (under 30 s), standard (minutes; the default) or full "
-        "(hours).",
+        "How much to measure: check or quick (under 30 s), standard (minutes) or full (hours).",
+        more="By default standard.",
         metavar="NAME",
         stored=Stored("request", "preset"),
     )
@@ -77,23 +77,24 @@ class SurveyOptions:
         stored=Stored("request", "only"),
     )
     workload: tuple[str, ...] = option(
-        "Measure these transfers, which start together, instead of the preset's: "
-        "'A -> B by X; C -> D by Y of 64MiB', or paths as --only names them: "
-        "'h2d pinned gpu:0 of 64MiB'. "
-        "May be repeated.",
+        "Transfers that start together: 'A -> B by X; C -> D by Y of 64MiB', or paths as --only "
+        "names them: 'h2d pinned gpu:0 of 64MiB'. May be repeated.",
+        more="They are measured instead of those of the preset.",
         default=(),
         metavar="TEXT",
         stored=Stored("request", "workloads"),
     )
     sizes: str | None = option(
         "Sizes to measure: every power of two in 8:1GiB, four sizes for each in 8:1GiB:4, or a "
-        "list, 1KiB,1MiB. By default those of the preset.",
+        "list, 1KiB,1MiB.",
+        more="By default those of the preset.",
         metavar="SIZES",
         takes_numbers=True,
         stored=Stored("request", "sizes"),
     )
     deadline: float | None = option(
-        "End after this time: measure less if it is short, repeat more if time is left.",
+        "End after this time.",
+        more="Less is measured if it is short, and more is repeated if time is left.",
         name=DEADLINE,
         metavar="SECONDS",
         bounds=Bounds(1, WEEK_SECONDS, "number of seconds"),
@@ -106,13 +107,13 @@ class SurveyOptions:
         stored=Stored("selection", "gpus"),
     )
     expect_gpus: int = option(
-        "Fail if fewer than N GPUs can be measured.",
+        "Expect N GPUs: fewer are an error.",
         default=0,
         metavar="N",
         bounds=Bounds(0, MOST_GPUS),
     )
     memory: str | None = option(
-        "Most memory for all buffers of a workload together; by default 4GiB.",
+        "Most memory for all buffers together; by default 4GiB.",
         metavar="BYTES",
         takes_numbers=True,
         stored=Stored("selection", "memory_bytes", memory_bytes),
@@ -124,8 +125,8 @@ class SurveyOptions:
         stored=Stored("selection", "files", absolute),
     )
     scratch: str | None = option(
-        "Make scratch files in this folder, on the disk to measure; by default where the profile "
-        "is written.",
+        "Make scratch files in this folder, on the disk to measure.",
+        more="By default where the profile is written.",
         metavar="FOLDER",
         stored=Stored("selection", "scratch", os.path.abspath),
     )
@@ -158,7 +159,8 @@ class SurveyOptions:
         stored=Stored("selection", "ranks"),
     )
     ranks_per_gpu: int = option(
-        "Give each GPU so many of the --ranks; by default as many to each.",
+        "So many processes of MPI for each GPU.",
+        more="By default as many of the --ranks for each.",
         default=0,
         metavar="N",
         bounds=Bounds(1, MOST_RANKS),
@@ -171,23 +173,25 @@ class SurveyOptions:
         stored=Stored("selection", "rank_cpus"),
     )
     mpicc: str | None = option(
-        "The mpicc of the MPI library for --ranks; by default that of 'waywiser doctor --mpi'.",
+        "The mpicc of the MPI library; by default that of WAYWISER_MPICC, the first in PATH, or "
+        "that of the Python environment.",
         metavar="PATH",
         stored=Stored("selection", "mpicc"),
     )
     launcher: str | None = option(
-        "Start --ranks by another launcher than the library's mpiexec: "
+        "Start processes of MPI by another launcher than the library's mpiexec: "
         "'srun -n {ranks} {command}'.",
         metavar="TEMPLATE",
         stored=Stored("selection", "launcher"),
     )
     seed: int | None = option(
-        "Seed of the order, and of the bytes that are moved or the simulated noise. By default 1; "
-        "for 'simulate' that of the profile.",
+        "Seed of all that is drawn: the same number draws the same.",
+        more="By default 1.",
         metavar="N",
         bounds=Bounds(0, MOST_SEED),
         stored=Stored("request", "seed"),
     )
     resume: bool = option(
-        "Go on with the survey in -o FILE; start it if there is none.", default=False
+        "Go on with what -o has: nothing is repeated, and what is not there is begun.",
+        default=False,
     )

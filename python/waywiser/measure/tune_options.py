@@ -18,19 +18,16 @@ class TuneOptions:
     """Options as they were given; the default for what was not given."""
 
     profile: str = argument("A profile of this machine, or a new one (.wwp).", "FILE")
-    paths: tuple[str, ...] = option(
-        "Tune the paths that have all these words, as for 'survey'; may be repeated. By default "
-        "one of each class of equivalent paths.",
-        name="--only",
-        default=(),
-        metavar="PATTERN",
+    only: tuple[str, ...] = like(
+        SurveyOptions,
+        "only",
+        more="By default one of each class of equivalent paths.",
         stored=Stored("request", "paths"),
     )
     sizes: str | None = like(
         SurveyOptions,
         "sizes",
-        help="Sizes to tune, as for a survey; by default those of 1MiB,16MiB,256MiB,1GiB that fit "
-        "into the budget.",
+        more="By default those of 1MiB,16MiB,256MiB,1GiB that fit into the budget.",
     )
     budget: str = option(
         "Measure for at most this time: 60s, 2min. By default 60s.", default="60s", metavar="TIME"
@@ -43,27 +40,11 @@ class TuneOptions:
         stored=Stored("request", "grid"),
     )
     gpus: str | None = like(SurveyOptions, "gpus")
-    memory: str | None = like(
-        SurveyOptions,
-        "memory",
-        help="Most memory for all buffers of a transfer together; by default 4GiB.",
-    )
-    file: tuple[str, ...] = like(
-        SurveyOptions,
-        "file",
-        help="Also tune reads of this file, which is never written; may be repeated.",
-    )
-    scratch: str | None = like(
-        SurveyOptions,
-        "scratch",
-        help="Also tune copies of scratch files in this folder; by default of none.",
-    )
+    memory: str | None = like(SurveyOptions, "memory")
+    file: tuple[str, ...] = like(SurveyOptions, "file")
+    scratch: str | None = like(SurveyOptions, "scratch", more="By default no file is written.")
     share: bool = like(SurveyOptions, "share")
-    ranks: int = like(
-        SurveyOptions,
-        "ranks",
-        help="Tune messages between so many processes of MPI on this machine, and nothing else.",
-    )
+    ranks: int = like(SurveyOptions, "ranks")
     ranks_per_gpu: int = like(SurveyOptions, "ranks_per_gpu")
     rank_cpus: str | None = like(SurveyOptions, "rank_cpus")
     mpicc: str | None = like(SurveyOptions, "mpicc")

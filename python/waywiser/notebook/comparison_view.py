@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import (
@@ -23,11 +23,16 @@ from waywiser.analysis.comparison.path_change import (
 from waywiser.curves.subject import Subject, read_subject
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.profile_view import ProfileView
+from waywiser.notebook.verb_result import CLEAN, FINDING, INCONCLUSIVE, FileName, VerbResult
 from waywiser.profile.estimate import rate
 from waywiser.stats.decision import THRESHOLD
-from waywiser.words import Reason, WaywiserError
+from waywiser.words import STATUSES, Reason, Status, WaywiserError
+from waywiser.words.numbers import parse_fraction
 from waywiser.words.sizes_in_text import size_of
 from waywiser.words.visible_text import visible
+
+if TYPE_CHECKING:
+    from waywiser.render.parts import Block, Section
 
 MOST_CHANGES = 8
 """Changed paths that a comparison shows of itself."""
@@ -61,16 +66,27 @@ medians over processes as in all views."""
 Side = str | os.PathLike[str] | ProfileView
 
 
+FAILING = {"regression": Status.FAILED, "suspected": Status.SUSPECTED, "never": None}
+"""What ``fail_on`` takes, and from which status on a path is a finding then."""
+
+
 class ComparisonError(WaywiserError):
     """Sides that cannot be compared."""
 
 
-class ComparisonView:
+class ComparisonView(VerbResult):
     """New profiles against baseline profiles, as ``waywiser compare`` decides."""
 
-    def __init__(self, result: ProfileComparison) -> None:
-        self.result = result
-        """Its `for_json` is what ``waywiser compare --json`` writes."""
+    result: ProfileComparison
+    """Its `for_json` is what ``waywiser compare --json`` writes."""
+
+    def __init__(
+        self,
+        result: ProfileComparison,
+        failing: Status | None = Status.FAILED,
+        parts: Callable[[], Iterable[Block | Section]] = tuple,
+    ) -> None:
+        super().__init__(result, result.for_json, parts, exit_code=exit_code(result, failing))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -137,21 +153,67 @@ def compare_profiles(
     base: Side | Sequence[Side],
     new: Side | Sequence[Side],
     *,
-    threshold: float | None = None,
     repeat: Side | Sequence[Side] = (),
+    threshold: float | str | None = None,
+    fail_on: str = "regression",
+    only: str | Sequence[str] = (),
+    junit: FileName | None = None,
+    everything: bool = False,
 ) -> ComparisonView:
-    """Raises `ProfileError`, `ComparisonError`."""
-    limit = valid_threshold(threshold)
+    """As `waywiser.compare`. Raises `ProfileError`, `ComparisonError`."""
+    limit, failing = valid_threshold(threshold), failing_status(fail_on)
+    if junit:
+        from waywiser.exchange.exports.junit import JUNIT_FILE, junit_xml
+        from waywiser.profile.output_file import require_output, write_output
+
+        require_output(os.fspath(junit), JUNIT_FILE)
     before, after, again = (_nodes(side) for side in (base, new, repeat))
     if not before or not after:
         raise ComparisonError("a side is empty", remedy="name a profile on each side")
-    return ComparisonView(compare(before, after, limit, (), again))
+    patterns = (only,) if isinstance(only, str) else tuple(only)
+    found = compare(before, after, limit, patterns, again)
+    if junit:
+        write_output(os.fspath(junit), junit_xml(found, failing), JUNIT_FILE)
+
+    def parts() -> Iterator[Block | Section]:
+        from waywiser.notebook.remeasure import command_parts
+        from waywiser.render.views.comparison import comparison_parts
+
+        yield from comparison_parts(found, everything=everything)
+        if found.counts["suspected"]:
+            options = [word for each in patterns for word in ("--only", each)]
+            options += ["--fail-on", fail_on] if fail_on != "regression" else []
+            yield from command_parts(after[0], found, "compare", options)
+
+    return ComparisonView(found, failing, parts)
 
 
-def valid_threshold(threshold: float | None) -> float:
-    """The threshold, or the usual one. Raises `ComparisonError` for what is no fraction."""
+def failing_status(word: str) -> Status | None:
+    """Raises `ComparisonError` for a word that is none of them."""
+    if word not in FAILING:
+        raise ComparisonError(
+            f"--fail-on does not know {word!r}", remedy=f"write {' or '.join(FAILING)}"
+        )
+    return FAILING[word]
+
+
+def exit_code(found: ProfileComparison, failing: Status | None) -> int:
+    worst = max((STATUSES[path.verdict] for path in found.paths), default=Status.NOT_COMPARED)
+    if failing is None:
+        return CLEAN
+    if worst >= failing:
+        return FINDING
+    is_nothing_decided = all(path.verdict == "not decided" for path in found.measured)
+    return INCONCLUSIVE if worst is Status.SUSPECTED or is_nothing_decided else CLEAN
+
+
+def valid_threshold(threshold: float | str | None) -> float:
+    """The threshold, or the usual one; a text is one of the command line, ``3%``. Raises
+    `ComparisonError` or `WordError` for what is no fraction."""
+    if isinstance(threshold, str):
+        return parse_fraction(threshold, "threshold")
     limit = THRESHOLD if threshold is None else threshold
-    if isinstance(limit, str) or not 0 <= limit < 1:
+    if not 0 <= limit < 1:
         raise ComparisonError(
             f"the threshold {limit!r} is no fraction", remedy="write 0.03 for 3 %"
         )

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from waywiser.curves.curve import Curve
 from waywiser.curves.sizes import joined
-from waywiser.report.figures.theme import INK, LINE, SERIES, SOFT
+from waywiser.render.figures.theme import INK, LINE, SERIES, SOFT
 from waywiser.stats.order import Interval
 from waywiser.words import WaywiserError, format_bytes
 from waywiser.words.visible_text import visible

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from waywiser.machine.machine import Gpu, Machine, machine_line
 from waywiser.machine.peaks import peaks
 from waywiser.machine.system_files import format_list
 from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.profile_view import ProfileView
+from waywiser.notebook.verb_result import FileName, VerbResult
 from waywiser.profile import Profile
 from waywiser.profile.header import is_profile
 from waywiser.words.same_wording import by_wording
 from waywiser.words.visible_text import visible
+
+if TYPE_CHECKING:
+    from waywiser.render.parts import Block, Section
 
 NUMA_TYPES: dict[str, type] = {
     "numa": int,
@@ -50,10 +54,16 @@ PEAK_TYPES: dict[str, type] = {
 """``made_of`` says where the bound comes from, or why there is none."""
 
 
-class MachineView:
+class MachineView(VerbResult):
     """A machine as a capture shows it, as ``waywiser topology`` does."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, said: Sequence[str] = ()) -> None:
+        super().__init__(
+            machine,
+            lambda: {"schema": 1, "machine": machine, "peaks": list(peaks(machine))},
+            lambda: _machine_parts(machine),
+            said=said,
+        )
         self.machine = machine
         """All that is known of the machine."""
 
@@ -105,25 +115,79 @@ class MachineView:
         yield from (table for table in (self.numa, self.gpus, self.peaks) if len(table))
 
 
-def view_machine(source: ProfileView | str | os.PathLike[str] | None = None) -> MachineView:
-    """This machine, or the one of an opened profile, or of a file: a profile, a capture or hwloc
-    XML. Raises `WaywiserError`."""
+def view_machine(
+    source: ProfileView | str | os.PathLike[str] | None = None,
+    *,
+    capture: FileName | None = None,
+    anonymous: bool = False,
+) -> MachineView:
+    """As `waywiser.topology`. Raises `WaywiserError`."""
+    from waywiser.machine.anonymous import anonymised
     from waywiser.machine.assemble import machine_from
-    from waywiser.machine.capture import CaptureError, capture_live, load_capture
+    from waywiser.machine.capture import CaptureError, capture_live, capture_text, load_capture
+    from waywiser.profile.output_file import STANDARD_OUTPUT, write_output
 
-    if isinstance(source, ProfileView):
-        return MachineView(source.machine)
-    if source is None:
-        return MachineView(machine_from(capture_live()))
-    if not isinstance(source, (str, os.PathLike)) or not os.fspath(source) or "\0" in str(source):
+    machine = _machine_of_profile(source)
+    if machine is not None:
+        if capture is not None or anonymous:
+            raise CaptureError(
+                "a profile has no capture of its machine",
+                where=source.path if isinstance(source, ProfileView) else str(source),
+                remedy="show it without --capture and --anonymous",
+            )
+        return MachineView(machine)
+    _require_file(source)
+    found = capture_live() if source is None else load_capture(Path(str(source)), or_profile=True)
+    if anonymous:
+        found = anonymised(found)
+    notes = []
+    if capture is not None:
+        write_output(os.fspath(capture), capture_text(found).encode())
+        if os.fspath(capture) != STANDARD_OUTPUT:
+            names = "" if anonymous else " (it names the host, its GPUs and processes on them)"
+            notes.append(f"captured in {os.fspath(capture)}{names}")
+    return MachineView(machine_from(found), notes)
+
+
+def _require_file(source: object) -> None:
+    """Raises `CaptureError` for what is named and no file."""
+    from waywiser.machine.capture import CaptureError
+
+    if source is not None and not _is_file_name(source):
         raise CaptureError(
             f"{source!r} is not the name of a file",
             remedy="name a profile, a capture or hwloc XML, or pass what waywiser.open returns",
         )
-    if is_profile(Path(source)):
-        with Profile.open(source) as profile:
-            return MachineView(profile.machine)
-    return MachineView(machine_from(load_capture(Path(source), or_profile=True)))
+    if source is not None and not os.path.lexists(source):
+        raise CaptureError(
+            "there is no such file",
+            where=os.fspath(source),
+            remedy="name a profile, a capture or hwloc XML",
+        )
+
+
+def _machine_of_profile(source: object) -> Machine | None:
+    """The machine of a profile; None of anything else."""
+    if isinstance(source, ProfileView):
+        return source.machine
+    if not _is_file_name(source) or not is_profile(Path(source)):
+        return None
+    with Profile.open(source) as profile:
+        return profile.machine
+
+
+def _is_file_name(source: object) -> TypeGuard[FileName]:
+    return (
+        isinstance(source, str | os.PathLike)
+        and bool(os.fspath(source))
+        and "\0" not in str(source)
+    )
+
+
+def _machine_parts(machine: Machine) -> Iterator[Block | Section]:
+    from waywiser.render.views.machine import machine_parts
+
+    yield from machine_parts(machine)
 
 
 def _gpu_row(gpu: Gpu) -> tuple[Any, ...]:

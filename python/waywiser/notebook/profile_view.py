@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from waywiser.analysis.questions.placement import Placement
     from waywiser.model.prediction import Prediction
     from waywiser.notebook.curve_figure import CurveQuantity
+    from waywiser.notebook.verb_result import VerbResult
 
 MOST_CURVES = 8
 """Most curves in one figure: more cannot be distinguished."""
@@ -154,6 +155,13 @@ class ProfileView:
             rows = headline_rows(self.machine, by_family(self._subject.curves))
             curves = list({row.first.text: row.first for row in rows}.values())[:MOST_CURVES]
         return curve_figure(curves, quantity, title or self.node.name, named=bool(paths))
+
+    def shown(self, *, all: bool = False) -> VerbResult:
+        """What ``waywiser survey`` prints at its end: that of `waywiser.show`, with the headline
+        paths last. ``all``: all curves."""
+        from waywiser.notebook.show_call import show_file
+
+        return show_file(self.path, everything=all, headline_last=True)
 
     def placement(self) -> Placement:
         """Where to put buffers and threads, and which GPUs to use together, each with the cost of

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Protocol, TypeVar, get_type_hints, runtime_checkable
 
-from waywiser.analysis.dataset.profiles import record, require_recordable
+from waywiser.analysis.dataset.profiles import require_recordable
 from waywiser.curves.name import name_of
 from waywiser.measure.option import Option
 from waywiser.measure.option import options_of as declared_options
@@ -26,9 +26,19 @@ from waywiser.measure.survey_request import (
     require_sense,
     selection_of,
 )
-from waywiser.measure.survey_run import Interrupted, SurveyError, prepare, resume, start
+from waywiser.measure.survey_run import (
+    Interrupted,
+    Survey,
+    SurveyError,
+    Watcher,
+    prepare,
+    require_free_host,
+    resume,
+    start,
+)
 from waywiser.notebook.profile_view import ProfileView, read_profile
 from waywiser.notebook.python_arguments import python_arguments
+from waywiser.profile import ExistingFile
 from waywiser.profile.file_name import default_name, unused_file
 from waywiser.profile.output_file import require_output
 from waywiser.words import WaywiserError, format_bytes
@@ -68,51 +78,119 @@ class SurveyProgress:
 OnSurveyProgress = Callable[[SurveyProgress], object]
 
 
-@python_arguments()
+@runtime_checkable
+class SurveyWatcher(Watcher, Protocol):
+    """Follows a survey more closely than `OnSurveyProgress`, as a command does."""
+
+    command: tuple[str, ...]
+    """What the profile says of how it was made."""
+
+    def begin_run(self, what: Survey | Path) -> None:
+        """What will be measured, before it is: a plan, or the rest of a profile."""
+
+    def file_for(self, hostname: str) -> Path:
+        """The profile of a machine if none is named. Raises `WaywiserError`."""
+
+    def note(self, line: str) -> None:
+        """Something to know before or after the measurement."""
+
+    def warn(self, line: str) -> None:
+        """Something that was not done."""
+
+
+def watcher_of(
+    progress: OnSurveyProgress | SurveyWatcher | None, command: tuple[str, ...]
+) -> SurveyWatcher:
+    """The watcher, or one that calls back. Raises `SurveyError` for what is neither."""
+    if progress is not None and isinstance(progress, SurveyWatcher):
+        return progress
+    if progress is not None and not callable(progress):
+        raise _wrong("progress", progress, "no function")
+    return CallbackWatcher(progress, command)
+
+
 def survey_machine(
-    given: Mapping[str, Any], progress: OnSurveyProgress | None = None
+    given: Mapping[str, Any], progress: OnSurveyProgress | SurveyWatcher | None = None
 ) -> ProfileView:
     """Measures this machine in worker processes, and reads the profile.
 
     ``given`` are the arguments of `waywiser.survey` by name. Raises `WaywiserError`;
     `KeyboardInterrupt`, which says where the profile is.
     """
-    if progress is not None and not callable(progress):
-        raise _wrong("progress", progress, "no function")
-    options = options_of(given)
+    if isinstance(progress, SurveyWatcher):
+        return read_profile(_survey(options_of(SurveyOptions, given), progress))
+    with python_arguments():
+        options = options_of(SurveyOptions, given)
+        try:
+            return read_profile(_survey(options, watcher_of(progress, (_call(given),))))
+        except Interrupted as error:
+            raise KeyboardInterrupt(
+                f"{error.what}; waywiser.open({error.where!r}) reads them, "
+                f"waywiser.survey(output={error.where!r}, resume=True) measures the rest"
+            ) from None
+
+
+def _survey(options: SurveyOptions, watcher: SurveyWatcher) -> Path:
+    """The profile, which is complete."""
     require_sense(options)
     if options.dataset is not None:
         require_recordable(Path(options.dataset))
-    watcher, command = CallbackWatcher(progress), (_call(given),)
     file = Path(options.output) if options.output else None
+    if options.resume and file is not None and os.path.lexists(file):
+        require_agreement(options, file)
+        require_free_host()
+        watcher.begin_run(file)
+        resume(file, watcher, command=watcher.command)
+    else:
+        if file is not None:
+            _require_new(file)
+        request, selection = request_of(options), selection_of(options)
+        survey = prepare(request, selection, expect_gpus=options.expect_gpus)
+        if options.resume:
+            watcher.note(f"there is no {file} to resume: a new survey starts")
+        require_free_host()  # if it is being surveyed, that is the only message
+        file = file or watcher.file_for(survey.machine.hostname)
+        watcher.begin_run(survey)
+        start(survey, file, watcher, command=watcher.command)
+    _record(file, options, watcher)
+    return file
+
+
+def _record(file: Path, options: SurveyOptions, watcher: SurveyWatcher) -> None:
+    """Writes the rows of a profile into the data set that is named, or says why it does not: the
+    profile is complete without them."""
+    if options.dataset is None:
+        return
+    from waywiser.analysis.dataset.profiles import record
+
     try:
-        if options.resume and file is not None and os.path.lexists(file):
-            require_agreement(options, file)
-            resume(file, watcher, command=command)
-        else:
-            if file is not None:
-                require_output(str(file))
-            request, selection = request_of(options), selection_of(options)
-            survey = prepare(request, selection, expect_gpus=options.expect_gpus)
-            file = file or new_cache_file(survey.machine.hostname)
-            start(survey, file, watcher, command=command)
-    except Interrupted as error:
-        raise KeyboardInterrupt(
-            f"{error.what}; waywiser.open({error.where!r}) reads them, "
-            f"waywiser.survey(output={error.where!r}, resume=True) measures the rest"
+        watcher.note(f"data set: {record(str(file), Path(options.dataset))}")
+    except WaywiserError as error:
+        watcher.warn(f"waywiser: {error}")
+        watcher.warn(f"{file} is complete, and not in the data set {options.dataset}")
+
+
+def _require_new(file: Path) -> None:
+    """Raises `ExistingFile` for a file that exists, `NotWritable` for one that cannot be made."""
+    try:
+        require_output(str(file))
+    except ExistingFile as error:
+        if file.is_dir():
+            raise
+        raise ExistingFile(
+            error.what,
+            where=error.where,
+            remedy="go on with the survey in it by --resume, or name another file with -o",
         ) from None
-    if options.dataset is not None:
-        try:
-            record(str(file), Path(options.dataset))
-        except WaywiserError as error:
-            warnings.warn(f"{file} is complete, and not in the data set: {error}", stacklevel=3)
-    return read_profile(file)
 
 
-def options_of(arguments: Mapping[str, Any]) -> SurveyOptions:
-    """The options. Raises `SurveyError` for a value that is empty or of another type."""
-    declared, hints = declared_options(SurveyOptions), get_type_hints(SurveyOptions)
-    return SurveyOptions(
+Table = TypeVar("Table")
+
+
+def options_of(table: type[Table], arguments: Mapping[str, Any]) -> Table:
+    """The options of a table. Raises `SurveyError` for a value that is empty or of another type."""
+    declared, hints = declared_options(table), get_type_hints(table)
+    return table(
         **{
             name: _checked(name, value, hints[name], declared[name])
             for name, value in arguments.items()
@@ -213,9 +291,22 @@ def new_cache_file(hostname: str) -> Path:
 class CallbackWatcher:
     """Calls back after each visit."""
 
-    def __init__(self, progress: OnSurveyProgress | None) -> None:
+    def __init__(self, progress: OnSurveyProgress | None, command: tuple[str, ...]) -> None:
+        self.command = command
         self._progress = progress
         self._tally: Tally | None = None
+
+    def begin_run(self, what: Survey | Path) -> None:
+        """The caller knows what was named."""
+
+    def file_for(self, hostname: str) -> Path:
+        return new_cache_file(hostname)
+
+    def note(self, line: str) -> None:
+        """Nothing is printed."""
+
+    def warn(self, line: str) -> None:
+        warnings.warn(line, stacklevel=6)
 
     def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
         self._tally = Tally(plan, finished)

@@ -93,3 +93,16 @@ def ranges_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
         else:
             found.append((number, number))
     return found
+
+
+def parse_fraction(text: str, what: str) -> float:
+    """A fraction from 0 to below 1. Raises `WordError` for anything else."""
+    number = text.strip()
+    percent = number.endswith("%")
+    value = decimal_number(number.removesuffix("%"))
+    value = value / 100 if percent else value
+    if not 0 <= value < 1:
+        raise WordError(
+            f"{text!r} is no {what}", remedy="write 3% or 0.03: from 0 to less than 100%"
+        )
+    return value

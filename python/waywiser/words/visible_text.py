@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Control characters but for tab and line feed, and those that turn the direction of a text."""
 
@@ -34,6 +36,12 @@ def single_line_json(text: str) -> str:
 def escaped_json(text: str) -> str:
     """JSON that means the same, with escapes for what would steer the terminal that shows it."""
     return _UNSEEN.sub(lambda c: f"\\u{ord(c[0]):04x}", text)
+
+
+def pretty_json(document: object) -> str:
+    """A document in several lines, escaped likewise."""
+    text = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    return escaped_json(text.decode()) + "\n"
 
 
 def _single_line_escape(found: re.Match[str]) -> str:

@@ -15,11 +15,12 @@ from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.fleet import assess_fleet
 from waywiser.analysis.comparison.other_sizes import PLATEAU
 from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
-from waywiser.cli.compare import INCONCLUSIVE, exit_code, failing_status
 from waywiser.curves.curve import Point
 from waywiser.curves.subject import CROWDED, Subject
+from waywiser.notebook.comparison_view import exit_code, failing_status
+from waywiser.notebook.verb_result import INCONCLUSIVE
 from waywiser.profile.block import BlockSummary
-from waywiser.report.views.comparison import comparison_parts
+from waywiser.render.views.comparison import comparison_parts
 from waywiser.words.records import Failure
 
 MIB = 2**20

@@ -18,13 +18,13 @@ from waywiser.curves.subject import read_subject
 from waywiser.notebook.comparison_view import compare_profiles
 from waywiser.notebook.profile_view import ProfileView, read_profile
 from waywiser.profile import Profile
-from waywiser.report.assessment import assess
-from waywiser.report.chapters.headlines import headlines
-from waywiser.report.entry import read
-from waywiser.report.parts import Sheet
-from waywiser.report.terminal import print_parts
-from waywiser.report.views.comparison import comparison_parts
-from waywiser.report.views.profile import profile_parts
+from waywiser.render.assessment import assess
+from waywiser.render.chapters.headlines import headlines
+from waywiser.render.entry import read
+from waywiser.render.parts import Sheet
+from waywiser.render.terminal import print_parts
+from waywiser.render.views.comparison import comparison_parts
+from waywiser.render.views.profile import profile_parts
 from waywiser.words.number_format import format_rate
 
 CHECKS = RESULTS / "2026-11-22-check-two-gpus"

@@ -155,16 +155,16 @@ def test_a_part_that_is_none_is_one_line(
     assert "is no part" in said and len(said) < 300
 
 
-OF_ONE = ["--baseline a.wwp", "--repeat a.wwp", "--max-hidden 10%", "--fleet nodes", "--keep"]
+OF_ONE = ["--baseline a.wwp", "--repeat a.wwp", "--max-hidden 10%", "--keep"]
 
 
 @pytest.mark.parametrize(
     ("step", "option"),
     [
-        *[("--dask tcp://127.0.0.1:1", option) for option in OF_ONE],
+        *[("--part tcp://127.0.0.1:1", option) for option in OF_ONE],
         *[("--part join", option) for option in (*OF_ONE, "--threshold 9%", "--since 14d")],
         *[("--part 1/2", option) for option in ("--threshold 9%", "--since 14d", "--all")],
-        *[("--part 1/2", f"--{form}") for form in ("json", "suspects", "page -", "junit -")],
+        *[("--part 1/2", f"--{form}") for form in ("suspects", "page -", "junit -")],
         ("--part references/2", "--prometheus metrics.prom"),
     ],
 )
@@ -234,8 +234,8 @@ def test_dask_has_the_same_verdicts_though_a_worker_is_killed(
     pytest.importorskip("distributed", reason="Dask is not installed")
     whole = checked(["check", str(nodes)], capsys)
     with dask_cluster(tmp_path, 2) as (address, workers):
-        assert checked(["check", str(nodes), "--dask", address], capsys) == whole
-        command = [sys.executable, "-m", "waywiser", "check", str(nodes), "--dask", address]
+        assert checked(["check", str(nodes), "--part", address], capsys) == whole
+        command = [sys.executable, "-m", "waywiser", "check", str(nodes), "--part", address]
         environment = {**os.environ, "PYTHONPATH": "python"}
         check = subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, env=environment)
         kill_one_at_work(address, workers)
@@ -251,7 +251,7 @@ def test_a_scheduler_that_does_not_answer_is_one_line(
     from waywiser.analysis.dataset import dask_parts
 
     monkeypatch.setattr(dask_parts, "CONNECT_SECONDS", 1)
-    assert run(["check", str(nodes), "--dask", "tcp://127.0.0.1:1"]) == 2
+    assert run(["check", str(nodes), "--part", "tcp://127.0.0.1:1"]) == 2
     assert "no Dask scheduler answers" in capsys.readouterr().err
 
 
@@ -266,7 +266,7 @@ def test_what_dask_cannot_do_is_one_line(
     for part in ("none", "one"):
         (tmp_path / part).mkdir()
     with dask_cluster(tmp_path / "none", 0) as (address, _):
-        assert run(["check", str(nodes), "--dask", address]) == 2
+        assert run(["check", str(nodes), "--part", address]) == 2
     said = capsys.readouterr().err
     assert "has no worker after 3 s" in said and len(said.splitlines()) == 1
     known = divide(str(nodes), 1, 0.05, "")

@@ -19,7 +19,7 @@ from waywiser.analysis.policy.errors import NotMeasured, PolicyError
 from waywiser.curves.subject import Subject
 from waywiser.machine.machine import PlacedRank
 from waywiser.profile import Profile
-from waywiser.report.views.advice import takes_text
+from waywiser.render.views.advice import takes_text
 
 PLAIN = "pageable@numa:0 -> device@gpu:0 by copy-engine"
 STAGED = "pageable@numa:0 -> device@gpu:0 by staged"

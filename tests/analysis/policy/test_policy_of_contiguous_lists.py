@@ -17,9 +17,9 @@ from waywiser.analysis.policy.file import decoded
 from waywiser.analysis.policy.table import Policy
 from waywiser.curves.subject import Subject
 from waywiser.profile import Run
-from waywiser.report.parts import Section
-from waywiser.report.views.advice import advice_parts
-from waywiser.report.views.policy import policy_parts
+from waywiser.render.parts import Section
+from waywiser.render.views.advice import advice_parts
+from waywiser.render.views.policy import policy_parts
 from waywiser.words.records import Series
 
 TO_HOST = "device@gpu:0 -> pinned@numa:0"

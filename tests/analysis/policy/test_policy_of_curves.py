@@ -26,8 +26,8 @@ from waywiser.analysis.policy.table import MethodCosts, Policy
 from waywiser.analysis.policy.texts import costs_text
 from waywiser.machine.machine import Machine
 from waywiser.profile import Run
-from waywiser.report.parts import Section, Words
-from waywiser.report.views.policy import policy_parts
+from waywiser.render.parts import Section, Words
+from waywiser.render.views.policy import policy_parts
 from waywiser.stats.method_choice import Timed, choices, winner
 from waywiser.stats.order import Interval
 from waywiser.words import TimingMode, Workload

@@ -13,8 +13,8 @@ from tests.scripted_cpus import LIMIT
 from waywiser.analysis.questions.trust import KINDS, answer
 from waywiser.curves.answer import at_least
 from waywiser.curves.subject import Subject
-from waywiser.doctor.diagnosis import diagnose
-from waywiser.doctor.situation import Situation
+from waywiser.fitness.diagnosis import diagnose
+from waywiser.fitness.situation import Situation
 from waywiser.machine import cpu_load
 from waywiser.profile import RunHealth
 from waywiser.profile.quality_flags import REMEDIES

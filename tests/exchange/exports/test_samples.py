@@ -16,10 +16,11 @@ import pytest
 
 import profiles
 import sides
-from waywiser.cli.export import ExportError, OneScreen, TooLongForScreen, export
+from waywiser.cli.export import OneScreen, TooLongForScreen, export
 from waywiser.curves.overview import overview
 from waywiser.curves.series_rows import SERIES_TYPES
 from waywiser.exchange.exports.samples import write_csv, write_json
+from waywiser.notebook.export_call import ExportError
 from waywiser.profile import ExistingFile, MissingProfile, Profile, WritableProfile
 from waywiser.profile.sample_rows import COLUMNS
 

@@ -72,7 +72,7 @@ def test_the_command_writes_what_a_launcher_takes_and_why(
     [
         (["--for", "pbs"], "--for does not know 'pbs' (write --for and one of waywiser, ucx, "),
         (["other.wwp", "--for", "slurm"], "--for slurm is of one profile"),
-        (["--for", "slurm", "--ranks-per-gpu", "0"], "is not a whole number from 1 to 4096"),
+        (["--for", "slurm", "--ranks-per-gpu", "0"], "is not a whole number from 1 to 256"),
         (["--for", "slurm", "--ranks-per-gpu", "9"], "16 cores for 18 processes"),
     ],
 )

@@ -15,13 +15,13 @@ from recorded_grid import recorded_grids
 
 from own_lock import commands, finish
 from replaying import command
-from waywiser.cli.tune import result_line
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.supervisor import run_orders
 from waywiser.measure.tune.run import TuneNote, tuned_results
 from waywiser.measure.tune.search import Ratio
 from waywiser.measure.tune.targets import Configurator, find_targets
 from waywiser.measure.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner
+from waywiser.notebook.tune_call import result_line
 from waywiser.profile import Profile
 from waywiser.profile.planned import TUNING
 from waywiser.stats.order import Interval

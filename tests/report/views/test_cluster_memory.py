@@ -9,8 +9,8 @@ from tests.analysis.cluster.planted_verdicts import nodes, planted
 
 from waywiser.analysis.cluster.summary import summarise_cluster
 from waywiser.profile.cluster_folder import ClusterResult
-from waywiser.report.cluster import cluster_document
-from waywiser.report.views.cluster import tests_text as text_of_tests
+from waywiser.render.cluster import cluster_document
+from waywiser.render.views.cluster import tests_text as text_of_tests
 from waywiser.words.cluster import ClusterPlan
 
 

@@ -14,8 +14,8 @@ from waywiser.analysis.cluster.summary import ClusterSummary, summarise_cluster
 from waywiser.analysis.cluster.texts import cluster_finding
 from waywiser.analysis.cluster.verdict_values import ClusterVerdict, NodeGroup
 from waywiser.profile.cluster_folder import ClusterResult
-from waywiser.report.terminal import print_parts
-from waywiser.report.views.cluster import cluster_parts
+from waywiser.render.terminal import print_parts
+from waywiser.render.views.cluster import cluster_parts
 from waywiser.words.cluster import ClusterNode, ClusterPlan
 
 TUTORIAL = ROOT / "docs" / "tutorials" / "first-hour-with-32-nodes.md"

@@ -278,7 +278,7 @@ def _known_hosts(node: Subject, file: str, references: References) -> ReadHosts 
         return None
     if folders and not os.path.exists(references.fleet):
         raise CheckError(
-            "there is no such folder", where=references.fleet, remedy="name one with --fleet"
+            "there is no such folder", where=references.fleet, remedy="name one with --baseline"
         )
     return _read_hosts([*folders, *former, file], references, node)
 

@@ -25,7 +25,7 @@ from waywiser.words import STATUSES, Reason, Status
 from waywiser.words.number_format import count
 
 KEEP = "waywiser check --keep measures and keeps a baseline, while the machine is healthy"
-NAME_FOLDER = "--fleet FOLDER names profiles of nodes of its kind, and of its own nights"
+NAME_FOLDER = "--baseline FOLDER names profiles of nodes of its kind, and of its own nights"
 MEASURE_AGAIN = "measure again; if it stays, look at the slot and the link (waywiser doctor)"
 FEWEST_PROCESSES = 2
 """Processes without which the whole profile is read to see whether links are equal."""

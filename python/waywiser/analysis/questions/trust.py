@@ -18,8 +18,8 @@ from waywiser.curves.curve import FAMILIES, Curve, Point
 from waywiser.curves.name import label_of
 from waywiser.curves.subject import Subject
 from waywiser.curves.texts import amount
-from waywiser.doctor.diagnosis import OTHER_WORK, disturbances, seen
-from waywiser.doctor.situation import Situation
+from waywiser.fitness.diagnosis import OTHER_WORK, disturbances, seen
+from waywiser.fitness.situation import Situation
 from waywiser.profile.quality_flags import Origin, remedy_of
 from waywiser.stats.order import INTERVAL_SAMPLES, median
 from waywiser.words import Place, Value, grouped
@@ -131,7 +131,7 @@ def _failures(subject: Subject) -> Iterator[Finding]:
 
 
 def _conditions(subject: Subject) -> Iterator[Finding]:
-    """What `waywiser.doctor` says of the recorded machine."""
+    """What `waywiser.fitness` says of the recorded machine."""
     yield from _health(subject)
     situation = Situation(
         subject.machine, stored=subject.environment, gpu_states=subject.gpu_states

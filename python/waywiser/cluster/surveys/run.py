@@ -54,7 +54,7 @@ class RunStopped(ClusterRunError):
 
 
 class RunWatcher(Protocol):
-    """Is informed while tests run; `waywiser.cli.cluster_progress` prints it."""
+    """Is informed while tests run; `waywiser.notebook.cluster_progress` says it."""
 
     def begin_round(self, round: Round, bytes: int, plan: TimePlan | None) -> None:
         """Tests start. ``plan``: what the run needs from here on; None if that is not known."""

@@ -1,0 +1,52 @@
+"""What a profile, or a trace, says: `waywiser.show`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from waywiser.notebook.verb_result import FileName, VerbResult
+from waywiser.profile.trace_file import is_trace
+
+if TYPE_CHECKING:
+    from waywiser.render.parts import Block, Section
+
+
+def show_file(
+    file: FileName,
+    *,
+    only: Sequence[str] = (),
+    everything: bool = False,
+    headline_last: bool = False,
+) -> VerbResult:
+    """As `waywiser.show`. ``headline_last`` is for the end of a survey. Raises `WaywiserError`."""
+    if is_trace(os.fspath(file)):
+        from waywiser.notebook.trace_call import show_trace
+
+        return show_trace(os.fspath(file), everything=everything)
+    from waywiser.curves.overview import overview
+    from waywiser.profile import Profile
+    from waywiser.render.views.profile import profile_parts
+
+    with Profile.open(file) as profile:
+        found, machine = overview(profile, only), profile.machine
+
+    def document() -> dict[str, Any]:
+        """The JSON form, with the headline paths beside those of other machines."""
+        import msgspec
+
+        from waywiser.curves.curve import curves_of
+        from waywiser.curves.normal import normal_paths, path_document
+
+        normal = normal_paths(machine, curves_of(found.series))
+        whole = msgspec.to_builtins(found.for_json())
+        return {**whole, "normal": [path_document(path) for path in normal]}
+
+    def parts() -> Iterator[Block | Section]:
+        with Profile.open(file) as profile:
+            yield from profile_parts(
+                profile, found, only=only, everything=everything, headline_last=headline_last
+            )
+
+    return VerbResult(found, document, parts)
