@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from waywiser.measure.option import argument, like, option
-from waywiser.measure.survey_options import SurveyOptions
+from waywiser.measure.survey_options import AnySurveyOptions
 from waywiser.words.numbers import Bounds
 
 MOST_NODES = 10_000
@@ -17,7 +17,7 @@ _SECONDS = Bounds(1, _DAY_SECONDS, "number of seconds")
 
 
 @dataclass(frozen=True)
-class ClusterSurveyOptions:
+class ClusterSurveyOptions(AnySurveyOptions):
     """Options as they were given; the default for what was not given."""
 
     output: str | None = option(
@@ -39,7 +39,6 @@ class ClusterSurveyOptions:
         "srun in an allocation of Slurm, else the library's mpiexec.",
         metavar="TEMPLATE",
     )
-    mpicc: str | None = like(SurveyOptions, "mpicc", help="The mpicc of the MPI library.")
     transport: str | None = option(
         "How nodes exchange messages: nccl, or mpi. By default nccl if most have GPUs and NCCL.",
         metavar="NAME",
@@ -87,11 +86,6 @@ class ClusterSurveyOptions:
         bounds=_SECONDS,
     )
     no_check: bool = option("Do not survey each node by itself first.", default=False)
-    deadline: float | None = option(
-        "End after this time: the tests that say least are skipped.",
-        metavar="SECONDS",
-        bounds=_SECONDS,
-    )
     seed: int = option(
         "Draws the pairs; the same number draws the same.",
         default=0,
@@ -113,4 +107,4 @@ class ClusterJoinOptions:
         metavar="SECONDS",
         bounds=_SECONDS,
     )
-    mpicc: str | None = like(ClusterSurveyOptions, "mpicc")
+    mpicc: str | None = like(AnySurveyOptions, "mpicc")
