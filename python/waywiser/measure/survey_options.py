@@ -59,8 +59,8 @@ class AnySurveyOptions:
         stored=Stored("selection", "mpicc"),
     )
     deadline: float | None = option(
-        "End after this time: what says least is skipped if it is short; 'survey' repeats more if time "
-        "is left.",
+        "End after this time: what says least is skipped if it is short; 'survey' repeats more if "
+        "time is left.",
         name=DEADLINE,
         metavar="SECONDS",
         bounds=Bounds(1, WEEK_SECONDS, "number of seconds"),
