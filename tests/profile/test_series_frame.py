@@ -52,7 +52,8 @@ def require_equal(path: Path) -> None:
         blocks = [block for block in blocks if block.median > 0]
         assert [block.median for block in short.blocks] == [block.median for block in blocks]
         assert [block.count for block in short.blocks] == [block.count for block in blocks]
-        assert [block.interval for block in short.blocks] == [block.interval for block in blocks]
+        of_intervals = [block.deviation if block.interval else None for block in blocks]
+        assert [block.of_interval for block in short.blocks] == of_intervals
         assert short.failures == tuple(visit.failure for visit in one.visits if visit.failure)
         assert (short.text, short.curve) == (str(one.workload), one.workload.curve)
 
@@ -131,7 +132,7 @@ def test_few_samples_have_a_spread_instead_of_an_interval(tmp_path: Path) -> Non
     foreign = profiles.visit(profiles.WHAT, 2, Samples(span=(1.0, 2.0), flags=(SUMMARY, SUMMARY)))
     (short,) = points_of(frame_of(stored(tmp_path / "a.wwp", [few, one, foreign])))
     assert [block.deviation for block in short.blocks] == [pytest.approx(0.5), 0.0, 0.0]
-    assert all(block.interval is None for block in short.blocks)
+    assert all(block.of_interval is None for block in short.blocks)
 
 
 def test_arrays_have_an_entry_per_visit_and_per_sample(tmp_path: Path) -> None:

@@ -42,12 +42,13 @@ class Slowdown(Value, frozen=True, gc=False):
 
 
 class BlockSummary(Value, frozen=True, gc=False):
-    """One visit in short: the median of a process with its interval, in seconds."""
+    """One visit in short: the median of a process in seconds, and how well it is known."""
 
     block: int
     median: float
-    interval: Interval | None = None
-    """The median's 95 % interval within the block; None if there is none."""
+    of_interval: float | None = None
+    """The standard error by the median's 95 % interval within the block, as a fraction of it; None
+    if there is none."""
     count: int = 0
     """Samples that count."""
     deviation: float = 0.0
@@ -64,7 +65,9 @@ class BlockSummary(Value, frozen=True, gc=False):
     @property
     def standard_error(self) -> float:
         """That of the median by the samples alone, as a fraction of it; 0 if it is not known."""
-        return standard_error(self.median, self.interval, self.deviation, self.count)
+        if self.of_interval is None:
+            return standard_error(self.median, None, self.deviation, self.count)
+        return self.of_interval
 
     @property
     def independent_error(self) -> float:

@@ -217,7 +217,10 @@ class SeriesFrame(SampleColumns):
     def independent_errors(self) -> Array:
         """The standard error of each median, as a fraction of it, if its samples did not depend on
         each other; NaN if they are too few for an interval."""
-        low, high = self._no_narrower(*self._spans.intervals)
+        return self._errors(*self._no_narrower(*self._spans.intervals))
+
+    def _errors(self, low: Array, high: Array) -> Array:
+        """The standard errors of the medians that have these intervals, as fractions of them."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             found: Array = (high - low) / 2 / STANDARD_ERRORS / self.medians
         return found
@@ -291,7 +294,7 @@ class SeriesFrame(SampleColumns):
 
     def summaries(self) -> list[BlockSummary | None]:
         """Each visit in short; None if its median is no time."""
-        intervals = _intervals(*self.intervals)
+        errors = _or_none(self._errors(*self.intervals))
         medians, counts = self.medians.tolist(), self.counts.tolist()
         deviations = (self.deviations * np.sqrt(self.dependence.times)).tolist()
         shifts, summaries = self.shifts.tolist(), self.summaries_only.tolist()
@@ -299,9 +302,9 @@ class SeriesFrame(SampleColumns):
 
         def block(n: int) -> BlockSummary:
             few = lower_rank(counts[n]) is None or not summaries[n]
-            deviation = deviations[n] if few and intervals[n] is None else 0.0
+            deviation = deviations[n] if few and errors[n] is None else 0.0
             number = self.visits[n].block
-            found = medians[n], intervals[n], counts[n], deviation, shifts[n], independent[n]
+            found = medians[n], errors[n], counts[n], deviation, shifts[n], independent[n]
             return BlockSummary(number, *found)
 
         return [block(n) if median > 0 else None for n, median in enumerate(medians)]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from waywiser.analysis.comparison.path_change import (
+    FEWEST_SIZES,
     PATH_REASONS,
     REGIMES,
     WITHOUT_CHANGE,
@@ -22,7 +23,7 @@ from waywiser.analysis.comparison.path_change import (
     SizeChange,
     certain_level,
 )
-from waywiser.analysis.comparison.path_parts import FEWEST_SIZES, MachineNoise, Part
+from waywiser.analysis.comparison.path_parts import MachineNoise
 from waywiser.curves.headline import headline_label, in_order
 from waywiser.curves.texts import percent
 from waywiser.profile.block import STANDARD_ERRORS
@@ -427,7 +428,7 @@ def plural(verdict: str, count: int) -> str:
     return f"{verdict}s" if verdict in ("regression", "improvement") and count != 1 else verdict
 
 
-def survey_noise_notes(parts: Sequence[Part], paths: Sequence[PathChange]) -> Iterator[str]:
+def survey_noise_notes(parts: Sequence[PartChange], paths: Sequence[PathChange]) -> Iterator[str]:
     """A note on the noise between surveys if no side has `SURVEYS_FOR_VARIANCE` of them: that it is
     assumed, or what it is beside a suspected loss, and which loss would be confirmed."""
     few = [
