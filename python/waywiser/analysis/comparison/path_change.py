@@ -294,8 +294,10 @@ class PartChange(Value, frozen=True, dict=True):
     @cached_property
     def typical(self) -> SizeChange:
         """The size that most processes measured and whose change is the median of these; the
-        smaller change of two."""
-        return _typical(self.sizes)
+        smaller change of two. Of sizes with one decision the smallest shows it."""
+        if self.decision is _UNSET:
+            return _typical(self.sizes)
+        return next(size for size in self.sizes if size.decision == self.decision)
 
     @property
     def key(self) -> Key:
