@@ -468,7 +468,7 @@ def full(path: Path, seed: int) -> Path:
         for block in range(6):
             for what in workloads:
                 seconds = profiles.seconds(what.bytes) * math.exp(rng.gauss(0, 0.002))
-                known = BlockSummary(block, seconds, 0.001 / STANDARD_ERRORS, 30)
+                known = BlockSummary(block, seconds, 0.001 / STANDARD_ERRORS, 30, True)
                 yield Visit(what, block, "converged", profiles.STARTED, mode="device",
                             samples=nodes.samples_of(known))  # fmt: skip
 

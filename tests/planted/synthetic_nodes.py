@@ -107,8 +107,8 @@ def _from(first: int, donors: Sequence[Donor]) -> list[Donor]:
 
 def _block(number: int, seconds: float, donor: Donor) -> BlockSummary:
     median = seconds * float(np.exp(donor.between))
-    error = standard_error(1.0, Interval(*donor.reach), 0.0, 0) if donor.reach else None
-    return BlockSummary(number, median, error, len(donor.within))
+    error = standard_error(1.0, Interval(*donor.reach), 0.0, 0) if donor.reach else 0.0
+    return BlockSummary(number, median, error, len(donor.within), donor.reach is not None)
 
 
 def without(node: Subject, gpu: int) -> Subject:

@@ -277,7 +277,7 @@ def checkup_parts(
         to_decide,
         verdict_text,
     )
-    from waywiser.analysis.comparison.path_change import one_value_text
+    from waywiser.analysis.comparison.part_change import one_value_text
     from waywiser.cli.remeasure import command_parts
     from waywiser.report.parts import Words
     from waywiser.words.same_wording import by_wording

@@ -23,6 +23,7 @@ from waywiser.profile.block import (
     BlockSummary,
     OutlierCount,
     Slowdown,
+    standard_error,
 )
 from waywiser.profile.rows import (
     AloneRow,
@@ -302,10 +303,18 @@ class SeriesFrame(SampleColumns):
 
         def block(n: int) -> BlockSummary:
             few = lower_rank(counts[n]) is None or not summaries[n]
-            deviation = deviations[n] if few and errors[n] is None else 0.0
-            number = self.visits[n].block
-            found = medians[n], errors[n], counts[n], deviation, shifts[n], independent[n]
-            return BlockSummary(number, *found)
+            error = errors[n]
+            if error is None:
+                error = standard_error(medians[n], None, deviations[n] if few else 0.0, counts[n])
+            return BlockSummary(
+                self.visits[n].block,
+                medians[n],
+                error,
+                counts[n],
+                errors[n] is not None,
+                shifts[n],
+                independent[n],
+            )
 
         return [block(n) if median > 0 else None for n, median in enumerate(medians)]
 

@@ -125,7 +125,10 @@ def digest(what: Workload, medians: Sequence[float], width: float = 0.0008) -> P
     """A block around each of ``medians``, known to ``width`` either way."""
     return Point.of(
         what,
-        [BlockSummary(n, median, width / STANDARD_ERRORS, 8) for n, median in enumerate(medians)],
+        [
+            BlockSummary(n, median, width / STANDARD_ERRORS, 8, True)
+            for n, median in enumerate(medians)
+        ],
     )
 
 
@@ -180,10 +183,10 @@ def stored(one: Subject, path: Path, *, health: Sequence[Health] = ()) -> Path:
 def samples_of(block: BlockSummary) -> Samples:
     """As many as the block has: those of the interval's ranks and beyond are at its ends."""
     rank = lower_rank(block.count)
-    if rank is None or block.of_interval is None:
+    if rank is None or not block.has_interval:
         return Samples(span=(block.median,) * block.count)
     middle = block.count - 2 * rank
-    half = STANDARD_ERRORS * block.of_interval * block.median
+    half = STANDARD_ERRORS * block.standard_error * block.median
     low, high = block.median - half, block.median + half
     return Samples(span=(low,) * rank + (block.median,) * middle + (high,) * rank)
 

@@ -27,13 +27,12 @@ from waywiser.analysis.comparison.differences import (
 )
 from waywiser.analysis.comparison.one_sided import one_sided, with_failures, without_common_size
 from waywiser.analysis.comparison.other_sizes import at_common_sizes
+from waywiser.analysis.comparison.part_change import PartChange, Process
 from waywiser.analysis.comparison.path_change import (
     BOUNDED,
     PATH_REASONS,
     REGIMES,
-    PartChange,
     PathChange,
-    Process,
     ProfileComparison,
     worst_first,
 )

@@ -12,16 +12,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from waywiser.analysis.comparison.path_change import (
+from waywiser.analysis.comparison.part_change import (
     FEWEST_SIZES,
+    PartChange,
+    SizeChange,
+    certain_level,
+)
+from waywiser.analysis.comparison.path_change import (
     PATH_REASONS,
     REGIMES,
     WITHOUT_CHANGE,
-    PartChange,
     PathChange,
     ProfileComparison,
-    SizeChange,
-    certain_level,
 )
 from waywiser.analysis.comparison.path_parts import MachineNoise
 from waywiser.curves.headline import headline_label, in_order

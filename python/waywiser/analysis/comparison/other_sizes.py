@@ -13,7 +13,7 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from waywiser.analysis.comparison.path_change import OtherSize, equivalence_class
+from waywiser.analysis.comparison.part_change import OtherSize, equivalence_class
 from waywiser.analysis.comparison.path_parts import Summaries
 from waywiser.curves.curve import Point
 from waywiser.curves.regimes import regime_of

@@ -14,20 +14,19 @@ from statistics import fmean
 
 from msgspec.structs import replace
 
-from waywiser.analysis.comparison.path_change import (
+from waywiser.analysis.comparison.part_change import (
     BOTH,
-    REGIMES,
     SIDES,
     Key,
     Medians,
     OtherSize,
     PartChange,
-    PathChange,
     SizeChange,
     by_survey,
     one_value_text,
     verdict_of,
 )
+from waywiser.analysis.comparison.path_change import REGIMES, PathChange
 from waywiser.curves.curve import Point
 from waywiser.curves.gpu_numbers import Devices, devices_on
 from waywiser.curves.headline import Group
