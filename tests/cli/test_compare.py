@@ -42,7 +42,7 @@ from waywiser.curves.curve import Point
 from waywiser.curves.subject import read_subject
 from waywiser.exchange.exports.junit import junit_xml
 from waywiser.profile import ExistingFile, NotWritable
-from waywiser.profile.block import BlockSummary
+from waywiser.profile.block import STANDARD_ERRORS, BlockSummary
 from waywiser.profile.writable import write_profile
 from waywiser.render.terminal import print_parts
 from waywiser.render.views.comparison import _span, comparison_parts
@@ -469,7 +469,7 @@ def full(path: Path, seed: int) -> Path:
         for block in range(6):
             for what in workloads:
                 seconds = profiles.seconds(what.bytes) * math.exp(rng.gauss(0, 0.002))
-                known = BlockSummary(block, seconds, Interval(seconds * 0.999, seconds * 1.001), 30)
+                known = BlockSummary(block, seconds, 0.001 / STANDARD_ERRORS, 30, True)
                 yield Visit(what, block, "converged", profiles.STARTED, mode="device",
                             samples=nodes.samples_of(known))  # fmt: skip
 

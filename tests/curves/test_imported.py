@@ -12,7 +12,7 @@ from waywiser.analysis.comparison.comparison import compare
 from waywiser.curves.imported import imported_from
 from waywiser.curves.subject import Subject, read_subject
 from waywiser.exchange.imports.profiles import import_files
-from waywiser.profile.block import BlockSummary
+from waywiser.profile.block import OF_MEDIAN, BlockSummary
 
 D2H = "Comm_cudaMemcpyAsync_GPUToPinned/0/0/log2(N):26/manual_time"
 
@@ -50,10 +50,10 @@ def block(node: Subject) -> BlockSummary:
 
 def test_repetitions_and_a_deviation_that_is_reported_are_the_spread(tmp_path: Path) -> None:
     several = block(imported(tmp_path, "several", repetitions(1000, 1010, 1020)))
-    assert several.deviation == pytest.approx(10 / 1010)
+    assert several.standard_error == pytest.approx(OF_MEDIAN * 10 / 1010 / 3**0.5)
     result = block(imported(tmp_path, "result", aggregates(1000, 30)))
-    assert result.deviation == pytest.approx(0.03)
-    assert block(imported(tmp_path, "one", repetitions(1000))).deviation == 0
+    assert result.standard_error == pytest.approx(OF_MEDIAN * 0.03)
+    assert block(imported(tmp_path, "one", repetitions(1000))).standard_error == 0
 
 
 @pytest.mark.parametrize("deviation", [float("nan"), -1.0, 0.0, 1e300])
@@ -61,7 +61,7 @@ def test_a_deviation_that_makes_no_sense_widens_or_is_none(
     tmp_path: Path, deviation: float
 ) -> None:
     found = imported(tmp_path, "odd", aggregates(1000, deviation))
-    assert 0 <= block(found).deviation < float("inf")
+    assert 0 <= block(found).standard_error < float("inf")
     (path,) = compare([found], [imported(tmp_path, "new", repetitions(1200))]).paths
     assert path.verdict in ("no change", "suspected", "not decided")
 

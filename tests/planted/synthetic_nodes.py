@@ -18,7 +18,7 @@ from planted.planted_model import LARGE, Model, between, down, up, workload
 from waywiser.curves.curve import Point
 from waywiser.curves.gpu_numbers import gpus_of, renumbered
 from waywiser.curves.subject import LoadedLink, Subject
-from waywiser.profile.block import BlockSummary
+from waywiser.profile.block import BlockSummary, standard_error
 from waywiser.stats.order import Interval
 from waywiser.words import Workload
 
@@ -107,8 +107,8 @@ def _from(first: int, donors: Sequence[Donor]) -> list[Donor]:
 
 def _block(number: int, seconds: float, donor: Donor) -> BlockSummary:
     median = seconds * float(np.exp(donor.between))
-    reach = Interval(*(median * end for end in donor.reach)) if donor.reach else None
-    return BlockSummary(number, median, reach, len(donor.within))
+    error = standard_error(1.0, Interval(*donor.reach), 0.0, 0) if donor.reach else 0.0
+    return BlockSummary(number, median, error, len(donor.within), donor.reach is not None)
 
 
 def without(node: Subject, gpu: int) -> Subject:

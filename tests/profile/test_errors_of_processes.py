@@ -46,7 +46,7 @@ def test_processes_that_agree_are_not_widened_by_dependence_within_them() -> Non
 
     def noise(series: Point) -> float:
         sides = {series.identity: [(0, series)]}
-        return parts_of(sides, sides)[0].noise.process.value
+        return parts_of(sides, sides)[0].own_noise.process.value
 
     between = np.var(np.log([block.median for block in several.blocks]), ddof=1)
     assert noise(several) == pytest.approx(float(between), rel=0.5)

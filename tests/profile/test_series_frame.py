@@ -15,6 +15,7 @@ import profiles
 from plain_statistics import blocks_of
 from waywiser.curves.curve import points_of
 from waywiser.profile import Profile
+from waywiser.profile.block import OF_MEDIAN
 from waywiser.profile.estimate import estimate
 from waywiser.profile.series_frame import SeriesFrame
 from waywiser.profile.writable import write_profile
@@ -52,7 +53,9 @@ def require_equal(path: Path) -> None:
         blocks = [block for block in blocks if block.median > 0]
         assert [block.median for block in short.blocks] == [block.median for block in blocks]
         assert [block.count for block in short.blocks] == [block.count for block in blocks]
-        assert [block.interval for block in short.blocks] == [block.interval for block in blocks]
+        of_intervals = [block.deviation if block.interval else None for block in blocks]
+        known = [block.standard_error if block.has_interval else None for block in short.blocks]
+        assert known == of_intervals
         assert short.failures == tuple(visit.failure for visit in one.visits if visit.failure)
         assert (short.text, short.curve) == (str(one.workload), one.workload.curve)
 
@@ -130,8 +133,9 @@ def test_few_samples_have_a_spread_instead_of_an_interval(tmp_path: Path) -> Non
     one = profiles.visit(profiles.WHAT, 1, Samples(span=(1.0,)))
     foreign = profiles.visit(profiles.WHAT, 2, Samples(span=(1.0, 2.0), flags=(SUMMARY, SUMMARY)))
     (short,) = points_of(frame_of(stored(tmp_path / "a.wwp", [few, one, foreign])))
-    assert [block.deviation for block in short.blocks] == [pytest.approx(0.5), 0.0, 0.0]
-    assert all(block.interval is None for block in short.blocks)
+    errors = [block.standard_error for block in short.blocks]
+    assert errors == [pytest.approx(OF_MEDIAN * 0.5 / 3**0.5), 0.0, 0.0]
+    assert not any(block.has_interval for block in short.blocks)
 
 
 def test_arrays_have_an_entry_per_visit_and_per_sample(tmp_path: Path) -> None:

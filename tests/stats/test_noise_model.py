@@ -25,14 +25,18 @@ from waywiser.stats.noise_model import (
 Random = np.random.Generator
 
 
-def changes(rng: Random, paths: int, deviation: float, added: float = 0.0) -> list[Contrast]:
+def changes(rng: Random, paths: int, deviation: float, added: float = 0.0) -> list[float]:
     """Changes between two surveys, whose processes add a variance."""
-    values = rng.normal(0, math.sqrt(2 * deviation**2 + added), paths)
-    return [Contrast(float(each), 2.0, added) for each in values]
+    return list(map(float, rng.normal(0, math.sqrt(2 * deviation**2 + added), paths)))
 
 
-def estimated(contrasts: list[Contrast]) -> float:
-    return noise_between_surveys(list(between_sides(contrasts))).variance.deviation
+def contrasts(values: list[float], added: float = 0.0) -> list[Contrast]:
+    """Those of changes between two surveys."""
+    return list(between_sides(values, [2.0] * len(values), [added] * len(values)))
+
+
+def estimated(values: list[float], added: float = 0.0) -> float:
+    return noise_between_surveys(contrasts(values, added)).variance.deviation
 
 
 @pytest.mark.parametrize("deviation", [0.003, 0.02, 0.1])
@@ -41,7 +45,7 @@ def test_the_noise_that_paths_share_is_found(deviation: float, added: float) -> 
     rng = np.random.default_rng(1)
     if deviation**2 < added:
         deviation = math.sqrt(added)
-    found = [estimated(changes(rng, 40, deviation, added)) ** 2 for _ in range(200)]
+    found = [estimated(changes(rng, 40, deviation, added), added) ** 2 for _ in range(200)]
     assert math.sqrt(np.mean(found)) == pytest.approx(deviation, rel=0.06)
 
 
@@ -52,21 +56,20 @@ def test_faults_of_nearly_half_of_the_paths_do_not_widen_it(slow: int, loss: flo
     found = []
     for _ in range(100):
         made = changes(rng, 40, 0.01)
-        ill = [each._replace(value=each.value + loss) for each in made[:slow]]
+        ill = [each + loss for each in made[:slow]]
         found.append(estimated([*ill, *made[slow:]]))
     assert np.median(found) == pytest.approx(0.01, rel=0.15)
 
 
 def test_a_change_of_all_paths_is_no_noise() -> None:
     made = changes(np.random.default_rng(3), 30, 0.004)
-    moved = [each._replace(value=each.value + 0.3) for each in made]
+    moved = [each + 0.3 for each in made]
     assert estimated(moved) == pytest.approx(estimated(made))
 
 
 @given(st.lists(st.floats(-1, 1), max_size=FEWEST_PATHS - 1))
 def test_few_changes_show_nothing(values: list[float]) -> None:
-    made = [Contrast(each, 2.0, 0.0) for each in values]
-    found = noise_between_surveys(list(between_sides(made)))
+    found = noise_between_surveys(contrasts(values))
     assert found.contrasts == 0
     assert found.variance.deviation == ASSUMED
     assert found.variance.freedom == ASSUMED_PATHS
@@ -74,10 +77,9 @@ def test_few_changes_show_nothing(values: list[float]) -> None:
 
 @given(st.lists(st.floats(-0.5, 0.5), min_size=1, max_size=40), st.randoms())
 def test_the_order_of_paths_does_not_matter(values: list[float], order: random.Random) -> None:
-    made = [Contrast(each, 2.0, 0.0) for each in values]
-    other = list(made)
+    other = list(values)
     order.shuffle(other)
-    assert estimated(other) == pytest.approx(estimated(made))
+    assert estimated(other) == pytest.approx(estimated(values))
 
 
 @given(st.lists(st.floats(0.5, 2.0), min_size=1, max_size=8))
@@ -94,7 +96,7 @@ def test_what_a_path_shows_beside_the_others_is_as_rare_as_student_says(paths: i
     rng = np.random.default_rng(4)
     beyond = tested = 0
     for _ in range(400):
-        made = list(between_sides(changes(rng, paths, 0.01)))
+        made = contrasts(changes(rng, paths, 0.01))
         machine = noise_between_surveys(made)
         for each in made[:5]:
             noise = machine.without([each])

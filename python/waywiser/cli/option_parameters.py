@@ -84,9 +84,10 @@ def _same(value: Any) -> Any:
 
 
 def _parameters(table: type) -> Iterator[inspect.Parameter]:
+    """One for each field, those of the table that it extends last."""
     assert is_dataclass(table)
     declared, hints = options_of(table), get_type_hints(table)
-    for each in fields(table):
+    for each in sorted(fields(table), key=lambda each: each.name not in table.__annotations__):
         hint, default = hints[each.name], each.default
         if hint == tuple[str, ...]:
             hint, default = list[str] | None, None

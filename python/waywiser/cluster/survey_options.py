@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from waywiser.measure.option import argument, like, option
-from waywiser.measure.survey_options import SurveyOptions
+from waywiser.measure.survey_options import AnySurveyOptions, SurveyOptions
 from waywiser.words.numbers import Bounds
 
 MOST_NODES = 10_000
@@ -17,7 +17,7 @@ _SECONDS = Bounds(1, _DAY_SECONDS, "number of seconds")
 
 
 @dataclass(frozen=True)
-class ClusterSurveyOptions:
+class ClusterSurveyOptions(AnySurveyOptions):
     """Options as they were given; the default for what was not given."""
 
     output: str | None = like(
@@ -39,7 +39,6 @@ class ClusterSurveyOptions:
         more="With hosts it starts the agents too: 'mpiexec -n {ranks} -hosts {hosts} {command}'; "
         "also {nodes} and {hostfile}. By default srun in an allocation of Slurm.",
     )
-    mpicc: str | None = like(SurveyOptions, "mpicc")
     transport: str | None = option(
         "How nodes exchange messages: nccl, or mpi. By default nccl if most have GPUs and NCCL.",
         metavar="NAME",
@@ -88,9 +87,6 @@ class ClusterSurveyOptions:
         bounds=_SECONDS,
     )
     no_check: bool = option("Do not survey each node by itself first.", default=False)
-    deadline: float | None = like(
-        SurveyOptions, "deadline", more="The tests that say least are skipped."
-    )
     seed: int = like(SurveyOptions, "seed", default=0, more="By default 0.")
 
 
@@ -103,4 +99,4 @@ class ClusterJoinOptions:
         "Join as this node; by default SLURMD_NODENAME, or the name of the host.", metavar="NAME"
     )
     join_seconds: float | None = like(ClusterSurveyOptions, "join_seconds", more="By default 600.")
-    mpicc: str | None = like(ClusterSurveyOptions, "mpicc")
+    mpicc: str | None = like(AnySurveyOptions, "mpicc")

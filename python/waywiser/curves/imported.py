@@ -10,7 +10,7 @@ import msgspec
 
 from waywiser.curves.curve import Point
 from waywiser.machine.machine import Machine
-from waywiser.profile.block import BlockSummary
+from waywiser.profile.block import BlockSummary, standard_error
 from waywiser.profile.quality_flags import Origin
 
 
@@ -58,8 +58,9 @@ def _recorded(plan_json: str) -> dict[str, list[_Origin]]:
 
 
 def _with_deviation(block: BlockSummary, origins: Sequence[_Origin]) -> BlockSummary:
-    deviation = block.deviation
-    if not deviation and 0 <= block.block < len(origins):
-        stated = origins[block.block].deviation
-        deviation = stated if 0 < stated < math.inf else 0.0
-    return msgspec.structs.replace(block, deviation=deviation)
+    if block.standard_error or block.has_interval or not 0 <= block.block < len(origins):
+        return block
+    stated = origins[block.block].deviation
+    deviation = stated if 0 < stated < math.inf else 0.0
+    error = standard_error(block.median, None, deviation, block.count)
+    return msgspec.structs.replace(block, standard_error=error)

@@ -2,7 +2,8 @@
 
 The command line, `waywiser.survey`, and the check of ``--resume`` read this table. `tune` and
 `simulate` take some of its options (`waywiser.measure.tune_options`,
-`waywiser.measure.simulate_options`). Nothing heavy is imported: ``--help`` shows the table.
+`waywiser.measure.simulate_options`), and `waywiser.cluster.survey_options` extends the first part
+of it. Nothing heavy is imported: ``--help`` shows the table.
 """
 
 from __future__ import annotations
@@ -49,7 +50,27 @@ def absolute(files: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class SurveyOptions:
+class AnySurveyOptions:
+    """What a survey of one machine and one of a cluster have in common."""
+
+    mpicc: str | None = option(
+        "The mpicc of the MPI library; by default that of WAYWISER_MPICC, the first in PATH, or "
+        "that of the Python environment.",
+        metavar="PATH",
+        stored=Stored("selection", "mpicc"),
+    )
+    deadline: float | None = option(
+        "End after this time.",
+        more="What says least is skipped if it is short; 'survey' repeats more if time is left.",
+        name=DEADLINE,
+        metavar="SECONDS",
+        bounds=Bounds(1, WEEK_SECONDS, "number of seconds"),
+        stored=Stored("request", "deadline_seconds", float),
+    )
+
+
+@dataclass(frozen=True)
+class SurveyOptions(AnySurveyOptions):
     """Options as they were given; the default for what was not given."""
 
     output: str | None = option(
@@ -91,14 +112,6 @@ class SurveyOptions:
         metavar="SIZES",
         takes_numbers=True,
         stored=Stored("request", "sizes"),
-    )
-    deadline: float | None = option(
-        "End after this time.",
-        more="Less is measured if it is short, and more is repeated if time is left.",
-        name=DEADLINE,
-        metavar="SECONDS",
-        bounds=Bounds(1, WEEK_SECONDS, "number of seconds"),
-        stored=Stored("request", "deadline_seconds", float),
     )
     gpus: str | None = option(
         "GPUs to measure: 0,1 or none; by default all.",
@@ -171,12 +184,6 @@ class SurveyOptions:
         "near,far has so many ranks of each, which the report compares.",
         metavar="WHERE",
         stored=Stored("selection", "rank_cpus"),
-    )
-    mpicc: str | None = option(
-        "The mpicc of the MPI library; by default that of WAYWISER_MPICC, the first in PATH, or "
-        "that of the Python environment.",
-        metavar="PATH",
-        stored=Stored("selection", "mpicc"),
     )
     launcher: str | None = option(
         "Start processes of MPI by another launcher than the library's mpiexec: "

@@ -230,7 +230,7 @@ def times_of(frame: SeriesFrame, machine: Machine) -> list[CurveTimes]:
         if kind is None or not series.blocks or series.bytes <= 0:
             continue
         used = usual_blocks(series.blocks)
-        within = max((block.standard_error for block in used if block.interval), default=0.0)
+        within = max((block.standard_error for block in used if block.has_interval), default=0.0)
         medians_of = {block.block: block.median for block in used}
         found.setdefault(series.curve, []).append((series.bytes, medians_of, within))
         kinds[series.curve] = kind

@@ -69,8 +69,6 @@ def health_document(found: HealthCheck, seen: Mapping[str, str] = {}) -> dict[st
     from waywiser.curves.normal import path_document
 
     others = [path_document(path) for path in found.other_machines]
-    baseline = found.baseline
-    if baseline is not None:
-        baseline = msgspec.structs.replace(baseline, comparison=baseline.comparison.for_json())
+    baseline = None if found.baseline is None else found.baseline.for_json()
     whole = msgspec.structs.asdict(found)
     return {**whole, "baseline": baseline, "other_machines": others, "seen": seen}

@@ -318,8 +318,9 @@ def checkup_parts(
         label,
         sizes_text,
         to_decide,
+        verdict_text,
     )
-    from waywiser.analysis.comparison.path_change import one_value_text
+    from waywiser.analysis.comparison.part_change import one_value_text
     from waywiser.notebook.remeasure import command_parts
     from waywiser.render.parts import Words
     from waywiser.words.same_wording import by_wording
@@ -336,24 +337,26 @@ def checkup_parts(
     if found.drops:
         yield Words("largest drops:", indent=2)
     normal = {path.workload: path for path in beside if path.range is not None}
-    for drop in found.drops:
-        undecided = drop.verdict == NOT_DECIDED
-        has_changed = drop.verdict != "no change"
+    verdicts = [verdict_text(found.comparison, path) for path in found.drops]
+    for path, verdict in zip(found.drops, verdicts, strict=True):
+        drop = path.size
+        assert drop is not None
         loss = detectable_text(
-            drop.detectable,
-            hides=undecided,
-            has_changed=has_changed,
-            of_time=drop.size.is_time,
+            drop.decision.detectable,
+            hides=verdict == NOT_DECIDED,
+            has_changed=verdict != "no change",
+            of_time=drop.is_time,
         )
-        yield Words(f"{change_text(drop.size)}  {drop.verdict}: {with_units(drop.name)}", indent=4)
-        if drop.size.verdict == NOT_DECIDED:
-            loss = one_value_text(drop.size)
-        before, now = figures_before_and_now(drop.size)
-        at = f" at {size}" if (size := sizes_text(drop.size)) else ""
-        own = normal.get(drop.size.series)
+        yield Words(f"{change_text(drop)}  {verdict}: {with_units(label(path))}", indent=4)
+        if drop.verdict == NOT_DECIDED:
+            loss = one_value_text(drop)
+        before, now = figures_before_and_now(drop)
+        at = f" at {size}" if (size := sizes_text(drop)) else ""
+        own = normal.get(drop.series)
         usual = f"; {own.verdict_text}" if own is not None else ""
         yield Words(f"{before} before, {now} now{at}; {loss}{usual}", indent=12)
-    named = {drop.name for drop in found.drops if drop.verdict == NOT_DECIDED}
+    undecided = zip(found.drops, verdicts, strict=True)
+    named = {label(path) for path, verdict in undecided if verdict == NOT_DECIDED}
     if unclear := [path for path in found.comparison.measured if label(path) in named]:
         yield Words(to_decide(found.comparison, unclear), indent=4)
     for line, _ in by_wording(found.notes):

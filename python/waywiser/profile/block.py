@@ -42,35 +42,24 @@ class Slowdown(Value, frozen=True, gc=False):
 
 
 class BlockSummary(Value, frozen=True, gc=False):
-    """One visit in short: the median of a process with its interval, in seconds."""
+    """One visit in short: the median of a process in seconds, and how well it is known."""
 
     block: int
     median: float
-    interval: Interval | None = None
-    """The median's 95 % interval within the block; None if there is none."""
+    standard_error: float = 0.0
+    """That of the median by the samples alone, as a fraction of it: by its 95 % interval; without
+    one by the standard deviation of samples that are too few for an interval, or of those that
+    another tool did not keep, times √τ if they depend on each other (`waywiser.stats.dependence`);
+    0 if it is not known."""
     count: int = 0
     """Samples that count."""
-    deviation: float = 0.0
-    """Relative standard deviation of samples that are too few for an interval, or of those that
-    another tool did not keep, times √τ if they depend on each other (`waywiser.stats.dependence`);
-    0 if it is not known, or if there is an interval."""
+    has_interval: bool = False
     shift: float = 0.0
     """The relative size of a level that shifted among the samples and returned
     (`waywiser.stats.level_shift`); the interval has it."""
-    of_independent: float | None = None
-    """The standard error of the median of independent samples with these values; None if they are
-    too few for an interval."""
-
-    @property
-    def standard_error(self) -> float:
-        """That of the median by the samples alone, as a fraction of it; 0 if it is not known."""
-        return standard_error(self.median, self.interval, self.deviation, self.count)
-
-    @property
-    def independent_error(self) -> float:
-        """The standard error that independent samples would have: the least by which processes
-        differ."""
-        return self.standard_error if self.of_independent is None else self.of_independent
+    independent_error: float | None = None
+    """The standard error that independent samples would have, the least by which processes differ;
+    None if they are too few for an interval: then it is the same."""
 
 
 class BlockEstimate(Value, frozen=True, gc=False):

@@ -23,6 +23,7 @@ from waywiser.profile.block import (
     BlockSummary,
     OutlierCount,
     Slowdown,
+    standard_error,
 )
 from waywiser.profile.rows import (
     AloneRow,
@@ -217,7 +218,10 @@ class SeriesFrame(SampleColumns):
     def independent_errors(self) -> Array:
         """The standard error of each median, as a fraction of it, if its samples did not depend on
         each other; NaN if they are too few for an interval."""
-        low, high = self._no_narrower(*self._spans.intervals)
+        return self._errors(*self._no_narrower(*self._spans.intervals))
+
+    def _errors(self, low: Array, high: Array) -> Array:
+        """The standard errors of the medians that have these intervals, as fractions of them."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             found: Array = (high - low) / 2 / STANDARD_ERRORS / self.medians
         return found
@@ -291,7 +295,7 @@ class SeriesFrame(SampleColumns):
 
     def summaries(self) -> list[BlockSummary | None]:
         """Each visit in short; None if its median is no time."""
-        intervals = _intervals(*self.intervals)
+        errors = _or_none(self._errors(*self.intervals))
         medians, counts = self.medians.tolist(), self.counts.tolist()
         deviations = (self.deviations * np.sqrt(self.dependence.times)).tolist()
         shifts, summaries = self.shifts.tolist(), self.summaries_only.tolist()
@@ -299,10 +303,18 @@ class SeriesFrame(SampleColumns):
 
         def block(n: int) -> BlockSummary:
             few = lower_rank(counts[n]) is None or not summaries[n]
-            deviation = deviations[n] if few and intervals[n] is None else 0.0
-            number = self.visits[n].block
-            found = medians[n], intervals[n], counts[n], deviation, shifts[n], independent[n]
-            return BlockSummary(number, *found)
+            error = errors[n]
+            if error is None:
+                error = standard_error(medians[n], None, deviations[n] if few else 0.0, counts[n])
+            return BlockSummary(
+                self.visits[n].block,
+                medians[n],
+                error,
+                counts[n],
+                errors[n] is not None,
+                shifts[n],
+                independent[n],
+            )
 
         return [block(n) if median > 0 else None for n, median in enumerate(medians)]
 

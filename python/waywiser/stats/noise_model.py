@@ -359,30 +359,30 @@ def within_side(side: Surveys, added: float) -> Iterator[Contrast]:
         yield Contrast(stdev(logs), 1.0, added, len(logs) - 1)
 
 
-def between_sides(changes: Sequence[Contrast]) -> Iterator[Contrast]:
+def between_sides(
+    changes: Sequence[float], shares: Sequence[float], added: Sequence[float]
+) -> Iterator[Contrast]:
     """How the changes of all paths differ from the middle one; none of fewer than
-    `FEWEST_PATHS`."""
+    `FEWEST_PATHS`. ``shares`` and ``added`` as in `Contrast`."""
     if len(changes) >= FEWEST_PATHS:
         left = 1 - 1 / len(changes)  # the middle follows each of them a little
-        for value, share, added, _ in beside_most(changes):
-            yield Contrast(value, share * left, added * left)
+        for value, share, more in zip(beside_most(changes, shares), shares, added, strict=True):
+            yield Contrast(value, share * left, more * left)
 
 
-def beside_most(values: Sequence[Contrast]) -> Iterator[Contrast]:
+def beside_most(values: Sequence[float], shares: Sequence[float]) -> list[float]:
     """How values differ from the mean of those that are not far from the half that lies closest
-    together."""
-    ordered = sorted(each.value for each in values)
+    together; ``shares`` as in `Contrast`."""
+    ordered = sorted(values)
     half = max(1, len(ordered) // 2)
     starts = range(len(ordered) - half + 1)
     first = min(starts, key=lambda at: ordered[at + half - 1] - ordered[at])
     middle = median(ordered[first : first + half])
     apart = sorted(abs(each - middle) for each in ordered)
     quiet = apart[(len(apart) - 1) // 4] / QUARTER
-    share = median([each.share for each in values])
-    most = FAR * max(quiet, ASSUMED * math.sqrt(share))
+    most = FAR * max(quiet, ASSUMED * math.sqrt(median(shares)))
     mean = fmean([each for each in ordered if abs(each - middle) <= most])
-    for each in values:
-        yield each._replace(value=each.value - mean)
+    return [each - mean for each in values]
 
 
 def noise_between_surveys(contrasts: Sequence[Contrast]) -> BetweenSurveys:

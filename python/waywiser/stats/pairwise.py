@@ -392,8 +392,12 @@ def _contrasts(members: Sequence[_Part]) -> Iterator[Contrast]:
     """How the paths of a group differ; one follows from the others."""
     if len(members) > 1:
         share = _beside_others(len(members))
-        found = [Contrast(p.mean, share, p.process.value * _weight(len(p.values))) for p in members]
-        yield from sorted(beside_most(found), key=lambda each: abs(each.value))[1:]
+        apart = beside_most([part.mean for part in members], [share] * len(members))
+        found = [
+            Contrast(value, share, part.process.value * _weight(len(part.values)))
+            for value, part in zip(apart, members, strict=True)
+        ]
+        yield from sorted(found, key=lambda each: abs(each.value))[1:]
 
 
 def _beside_others(members: int) -> float:

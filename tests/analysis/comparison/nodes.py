@@ -20,8 +20,8 @@ from waywiser.curves.curve import Point
 from waywiser.curves.subject import LoadedLink, Subject
 from waywiser.machine.machine import Gpu, Machine, NumaNode, NvLink, Package, PcieLink
 from waywiser.profile import WritableProfile
-from waywiser.profile.block import BlockSummary
-from waywiser.stats.order import Interval, lower_rank
+from waywiser.profile.block import STANDARD_ERRORS, BlockSummary
+from waywiser.stats.order import lower_rank
 from waywiser.words import Transfer, Workload
 from waywiser.words.records import GpuState, Health, Samples, Visit
 
@@ -126,7 +126,7 @@ def digest(what: Workload, medians: Sequence[float], width: float = 0.0008) -> P
     return Point.of(
         what,
         [
-            BlockSummary(n, median, Interval(median * (1 - width), median * (1 + width)), 8)
+            BlockSummary(n, median, width / STANDARD_ERRORS, 8, True)
             for n, median in enumerate(medians)
         ],
     )
@@ -183,18 +183,17 @@ def stored(one: Subject, path: Path, *, health: Sequence[Health] = ()) -> Path:
 def samples_of(block: BlockSummary) -> Samples:
     """As many as the block has: those of the interval's ranks and beyond are at its ends."""
     rank = lower_rank(block.count)
-    if rank is None or block.interval is None:
+    if rank is None or not block.has_interval:
         return Samples(span=(block.median,) * block.count)
     middle = block.count - 2 * rank
-    low, high = block.interval.low, block.interval.high
+    half = STANDARD_ERRORS * block.standard_error * block.median
+    low, high = block.median - half, block.median + half
     return Samples(span=(low,) * rank + (block.median,) * middle + (high,) * rank)
 
 
 def scaled(block: BlockSummary, factor: float) -> BlockSummary:
     """The block if each sample had taken ``factor`` times as long."""
-    known = block.interval
-    interval = Interval(known.low * factor, known.high * factor) if known else None
-    return msgspec.structs.replace(block, median=block.median * factor, interval=interval)
+    return msgspec.structs.replace(block, median=block.median * factor)
 
 
 def slower(node: Subject, which: Callable[[Point], bool], factor: float) -> Subject:

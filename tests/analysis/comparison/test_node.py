@@ -21,7 +21,9 @@ def test_a_stored_node_reads_back(tmp_path: Path) -> None:
 
     def blocks(node: Subject) -> dict[str, list[tuple[object, ...]]]:
         return {
-            each.identity: [(b.block, b.median, b.interval, b.count) for b in each.blocks]
+            each.identity: [
+                (b.block, b.median, round(b.standard_error, 12), b.count) for b in each.blocks
+            ]
             for each in node.points
         }
 

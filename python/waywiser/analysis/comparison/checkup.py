@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -30,7 +31,7 @@ from waywiser.analysis.comparison.comparison_text import (
 )
 from waywiser.analysis.comparison.differences import gpu_models, loaded
 from waywiser.analysis.comparison.one_sided import FAILS
-from waywiser.analysis.comparison.path_change import ProfileComparison, SizeChange
+from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
 from waywiser.curves.answer import Finding
 from waywiser.curves.gpu_numbers import device_of, match_gpus
 from waywiser.curves.subject import LoadedLink, Subject, is_copy
@@ -52,19 +53,6 @@ MOST_DROPS = 5
 CHECK_REASONS: tuple[Reason, ...] = ("ok", "failed", "inconclusive")
 
 
-class Drop(Value, frozen=True):
-    """A path that is slower than in the baseline, significantly or not."""
-
-    name: str
-    ratio: float
-    """The ratio of bandwidths, now over before."""
-    detectable: float | None
-    size: SizeChange
-    """The size whose times before and now are shown."""
-    verdict: str
-    """As `verdict_text` has it."""
-
-
 class Checkup(Value, frozen=True):
     """One node against its baseline."""
 
@@ -77,8 +65,8 @@ class Checkup(Value, frozen=True):
     """Why it failed, the gravest first."""
     undecided: tuple[str, ...]
     """Why it is inconclusive."""
-    drops: tuple[Drop, ...]
-    """The largest drops among all paths, the largest first."""
+    drops: tuple[PathChange, ...]
+    """The paths with the largest drops, significant or not, the largest first."""
     notes: tuple[str, ...]
     comparison: ProfileComparison
     suspects: tuple[str, ...] = ()
@@ -95,6 +83,22 @@ class Checkup(Value, frozen=True):
         if another := self.comparison.another_machine:
             head += f": the baseline is of another machine ({another}), {OF_ANOTHER_MACHINE}"
         return f"{head}: {next(iter(self.reasons), self.tested)}"
+
+    def for_json(self) -> dict[str, Any]:
+        """The JSON form."""
+        drops = [
+            {
+                "name": label(path),
+                "ratio": path.ratio,
+                "detectable": size.decision.detectable,
+                "size": size,
+                "verdict": verdict_text(self.comparison, path),
+            }
+            for path in self.drops
+            if (size := path.size)
+        ]
+        comparison = self.comparison.for_json()
+        return {**msgspec.structs.asdict(self), "drops": drops, "comparison": comparison}
 
     @property
     def tested(self) -> str:
@@ -269,17 +273,7 @@ def _uncompared(
         yield "the survey is unfinished"
 
 
-def _drops(comparison: ProfileComparison) -> list[Drop]:
+def _drops(comparison: ProfileComparison) -> list[PathChange]:
     paths = [path for path in comparison.measured if path.ratio < 1]
     paths.sort(key=lambda path: path.ratio)
-    return [
-        Drop(
-            name=label(path),
-            ratio=path.ratio,
-            detectable=size.decision.detectable,
-            size=size,
-            verdict=verdict_text(comparison, path),
-        )
-        for path in paths[:MOST_DROPS]
-        if (size := path.size)
-    ]
+    return [path for path in paths[:MOST_DROPS] if path.size]

@@ -27,6 +27,7 @@ from waywiser.analysis.comparison.differences import (
 )
 from waywiser.analysis.comparison.one_sided import one_sided, with_failures, without_common_size
 from waywiser.analysis.comparison.other_sizes import at_common_sizes
+from waywiser.analysis.comparison.part_change import PartChange, Process
 from waywiser.analysis.comparison.path_change import (
     BOUNDED,
     PATH_REASONS,
@@ -35,7 +36,7 @@ from waywiser.analysis.comparison.path_change import (
     ProfileComparison,
     worst_first,
 )
-from waywiser.analysis.comparison.path_parts import Part, Process, Summaries, parts_of, path_changes
+from waywiser.analysis.comparison.path_parts import Summaries, parts_of, path_changes
 from waywiser.curves.gpu_numbers import device_of, gpus_of
 from waywiser.curves.headline import Group, headline, in_order
 from waywiser.curves.select import matches_any, require_match, sized_texts_of
@@ -117,7 +118,7 @@ def _compared(
     after: Summaries,
     threshold: float,
     groups: Mapping[str, Group],
-) -> tuple[list[PathChange], list[PathChange], list[Part]]:
+) -> tuple[list[PathChange], list[PathChange], list[PartChange]]:
     """The paths that both sides have measured, slower ones as they are with the repeats; those of
     them that are not slower then; and what was compared last."""
     order = sides.is_in_order
@@ -142,7 +143,7 @@ def _compared(
 
 def _parts(
     before: Summaries, after: Summaries, threshold: float, is_in_order: bool | None
-) -> list[Part]:
+) -> list[PartChange]:
     """What both sides have measured, at common sizes."""
     before, after, moved = at_common_sizes(before, after)
     return parts_of(before, after, threshold, is_in_order, moved)
@@ -150,7 +151,7 @@ def _parts(
 
 def _notes(
     sides: ComparisonSides,
-    parts: Sequence[Part],
+    parts: Sequence[PartChange],
     paths: Sequence[PathChange],
     refuted: Sequence[PathChange],
 ) -> Iterator[str]:
@@ -167,7 +168,7 @@ def _notes(
     yield from sides.rejected
 
 
-def _slow_processes(parts: Sequence[Part], paths: Sequence[PathChange]) -> Iterator[str]:
+def _slow_processes(parts: Sequence[PartChange], paths: Sequence[PathChange]) -> Iterator[str]:
     """A note for each side on its processes that are outliers and much slower, if any is: the
     bandwidths of headline paths count."""
     names = {path.curve: label(path) for path in paths if path.headline}

@@ -12,17 +12,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from waywiser.analysis.comparison.part_change import (
+    FEWEST_SIZES,
+    PartChange,
+    SizeChange,
+    certain_level,
+)
 from waywiser.analysis.comparison.path_change import (
     PATH_REASONS,
     REGIMES,
     WITHOUT_CHANGE,
-    PartChange,
     PathChange,
     ProfileComparison,
-    SizeChange,
-    certain_level,
 )
-from waywiser.analysis.comparison.path_parts import FEWEST_SIZES, MachineNoise, Part
+from waywiser.analysis.comparison.path_parts import MachineNoise
 from waywiser.curves.headline import headline_label, in_order
 from waywiser.curves.texts import percent
 from waywiser.profile.block import STANDARD_ERRORS
@@ -427,7 +430,7 @@ def plural(verdict: str, count: int) -> str:
     return f"{verdict}s" if verdict in ("regression", "improvement") and count != 1 else verdict
 
 
-def survey_noise_notes(parts: Sequence[Part], paths: Sequence[PathChange]) -> Iterator[str]:
+def survey_noise_notes(parts: Sequence[PartChange], paths: Sequence[PathChange]) -> Iterator[str]:
     """A note on the noise between surveys if no side has `SURVEYS_FOR_VARIANCE` of them: that it is
     assumed, or what it is beside a suspected loss, and which loss would be confirmed."""
     few = [

@@ -13,12 +13,11 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from waywiser.analysis.comparison.path_change import OtherSize
-from waywiser.analysis.comparison.path_parts import Summaries, equivalence_class
+from waywiser.analysis.comparison.part_change import OtherSize, equivalence_class
+from waywiser.analysis.comparison.path_parts import Summaries
 from waywiser.curves.curve import Point
 from waywiser.curves.regimes import regime_of
-from waywiser.profile.block import BlockSummary
-from waywiser.stats.order import Interval, median
+from waywiser.stats.order import median
 from waywiser.words import Workload, grouped
 
 PLATEAU = 0.02
@@ -91,15 +90,7 @@ def _are_in_proportion(one: Workload, other: Workload) -> bool:
 
 
 def _moved(series: Point, workload: Workload, scale: float) -> Point:
-    blocks = [_scaled(block, scale) for block in series.blocks]
-    return Point.of(workload, blocks)
-
-
-def _scaled(block: BlockSummary, scale: float) -> BlockSummary:
-    interval = block.interval
-    if interval is not None:
-        interval = Interval(interval.low * scale, interval.high * scale)
-    return replace(block, median=block.median * scale, interval=interval)
+    return Point.of(workload, [replace(x, median=x.median * scale) for x in series.blocks])
 
 
 class _Curves:

@@ -1,19 +1,17 @@
-"""What a comparison reports: of paths, of their parts and sizes, and of the machines."""
+"""What a comparison reports: of paths and of the machines."""
 
 from __future__ import annotations
 
 import math
-from typing import Literal
 
-import msgspec
+from msgspec.structs import replace
 
+from waywiser.analysis.comparison.part_change import PartChange, SizeChange, is_change
 from waywiser.curves.answer import Device
 from waywiser.curves.headline import Group
-from waywiser.curves.regimes import START_BYTES, Regime
-from waywiser.stats.decision import FALSE_LOSSES, THRESHOLD, Decision, Effect
-from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Surveys
-from waywiser.words import Reason, Value, format_bytes
-from waywiser.words.sizes_in_text import size_of
+from waywiser.curves.regimes import Regime
+from waywiser.stats.decision import THRESHOLD, Decision
+from waywiser.words import Reason, Value
 
 PATH_REASONS: tuple[Reason, ...] = (
     "regression",
@@ -48,91 +46,6 @@ REGIMES: dict[Regime, str] = {
 
 WITHOUT_CHANGE: tuple[Reason, ...] = ("no change", "not decided")
 """Verdicts on paths of which both sides were compared, and no change was found."""
-
-
-class OtherSize(Value, frozen=True):
-    """Bytes of the largest transfer, of a series that was measured at one size before and at
-    another one now (`waywiser.analysis.comparison.other_sizes`)."""
-
-    before: int
-    now: int
-    plateau: Literal["before", "now"]
-    """The side on its plateau."""
-
-    @property
-    def one_value(self) -> str:
-        """Why a path is not decided of which the other side has one value."""
-        one, plateau = self.now, self.before
-        if self.plateau == "now":
-            one, plateau = plateau, one
-        return f"one value of {format_bytes(one)} beside the plateau at {format_bytes(plateau)}"
-
-    def __str__(self) -> str:
-        return f"{format_bytes(self.before)} to {format_bytes(self.now)}"
-
-
-def one_value_text(size: SizeChange) -> str:
-    """Why a size is not decided of which one side has one value."""
-    return size.other_size.one_value if size.other_size else f"one value of {size_of(size.series)}"
-
-
-class SizeChange(Value, frozen=True):
-    """One series of a path."""
-
-    series: str
-    bytes: int
-    rated_bytes: int
-    """The bytes that a bandwidth counts; 0 if it has none."""
-    seconds_before: float
-    seconds_now: float
-    """Medians over processes, as `waywiser.profile.estimate` has them, and over surveys. The
-    decision is about their ratio."""
-    processes: tuple[int, int]
-    """Processes that measured it, before and now."""
-    surveys: tuple[int, int]
-    decision: Decision
-    verdict: Reason
-    regime: Regime = "bandwidth"
-    other_size: OtherSize | None = None
-    """The sizes that were measured, if they differ: the time of the side on its plateau is then
-    that of as many bytes as the other side has measured."""
-
-    @property
-    def is_time(self) -> bool:
-        """Whether its figures are times, and its change is one of time."""
-        return self.regime in ("operation", "latency") or self.rated_bytes < START_BYTES
-
-
-class SideNoise(Value, frozen=True):
-    """How one side scatters between its processes; a path borrows from equivalent paths."""
-
-    deviation: float | None
-    """Relative deviation between processes; None if no path of its kind has two processes."""
-    detectable: float | None
-    """The smallest relative loss that would have been found if both sides were as this one."""
-
-
-class PartChange(Value, frozen=True):
-    """The sizes of a path in which the same thing sets the time."""
-
-    regime: Regime
-    processes: tuple[int, int]
-    surveys: tuple[int, int]
-    noise: tuple[SideNoise, SideNoise]
-    """The noise of before and of now, each alone."""
-    decision: Decision
-    """That of the size whose change is the median over sizes."""
-    ratio_with_outliers: float
-    """The ratio of bandwidths if the outliers of now count, in the mean over processes."""
-    verdict: Reason
-    sizes: tuple[SizeChange, ...]
-    between_surveys: float = 0.0
-    """Relative deviation between surveys, beside that by their processes."""
-
-    @property
-    def typical(self) -> SizeChange:
-        """The size whose change is the median over sizes."""
-        return next(size for size in self.sizes if size.decision == self.decision)
 
 
 class PathChange(Value, frozen=True):
@@ -275,12 +188,12 @@ class ProfileComparison(Value, frozen=True):
         """The same with "not decided" as the verdict of each path that is not decided, as the text
         has it."""
         paths = tuple(
-            path if self.is_decided(path) else msgspec.structs.replace(path, verdict="not decided")
+            path if self.is_decided(path) else replace(path, verdict="not decided")
             for path in self.paths
         )
         verdicts: list[str] = [path.verdict for path in paths]
         counts = {each: verdicts.count(each) for each in (*self.counts, "not decided")}
-        return msgspec.structs.replace(self, paths=paths, counts=counts)
+        return replace(self, paths=paths, counts=counts)
 
     def _hides_much(self, path: PathChange) -> bool:
         """Whether the noise of a path without a change is not known, or hides more than
@@ -362,48 +275,6 @@ BOUNDED: frozenset[Group] = frozenset(
     {"H2D", "D2H", "bidirectional", "P2P", "P2P bidirectional", "host-to-all", "all-to-host"}
 )
 """Headline groups for which `MOST_HIDDEN` holds: pinned copies, P2P and sets."""
-
-
-OF_OTHERS = 0.05
-"""The share of `FALSE_LOSSES` that all effects have together that are no headline effects."""
-
-
-def is_change(decision: Decision) -> bool:
-    """Whether it is about a difference that is significant, or should be looked at again."""
-    return decision.suspected or decision.outcome == "different"
-
-
-def verdict_of(effect: Effect, decision: Decision, before: Surveys, now: Surveys) -> Reason:
-    """The verdict on a part or size of a path.
-
-    From `waywiser.stats.noise_model.SURVEYS_FOR_VARIANCE` surveys of a side on, a loss is a
-    regression if it `is_certain`. With fewer each new survey has to show the change too, and there
-    must be two of them.
-    """
-    if not is_change(decision):
-        return "no change"
-    direction = 1 if decision.slower else -1
-    changes = [direction * math.log(survey / before.middle) for survey in now.medians]
-    are_enough = max(len(before.medians), len(changes)) >= SURVEYS_FOR_VARIANCE
-    if not are_enough and min(changes) <= effect.limit:
-        return "no change"
-    if not decision.slower:
-        return "improvement"
-    is_shown = are_enough or len(changes) > 1
-    return "regression" if is_shown and is_certain(effect, decision) else "suspected"
-
-
-def is_certain(effect: Effect, decision: Decision) -> bool:
-    """Whether noise makes such a loss, among all that was tested together, with a chance of less
-    than `FALSE_LOSSES`."""
-    p = decision.p_corrected
-    return decision.outcome == "different" and p is not None and p <= certain_level(effect)
-
-
-def certain_level(effect: Effect) -> float:
-    """The chance of all effects of its kind together at which a loss is certain. It has gains too,
-    as that of a decision."""
-    return 2 * FALSE_LOSSES * (1 - OF_OTHERS if effect.headline else OF_OTHERS)
 
 
 def worst_first(path: PathChange) -> tuple[int, bool, float, str]:

@@ -8,36 +8,31 @@ one size is that size's own.
 
 from __future__ import annotations
 
-import dataclasses
-import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, product
+from itertools import chain
 from statistics import fmean
-from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
-from waywiser.analysis.comparison.path_change import (
-    REGIMES,
+from waywiser.analysis.comparison.part_change import (
+    BOTH,
+    SIDES,
+    Key,
+    Medians,
     OtherSize,
     PartChange,
-    PathChange,
-    SideNoise,
     SizeChange,
+    by_survey,
     one_value_text,
     verdict_of,
 )
+from waywiser.analysis.comparison.path_change import REGIMES, PathChange
 from waywiser.curves.curve import Point
 from waywiser.curves.gpu_numbers import Devices, devices_on
 from waywiser.curves.headline import Group
 from waywiser.curves.name import name_of
 from waywiser.curves.regimes import Regime, regime_of
-from waywiser.profile.block import BlockSummary
 from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
-from waywiser.stats.level_shift import may_return, returned
 from waywiser.stats.noise_model import (
     ENOUGH_FREEDOM,
     BetweenSurveys,
@@ -45,213 +40,31 @@ from waywiser.stats.noise_model import (
     Noise,
     Surveys,
     Variance,
-    averaged,
     between_sides,
     noise_between_surveys,
     of_difference,
     pooled,
-    process_variance,
     share_beside_surveys,
     shared,
     survey_noise_of,
-    survey_variance,
-    variance_of,
     within_side,
 )
 from waywiser.words import Reason, Workload, grouped
 from waywiser.words.sizes_in_text import size_of
 
-Key = tuple[str, Regime]
-
-Process = tuple[int, int]
-"""The file of a side, and the process in it."""
-
-Medians = Mapping[Process, float]
-"""The median seconds of one series on one side."""
-
 Summaries = Mapping[str, Sequence[tuple[int, Point]]]
 """What one side has measured, by identity: each file's number, and the series in it."""
-
-
-FEWEST_SIZES = 5
-"""Sizes that show how far they scatter around a line."""
-
-
-class SizePair(NamedTuple):
-    """One series before and now, or on one of these sides alone."""
-
-    workload: Workload
-    text: str
-    medians: tuple[Medians, ...]
-    blocks: tuple[tuple[BlockSummary, ...], ...]
-    """What each process measured, by side."""
-    sides: tuple[Surveys, ...]
-    """``medians`` by survey."""
-    is_in_order: bool | None = None
-    """Whether the first side was measured before the second; None if that is not known."""
-    other_size: OtherSize | None = None
-    """The sizes that were measured, if they differ."""
-    is_only: bool = False
-    """Whether both sides have no other size of its part."""
-
-    @property
-    def is_one_value(self) -> bool:
-        """Whether one value stands beside the plateau of another size, or one figure of another
-        tool, at one size, beside processes with samples."""
-        before, now = self.medians
-        if self.other_size is not None:
-            return len(now if self.other_size.plateau == "before" else before) == 1
-        have_samples = [_have_samples(blocks) for blocks in self.blocks]
-        return self.is_only and any(
-            len(medians) == 1 and not own and other
-            for medians, own, other in (
-                (before, have_samples[0], have_samples[1]),
-                (now, have_samples[1], have_samples[0]),
-            )
-        )
-
-    def on_side(self, side: int) -> SizePair:
-        """The series before (0) or now (1) alone."""
-        return self._replace(
-            medians=(self.medians[side],),
-            blocks=(self.blocks[side],),
-            sides=(self.sides[side],),
-        )
-
-    @property
-    def process_variance(self) -> Variance:
-        """The variance between processes, at least that of a process by its samples, of the side
-        where it is larger. Processes of one survey show themselves how much their samples depend on
-        each other: then the least is that of independent samples."""
-        replicates = [*chain(*(side.replicates for side in self.sides))]
-        are_several = any(len(survey) > 1 for survey in replicates)
-        within = [
-            sorted([(b.independent_error if are_several else b.standard_error) ** 2 for b in of])
-            for of in self.blocks
-        ]
-        return process_variance(replicates, max([each[len(each) // 2] for each in within]))
-
-    @property
-    def shift(self) -> float:
-        """The size of a level that shifted within a survey and returned, in it or in the later one
-        of the other side."""
-        seconds = [side.seconds for side in self.sides]
-        times = [each for side in seconds for survey in side for each in survey]
-        if not may_return(times):
-            return 0.0
-        orders = {True: (1,), False: (-1,), None: (1, -1)}[self.is_in_order]
-        return min(max(map(_returned, product(*seconds[::order]))) for order in orders)
-
-    @property
-    def log_ratio(self) -> float:
-        """The logarithm of the time now over that before."""
-        before, now = self.sides
-        return math.log(now.middle / before.middle)
-
-    def outliers(self, side: int) -> dict[Process, float]:
-        """The bandwidth of each process of a side that is an outlier, over that of the median
-        process of its survey."""
-        surveys = self.sides[side]
-        numbers = list(_by_survey(self.medians[side]))
-        kept = dict(zip(numbers, surveys.replicates, strict=True))
-        middle = dict(zip(numbers, surveys.medians, strict=True))
-        return {
-            process: middle[process[0]] / seconds
-            for process, seconds in self.medians[side].items()
-            if math.log(seconds) not in kept[process[0]]
-        }
-
-    def ratio_with_outliers(self) -> float:
-        """The mean bandwidth of all processes now, outliers too, over the bandwidth before."""
-        before, now = self.sides
-        mean = fmean(fmean(map(math.log, survey)) for survey in now.seconds)
-        return before.middle / math.exp(mean)
-
-
-@dataclass(eq=False)
-class Part:
-    """The sizes of one curve in one regime, the smallest first."""
-
-    curve: str
-    regime: Regime
-    sizes: Sequence[SizePair]
-    threshold: float = THRESHOLD
-    """The relative change of the path that matters."""
-
-    @property
-    def key(self) -> Key:
-        return self.curve, self.regime
-
-    @cached_property
-    def peers(self) -> Key:
-        """What equivalent paths have in common: the curve without the numbers of its places."""
-        return equivalence_class(self.curve), self.regime
-
-    @cached_property
-    def similar(self) -> Key:
-        """The same without the executor's parameters."""
-        return _PARAMETERS.sub(r"\1", self.peers[0]), self.regime
-
-    @cached_property
-    def replicated(self) -> tuple[SizePair, ...]:
-        """The sizes that most surveys have measured, and of these most processes of both sides."""
-        counts = [
-            (
-                sum(len(side.replicates) for side in size.sides),
-                min(map(len, size.medians)),
-            )
-            for size in self.sizes
-        ]
-        return tuple(s for s, n in zip(self.sizes, counts, strict=True) if n == max(counts))
-
-    @cached_property
-    def typical(self) -> SizePair:
-        """The size in `replicated` whose change is the median; the smaller change of two."""
-        ordered = sorted(self.replicated, key=lambda size: size.log_ratio)
-        middle = ordered[(len(ordered) - 1) // 2 : len(ordered) // 2 + 1]
-        return min(middle, key=lambda size: abs(size.log_ratio))
-
-    def on_side(self, side: int) -> Part:
-        """The part before (0) or now (1) alone."""
-        return dataclasses.replace(self, sizes=[size.on_side(side) for size in self.sizes])
-
-    @cached_property
-    def noise(self) -> Noise:
-        """The noise of a size by the processes and surveys that measured this part; of single
-        numbers by its sizes (`size_variance`)."""
-        processes = [size.process_variance for size in self.replicated]
-        surveys = [survey_variance(size.sides) for size in self.replicated]
-        highest = Variance(max(each.value for each in processes), 0.0)
-        known = averaged(processes) or size_variance(self.sizes) or highest
-        return Noise(known, averaged([each for each in surveys if each]))
-
-
-def size_variance(sizes: Sequence[SizePair]) -> Variance | None:
-    """The variance of sizes of which each is one number, around a line over all sizes of a part,
-    each side by itself; None for fewer than `FEWEST_SIZES`, and if samples say how they scatter."""
-    import numpy as np
-
-    from waywiser.stats.postal import robust_lines
-
-    if len(sizes) < FEWEST_SIZES or any(_have_samples(of) for size in sizes for of in size.blocks):
-        return None
-    bytes_ = np.array([[size.workload.bytes for size in sizes]] * len(sizes[0].sides), float)
-    seconds = np.array(
-        [[s.median for s in of] for of in zip(*(z.sides for z in sizes), strict=True)]
-    )
-    lines, _ = robust_lines(bytes_, seconds, np.ones_like(seconds))
-    off = np.log(seconds / (lines[:, :1] + lines[:, 1:] * bytes_))
-    return variance_of(float((off**2).sum()), off.size - lines.size)
 
 
 class MachineNoise:
     """What the paths of a machine show of the noise between surveys, by the typical size of each
     part of both sides."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[PartChange]) -> None:
         self._own: dict[Key, list[Contrast]] = {}
-        changes: dict[Regime, dict[Key, Contrast]] = {}
-        for part, process in zip(parts, _process_noise(parts), strict=True):
+        changes: dict[Regime, dict[Key, tuple[float, float, float]]] = {}
+        processes = _process_noise(parts, [part.own_noise for part in parts])
+        for part, process in zip(parts, processes, strict=True):
             own = self._own.setdefault(part.key, [])
             of_sides = []
             for side in part.typical.sides:
@@ -260,26 +73,31 @@ class MachineNoise:
                 own += within_side(side, added)
                 of_sides.append((side.share_of_middle, side.share_of_middle * added))
             share, added = map(sum, zip(*of_sides, strict=True))
-            change = Contrast(part.typical.log_ratio, share, added)
+            change = part.typical.log_ratio, share, added
             changes.setdefault(part.regime, {})[part.key] = change
         self.regimes: dict[Regime, BetweenSurveys] = {}
         """The noise of one survey, by regime."""
         for regime, known in changes.items():
-            for key, contrast in zip(known, between_sides(list(known.values())), strict=False):
+            between = between_sides(*zip(*known.values(), strict=True))
+            for key, contrast in zip(known, between, strict=False):
                 self._own[key].append(contrast)
             everything = chain.from_iterable(self._own[key] for key in known)
             self.regimes[regime] = noise_between_surveys(list(everything))
 
-    def without(self, parts: Sequence[Part]) -> Variance:
+    def without(self, parts: Sequence[PartChange]) -> Variance:
         """The value of the regime of ``parts``, as all other parts show it."""
         own = [each for part in parts for each in self._own[part.key]]
         return self.regimes[parts[0].regime].without(own)
 
 
 def noise_of(
-    parts: Sequence[Part], machine: MachineNoise, enough: float = ENOUGH_FREEDOM
+    parts: Sequence[PartChange],
+    machine: MachineNoise,
+    enough: float = ENOUGH_FREEDOM,
+    sides: slice = BOTH,
 ) -> list[Noise]:
-    """Returns the noise of each part: pooled over equivalent paths, borrowed within a curve.
+    """Returns the noise of each part, as ``sides`` show it: pooled over equivalent paths, borrowed
+    within a curve.
 
     - Equivalent paths share their noise, unless a path's own is too large to be theirs.
     - With fewer degrees of freedom than ``enough``, processes may agree by chance. Then the noise
@@ -289,18 +107,21 @@ def noise_of(
     - Between surveys each has that of the other paths of the ``machine``, unless the surveys of
       equivalent paths or its own show another noise.
     """
-    peers = grouped((part.peers, part) for part in parts)
+    owns = [part.own_noise if sides == BOTH else part.noise_of(sides) for part in parts]
+    peers = grouped((part.peers, (part, own)) for part, own in zip(parts, owns, strict=True))
     between = {
-        key: pooled([p.noise.survey for p in own if p.noise.survey]) for key, own in peers.items()
+        key: pooled([own.survey for _, own in of if own.survey]) for key, of in peers.items()
     }
     found = []
-    for part, process in zip(parts, _process_noise(parts, enough), strict=True):
+    processes = _process_noise(parts, owns, enough)
+    for part, known, process in zip(parts, owns, processes, strict=True):
         noise = Noise(process, None, machine.without([part]))
-        of_survey = fmean(side.share_of_survey for side in part.replicated[0].sides)
+        (first, *_) = part.most_replicated(sides)
+        of_survey = fmean(side.share_of_survey for side in first.sides[sides])
         own = None
         for surveys, others in (
-            (between[part.peers], peers[part.peers]),
-            (part.noise.survey, [part]),
+            (between[part.peers], [each for each, _ in peers[part.peers]]),
+            (known.survey, [part]),
         ):
             if own is None and surveys is not None:
                 expected = noise._replace(machine=machine.without(others)).of_survey(of_survey)
@@ -309,24 +130,28 @@ def noise_of(
     return found
 
 
-def _process_noise(parts: Sequence[Part], enough: float = ENOUGH_FREEDOM) -> list[Variance]:
-    """The variance between the processes of each part, as `noise_of` has it."""
-    equivalent = _pooled_by((part.peers, part.noise) for part in parts)
-    similar = _pooled_by((part.similar, part.noise) for part in parts)
+def _process_noise(
+    parts: Sequence[PartChange], owns: Sequence[Noise], enough: float = ENOUGH_FREEDOM
+) -> list[Variance]:
+    """The variance between the processes of each part, as `noise_of` has it, by that which each
+    shows."""
+    each_own = list(zip(parts, owns, strict=True))
+    equivalent = _pooled_by((part.peers, own) for part, own in each_own)
+    similar = _pooled_by((part.similar, own) for part, own in each_own)
     curves = grouped((part.curve, part) for part in parts)
     found = []
-    for part in parts:
+    for part, own in each_own:
         known = equivalent[part.peers].process
         if known.freedom > 0:
-            process = shared(part.noise.process, known)
+            process = shared(own.process, known)
             if process.freedom < enough:
                 process = max(process, similar[part.similar].process, key=lambda v: v.value)
             found.append(process)
             continue
         near = [equivalent[other.peers].process for other in curves[part.curve]]
         near = [each for each in near if each.freedom > 0]
-        noisiest = max(near, key=lambda each: each.value, default=part.noise.process)
-        found.append(shared(part.noise.process, noisiest))
+        noisiest = max(near, key=lambda each: each.value, default=own.process)
+        found.append(shared(own.process, noisiest))
     return found
 
 
@@ -346,80 +171,59 @@ def parts_of(
     threshold: float = THRESHOLD,
     is_in_order: bool | None = None,
     moved: Mapping[str, OtherSize] | None = None,
-) -> list[Part]:
+) -> list[PartChange]:
     """All series that both sides have measured, by curve and regime. ``threshold`` is the relative
     change that matters; ``is_in_order`` says whether ``before`` was measured first; ``moved`` are
     those that were measured at other sizes, by identity."""
-    pairs = (
-        _size_pair(old, after.get(identity, ()))._replace(
-            is_in_order=is_in_order, other_size=(moved or {}).get(identity)
-        )
-        for identity, old in before.items()
+    pairs = ((identity, old, after.get(identity, ())) for identity, old in before.items())
+    measured = (
+        _size_change(old, now, is_in_order, (moved or {}).get(identity))
+        for identity, old, now in pairs
+        if all(any(each.blocks for _, each in side) for side in (old, now))
     )
-    measured = (pair for pair in pairs if all(pair.medians))
-    sizes = grouped(((p.workload.curve, regime_of(p.workload)), p) for p in measured)
+    sizes = grouped(((size.workload.curve, size.regime), size) for size in measured)
     return [
-        Part(
-            curve,
-            regime,
-            [
-                each._replace(is_only=len(found) == 1)
-                for each in sorted(found, key=lambda size: size.workload.bytes)
-            ],
-            threshold,
-        )
+        PartChange.of(curve, regime, sorted(found, key=lambda size: size.bytes), threshold)
         for (curve, regime), found in sizes.items()
     ]
 
 
-_PARAMETERS = re.compile(r"(?<= by )([a-z-]+)\[[^\]]*\]")
-_NUMBERED = re.compile(r"\b(numa|gpu):([0-9]+)")
-
-
-def equivalence_class(curve: str) -> str:
-    """The text of a curve with its places numbered as they occur: ``gpu:3`` becomes ``gpu:#1``."""
-    seen: dict[str, str] = {}
-
-    def ordinal(match: re.Match[str]) -> str:
-        kinds = sum(known.startswith(match[1]) for known in seen)
-        return seen.setdefault(match[0], f"{match[1]}:#{kinds + 1}")
-
-    return _NUMBERED.sub(ordinal, curve)
-
-
-def _size_pair(old: Sequence[tuple[int, Point]], new: Sequence[tuple[int, Point]]) -> SizePair:
+def _size_change(
+    old: Sequence[tuple[int, Point]],
+    new: Sequence[tuple[int, Point]],
+    is_in_order: bool | None,
+    other_size: OtherSize | None,
+) -> SizeChange:
     blocks = tuple(
         tuple([block for _, series in side for block in series.blocks]) for side in (old, new)
     )
     series = old[0][1]
     medians = _medians(old), _medians(new)
-    surveys = tuple(Surveys(list(_by_survey(side).values())) for side in medians)
-    return SizePair(series.workload, series.text, medians, blocks, surveys)
-
-
-def _have_samples(blocks: Iterable[BlockSummary]) -> bool:
-    """Whether samples say how the medians of these processes scatter."""
-    return any(block.standard_error for block in blocks)
-
-
-def _returned(surveys: Iterable[Sequence[float]]) -> float:
-    return returned([math.log(each) for each in chain.from_iterable(surveys)])
+    before, now = (Surveys(list(by_survey(side).values())) for side in medians)
+    return SizeChange(
+        series=series.text,
+        bytes=series.workload.bytes,
+        rated_bytes=series.workload.rated_bytes,
+        seconds_before=before.middle,
+        seconds_now=now.middle,
+        processes=(len(medians[0]), len(medians[1])),
+        surveys=(len(before.medians), len(now.medians)),
+        regime=regime_of(series.workload),
+        other_size=other_size,
+        workload=series.workload,
+        medians=medians,
+        blocks=blocks,
+        sides=(before, now),
+        is_in_order=is_in_order,
+    )
 
 
 def _medians(side: Sequence[tuple[int, Point]]) -> Medians:
     return {(file, block.block): block.median for file, series in side for block in series.blocks}
 
 
-def _by_survey(medians: Medians) -> dict[int, list[float]]:
-    return grouped((file, value) for (file, _), value in medians.items())
-
-
-SIDES = 2
-"""Sides of a comparison: both show the noise, so that one alone has half of the freedom."""
-
-
 def path_changes(
-    parts: Sequence[Part], groups: Mapping[str, Group], devices: Devices
+    parts: Sequence[PartChange], groups: Mapping[str, Group], devices: Devices
 ) -> Iterator[PathChange]:
     """Decides about all parts of all paths together. ``groups`` are the headline paths by curve."""
     machine = MachineNoise(parts)
@@ -430,17 +234,16 @@ def path_changes(
     ]
     decisions = iter(decide(list(chain.from_iterable(effects))))
     alone = [
-        noise_of([p.on_side(n) for p in parts], machine, ENOUGH_FREEDOM / SIDES)
-        for n in range(SIDES)
+        noise_of(parts, machine, ENOUGH_FREEDOM / SIDES, slice(n, n + 1)) for n in range(SIDES)
     ]
     curves: dict[str, list[PartChange]] = {}
     workloads: dict[str, Workload] = {}
-    for part, noise, own, *of_sides in zip(parts, noises, effects, *alone, strict=True):
+    for part, noise, own, before, now in zip(parts, noises, effects, *alone, strict=True):
         sizes = [
-            _size_change(size, effect, decision, part.regime)
+            _decided(size, effect, decision)
             for size, effect, decision in zip(part.sizes, own, decisions, strict=False)
         ]
-        curves.setdefault(part.curve, []).append(_part_change(part, sizes, of_sides, noise))
+        curves.setdefault(part.curve, []).append(part.decided(sizes, (before, now), noise))
         workloads[part.curve] = part.sizes[-1].workload
     for curve, workload in workloads.items():
         changes = sorted(curves[curve], key=lambda part: part.sizes[-1].bytes)
@@ -456,7 +259,7 @@ def path_changes(
         )
 
 
-def _effects(part: Part, noise: Noise, *, is_headline: bool) -> list[Effect]:
+def _effects(part: PartChange, noise: Noise, *, is_headline: bool) -> list[Effect]:
     """One for each size; that of the typical one is the headline effect of a headline path."""
     return [
         Effect(
@@ -469,62 +272,16 @@ def _effects(part: Part, noise: Noise, *, is_headline: bool) -> list[Effect]:
     ]
 
 
-def _variance(size: SizePair, noise: Noise) -> Variance:
+def _variance(size: SizeChange, noise: Noise) -> Variance:
     """That of the change of a size; one value beside a plateau of another size is not tested."""
-    found = of_difference(size.sides[0], size.sides[1], noise, size.shift)
+    found = of_difference(size.sides[0], size.sides[1], noise, size.shift(BOTH))
     return Variance(found.value, 0.0) if size.is_one_value else found
 
 
-def _part_change(
-    part: Part, sizes: Sequence[SizeChange], alone: Sequence[Noise], together: Noise
-) -> PartChange:
-    """``alone`` is the noise of before and of now, as each alone shows it."""
-    sides = []
-    for number, (side, noise) in enumerate(zip(part.typical.sides, alone, strict=True)):
-        deviation = noise.process.deviation if noise.process.freedom > 0 else None
-        once = of_difference(side, side, noise, part.typical.on_side(number).shift)
-        both = Effect(0.0, Variance(once.value, SIDES * once.freedom), threshold=part.threshold)
-        sides.append(SideNoise(deviation, both.detectable()))
-    before, now = sides
-    typical = sizes[part.sizes.index(part.typical)]
-    return PartChange(
-        regime=part.regime,
-        processes=typical.processes,
-        surveys=typical.surveys,
-        noise=(before, now),
-        decision=typical.decision,
-        ratio_with_outliers=part.typical.ratio_with_outliers(),
-        verdict=typical.verdict,
-        sizes=tuple(sizes),
-        between_surveys=(together.survey or together.machine).deviation,
-    )
-
-
-def _size_change(
-    size: SizePair,
-    effect: Effect,
-    decision: Decision,
-    regime: Regime,
-) -> SizeChange:
-    (before, now), (processes, processes_now) = size.sides, map(len, size.medians)
-    verdict: Reason = "not decided"
+def _decided(size: SizeChange, effect: Effect, decision: Decision) -> SizeChange:
     if size.is_one_value:
-        decision = msgspec.structs.replace(decision, suspected=False)
-    else:
-        verdict = verdict_of(effect, decision, before, now)
-    return SizeChange(
-        series=size.text,
-        bytes=size.workload.bytes,
-        rated_bytes=size.workload.rated_bytes,
-        seconds_before=before.middle,
-        seconds_now=now.middle,
-        processes=(processes, processes_now),
-        surveys=(len(before.medians), len(now.medians)),
-        decision=decision,
-        verdict=verdict,
-        regime=regime,
-        other_size=size.other_size,
-    )
+        return size.decided(replace(decision, suspected=False), "not decided")
+    return size.decided(decision, verdict_of(effect, decision, *size.sides))
 
 
 def _verdict(parts: Sequence[PartChange]) -> tuple[Reason, str]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from waywiser.analysis.comparison.column_scale import ColumnScale, columns_of, pooled_columns
 from waywiser.analysis.comparison.hardware import EqualHosts
 from waywiser.analysis.comparison.outliers import MANY, SPARE, Outlier, detectable_losses, outliers
-from waywiser.analysis.comparison.path_parts import equivalence_class
+from waywiser.analysis.comparison.part_change import equivalence_class
 from waywiser.curves.curve import Point
 from waywiser.curves.gpu_numbers import gpus_of
 from waywiser.curves.headline import Group, group_of

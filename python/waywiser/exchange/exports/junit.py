@@ -9,12 +9,8 @@ from waywiser.analysis.comparison.comparison_text import (
     verdict_text,
     why_suspected,
 )
-from waywiser.analysis.comparison.path_change import (
-    REGIMES,
-    PathChange,
-    ProfileComparison,
-    SizeChange,
-)
+from waywiser.analysis.comparison.part_change import SizeChange
+from waywiser.analysis.comparison.path_change import REGIMES, PathChange, ProfileComparison
 from waywiser.analysis.health.health_check import HealthCheck
 from waywiser.exchange.exports.junit_file import JunitCase, JunitResult, junit_file, junit_kind
 from waywiser.exchange.exports.junit_nodes import host_lines, nights_cases

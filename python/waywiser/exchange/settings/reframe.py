@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.path_change import SizeChange
+from waywiser.analysis.comparison.part_change import SizeChange
 from waywiser.curves.subject import Subject
 from waywiser.exchange.settings.origin import SettingsError
 from waywiser.version import __version__
