@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from waywiser.cli.app import Json, NamedAnswer, print_answers, verb
-from waywiser.words import WaywiserError
-from waywiser.words.numbers import COUNTS, POSITIVE_COUNTS
+from waywiser.words import POSITIVE_COUNTS, WaywiserError
+from waywiser.words.numbers import COUNTS
 
 if TYPE_CHECKING:
     from waywiser.analysis.policy.advice import CopyRequest
     from waywiser.analysis.questions.placement import Placement
-    from waywiser.machine.machine import Machine
+    from waywiser.machine import Machine
     from waywiser.report.parts import Block, Section
 
 
@@ -125,8 +125,7 @@ def _ends(files: Sequence[str], path: str, are_given: bool) -> tuple[str, str]:
     """The memories of the path of a profile that ``--path`` names. Raises `WaywiserError`, also
     with ``--from`` or ``--to`` beside it, and for a set of several copies."""
     from waywiser.curves.named_workloads import named_workload
-    from waywiser.profile import Profile
-    from waywiser.profile.series_frame import SeriesFrame
+    from waywiser.profile import Profile, SeriesFrame
 
     if are_given:
         raise WaywiserError("--path has both memories", remedy="remove --from and --to")
@@ -147,7 +146,7 @@ def _of_copy(
 ) -> NamedAnswer:
     """The method for one size, or that of every measured size."""
     from waywiser.analysis.policy.advice import advise, find_table
-    from waywiser.curves.subject import Subject
+    from waywiser.curves import Subject
     from waywiser.profile import Profile
     from waywiser.report.views.advice import advice_parts, table_parts
 
@@ -183,7 +182,7 @@ def require_options(of_copy: Mapping[str, object], *, table: bool) -> None:
 
 def _placement(files: Sequence[str], *, tables: bool) -> NamedAnswer:
     from waywiser.analysis.questions.placement_answer import placement
-    from waywiser.curves.subject import Subject
+    from waywiser.curves import Subject
     from waywiser.profile import Profile
 
     if len(files) > 1:

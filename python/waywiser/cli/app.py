@@ -45,8 +45,7 @@ from waywiser.cli.streams import print_json
 from waywiser.measure.option import Option, options_of
 from waywiser.measure.survey_options import SurveyOptions
 from waywiser.version import __version__
-from waywiser.words import Status, WordError
-from waywiser.words.numbers import MOST_GPUS, Bounds, decimal_number
+from waywiser.words import MOST_GPUS, Bounds, Status, WordError, decimal_number
 
 if TYPE_CHECKING:
     from waywiser.report.parts import Block, Section

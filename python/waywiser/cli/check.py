@@ -17,15 +17,13 @@ from waywiser.cli.app import (
     parse_fraction,
     verb,
 )
-from waywiser.words import STATUSES, WaywiserError
-from waywiser.words.numbers import Bounds
+from waywiser.words import STATUSES, Bounds, WaywiserError
 
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.checkup import Checkup
     from waywiser.analysis.health.check import References
     from waywiser.cli.check_outputs import Outputs
-    from waywiser.curves.normal import NormalPath
-    from waywiser.curves.subject import Subject
+    from waywiser.curves import NormalPath, Subject
     from waywiser.report.parts import Block
 
 USUAL_SECONDS = 30
@@ -132,7 +130,7 @@ def _measured(references: References, within: int, *, is_kept: bool) -> str:
     from waywiser.cli.progress import watcher
     from waywiser.cli.signals import stopped_by_signals
     from waywiser.cli.streams import say
-    from waywiser.machine.machine import machine_line
+    from waywiser.machine import machine_line
     from waywiser.measure.machine_check import prepare_check
     from waywiser.measure.survey_run import start
 
@@ -280,8 +278,7 @@ def checkup_parts(
     from waywiser.analysis.comparison.part_change import one_value_text
     from waywiser.cli.remeasure import command_parts
     from waywiser.report.parts import Words
-    from waywiser.words.same_wording import by_wording
-    from waywiser.words.sizes_in_text import with_units
+    from waywiser.words import by_wording, with_units
 
     if found.reasons:
         yield Words(found.tested, indent=2)

@@ -9,17 +9,12 @@ import msgspec
 
 from waywiser.cli.app import print_result
 from waywiser.cli.streams import put_line
-from waywiser.profile.output_file import (
-    STANDARD_OUTPUT,
-    require_one_output,
-    require_output,
-    write_output,
-)
-from waywiser.words.host_list import compress_hosts
+from waywiser.profile import STANDARD_OUTPUT, require_one_output, require_output, write_output
+from waywiser.words import compress_hosts
 
 if TYPE_CHECKING:
     from waywiser.analysis.health.health_check import HealthCheck
-    from waywiser.curves.subject import Subject
+    from waywiser.curves import Subject
     from waywiser.report.parts import Block
 
 
@@ -105,7 +100,7 @@ class Outputs(msgspec.Struct, frozen=True):
 
 def health_document(found: HealthCheck, seen: Mapping[str, str] = {}) -> dict[str, Any]:
     """The JSON form; ``seen`` are known causes of a low bandwidth that the profile shows."""
-    from waywiser.curves.normal import path_document
+    from waywiser.curves import path_document
 
     others = [path_document(path) for path in found.other_machines]
     baseline = None if found.baseline is None else found.baseline.for_json()

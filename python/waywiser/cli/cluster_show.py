@@ -43,7 +43,7 @@ def cluster_show(
     from waywiser.analysis.cluster.summary import summarise_cluster
     from waywiser.analysis.cluster.verdict import verdict
     from waywiser.cli.damaged_lines import say_damaged
-    from waywiser.profile.cluster_folder import read_cluster
+    from waywiser.profile import read_cluster
     from waywiser.report.views.cluster import cluster_parts
 
     outputs = {"--good-hosts": good_hosts, "--exclude": exclude, "--drain": drain, "--json": json}

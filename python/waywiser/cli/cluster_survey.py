@@ -33,17 +33,9 @@ from waywiser.cluster.surveys.time_plan import (
 )
 from waywiser.measure.option import given, options_of
 from waywiser.measure.survey_run import Interrupted
-from waywiser.profile.cluster_folder import (
-    ClusterFolder,
-    has_no_result,
-    is_cluster_folder,
-    read_cluster,
-    require_new_folder,
-)
-from waywiser.words import WaywiserError
-from waywiser.words.cluster import ClusterNode, Rail
-from waywiser.words.number_format import count, format_seconds
-from waywiser.words.visible_text import visible
+from waywiser.profile import ClusterFolder, is_cluster_folder, read_cluster
+from waywiser.profile.cluster_folder import has_no_result, require_new_folder
+from waywiser.words import ClusterNode, Rail, WaywiserError, count, format_seconds, visible
 
 _OF_PLAN = ("seed", "groups", "uplink_pairs", "size", "transport")
 """Options that the plan of a folder has; a resume may not change them."""

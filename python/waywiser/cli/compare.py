@@ -72,13 +72,8 @@ def compare(
         list all P2P paths; changes of up to 5 % do not matter
     """
     from waywiser.analysis.comparison.comparison import compare as compared
-    from waywiser.curves.subject import read_subject
-    from waywiser.profile.output_file import (
-        STANDARD_OUTPUT,
-        require_one_output,
-        require_output,
-        write_output,
-    )
+    from waywiser.curves import read_subject
+    from waywiser.profile import STANDARD_OUTPUT, require_one_output, require_output, write_output
 
     limit = parse_fraction(threshold, "threshold")
     failing = failing_status(fail_on)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.cli.streams import say
-from waywiser.words.number_format import count
-from waywiser.words.visible_text import visible
+from waywiser.words import count, visible
 
 _MOST_SHOWN = 5
 

@@ -46,9 +46,9 @@ def doctor(
     """
     from itertools import chain
 
-    from waywiser.curves.answer import at_least
+    from waywiser.curves import at_least
     from waywiser.doctor.diagnosis import diagnose, live_situation, stored_situation, unchecked
-    from waywiser.machine.unusable_gpus import lost_text
+    from waywiser.machine import lost_text
     from waywiser.report.parts import Words
     from waywiser.report.views.doctor import finding_parts
     from waywiser.words.status import parse_severity

@@ -12,8 +12,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 from waywiser.cli.app import verb
-from waywiser.words import WaywiserError, parse_bytes
-from waywiser.words.numbers import Bounds
+from waywiser.words import Bounds, WaywiserError, parse_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -150,9 +149,8 @@ def _export_dataset(folder: str, output: str) -> None:
     from waywiser.analysis.dataset.profiles import export_profiles
     from waywiser.cli.streams import say
     from waywiser.cli.unread_files import none_read
-    from waywiser.profile.file_name import profiles_in, why_no_profile
-    from waywiser.profile.output_file import STANDARD_OUTPUT
-    from waywiser.words.number_format import count
+    from waywiser.profile import STANDARD_OUTPUT, profiles_in, why_no_profile
+    from waywiser.words import count
 
     if output == STANDARD_OUTPUT:
         raise ExportError("a data set is a folder", remedy="name one with -o, or remove -o")
@@ -192,12 +190,7 @@ def _export_policy(files: Sequence[str], output: str) -> None:
     from waywiser.analysis.policy.policy_files import policy_of_files
     from waywiser.analysis.policy.table import FORMAT
     from waywiser.cli.app import print_result
-    from waywiser.profile.output_file import (
-        STANDARD_OUTPUT,
-        OutputKind,
-        require_output,
-        write_output,
-    )
+    from waywiser.profile import STANDARD_OUTPUT, OutputKind, require_output, write_output
     from waywiser.report.views.policy import written_parts
 
     kind = OutputKind("policy", f'"{FORMAT}"')
@@ -305,7 +298,8 @@ def _format_of(output: str) -> str:
 @contextmanager
 def _text_stream(output: str) -> Iterator[TextIO]:
     """The stream of an output; the terminal takes no more than a screen unless it is named."""
-    from waywiser.profile.output_file import STANDARD_OUTPUT, open_text_output
+    from waywiser.profile import STANDARD_OUTPUT
+    from waywiser.profile.output_file import open_text_output
 
     if output or not sys.stdout.isatty():
         with open_text_output(output or STANDARD_OUTPUT) as stream:
@@ -349,11 +343,12 @@ class OneScreen(io.StringIO):
 
 
 def _export_parquet(profile: Profile, output: str, summary: bool) -> None:
-    from waywiser.curves.series_rows import SERIES_TYPES
+    from waywiser.curves import SERIES_TYPES
     from waywiser.exchange.exports.parquet import pyarrow, write_parquet
     from waywiser.exchange.exports.samples import summary_rows
-    from waywiser.profile.output_file import STANDARD_OUTPUT, open_output
-    from waywiser.profile.sample_rows import TYPES, rows_of
+    from waywiser.profile import STANDARD_OUTPUT, rows_of
+    from waywiser.profile.output_file import open_output
+    from waywiser.profile.sample_rows import TYPES
 
     pyarrow()  # before a file is made
     if output in ("", STANDARD_OUTPUT) and sys.stdout.isatty():

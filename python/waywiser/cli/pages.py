@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from waywiser.cli import streams
-from waywiser.profile.output_file import STANDARD_OUTPUT, OutputKind, require_output, write_output
+from waywiser.profile import STANDARD_OUTPUT, OutputKind, require_output, write_output
 from waywiser.report.figures.render import MADE
 
 REPORT_FILE = OutputKind("report", MADE)

@@ -17,8 +17,7 @@ from waywiser.cli.model_answers import (
     validation_answer,
 )
 from waywiser.cli.remedies import possible_remedies
-from waywiser.words import WaywiserError
-from waywiser.words.numbers import POSITIVE_COUNTS, Bounds
+from waywiser.words import POSITIVE_COUNTS, Bounds, WaywiserError
 
 if TYPE_CHECKING:
     from waywiser.model.whatif import MachineChanges
@@ -100,7 +99,7 @@ def _prediction(
     file: str, text: str, assumed: MachineChanges, messages: int, *, compare: bool
 ) -> NamedAnswer:
     """The time of the transfers of a text."""
-    from waywiser.curves.named_workloads import has_name
+    from waywiser.curves import has_name
     from waywiser.measure.plan.requested_workloads import named_workload_of, parse_workload
     from waywiser.model.predicted import predicted
     from waywiser.profile import Profile

@@ -10,20 +10,21 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TextIO
 
 from waywiser.cli.streams import say
-from waywiser.curves.name import name_of
+from waywiser.curves import name_of
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.tally import Tally
 from waywiser.measure.probe.supervisor import Progress
-from waywiser.words import Workload
-from waywiser.words.number_format import (
+from waywiser.words import (
     RATE_BYTES,
+    Visit,
+    Workload,
     format_rate,
     format_relative,
     format_seconds,
     format_time,
+    size_of,
+    with_units,
 )
-from waywiser.words.records import Visit
-from waywiser.words.sizes_in_text import size_of, with_units
 
 BAR = 12
 """Cells of the bar: what 80 columns have left beside a path and its estimate."""

@@ -67,7 +67,7 @@ def report(
 
 def _perfetto(files: Sequence[str]) -> bytes:
     from waywiser.exchange.exports.perfetto import perfetto_json
-    from waywiser.profile.trace_file import is_trace, read_trace
+    from waywiser.profile import is_trace, read_trace
 
     if len(files) > 1 or not is_trace(files[0]):
         raise ReportError("perfetto is of one trace", remedy="name one file of waywiser trace -o")
@@ -75,7 +75,7 @@ def _perfetto(files: Sequence[str]) -> bytes:
 
 
 def _made(files: Sequence[str]) -> Document:
-    from waywiser.profile.trace_file import is_trace
+    from waywiser.profile import is_trace
 
     if traces := [file for file in files if is_trace(file)]:
         if len(files) > 1:
@@ -83,7 +83,7 @@ def _made(files: Sequence[str]) -> Document:
                 f"{traces[0]} is a trace, which has a report of its own", remedy="name it alone"
             )
         return _trace(traces[0])
-    from waywiser.profile.cluster_folder import is_cluster_folder
+    from waywiser.profile import is_cluster_folder
 
     folder = next((file for file in files if is_cluster_folder(Path(file))), None)
     if folder is None:
@@ -102,7 +102,7 @@ def _made(files: Sequence[str]) -> Document:
 def _trace(file: str) -> Document:
     from waywiser.analysis.trace.savings import trace_advice
     from waywiser.cli.trace import subject_of_trace
-    from waywiser.profile.trace_file import read_trace
+    from waywiser.profile import read_trace
     from waywiser.report.trace import trace_document
 
     found = read_trace(file)
@@ -114,9 +114,9 @@ def _cluster(folder: Path) -> Document:
     from waywiser.analysis.cluster.verdict import verdict
     from waywiser.analysis.health.many_hosts import read_fleet
     from waywiser.cli.damaged_lines import say_damaged
-    from waywiser.profile.cluster_folder import read_cluster
+    from waywiser.profile import read_cluster
     from waywiser.report.cluster import cluster_document
-    from waywiser.stats.decision import THRESHOLD
+    from waywiser.stats import THRESHOLD
 
     result = read_cluster(folder)
     say_damaged(result.damaged, result.damaged_count)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from waywiser.cli.app import Json, Only, ProfileFile, print_result, verb
 
 if TYPE_CHECKING:
-    from waywiser.curves.overview import Overview
+    from waywiser.curves import Overview
     from waywiser.profile import Profile
 
 
@@ -38,7 +38,7 @@ def show_profile(
     headline_last: bool = False,
 ) -> None:
     """Raises `WaywiserError` for bad files and patterns."""
-    from waywiser.profile.trace_file import is_trace
+    from waywiser.profile import is_trace
 
     if is_trace(file):
         from waywiser.cli.trace import show_trace
@@ -61,8 +61,7 @@ def _document(profile: Profile, found: Overview) -> dict[str, Any]:
     """The JSON form, with the headline paths beside those of other machines."""
     import msgspec
 
-    from waywiser.curves.curve import curves_of
-    from waywiser.curves.normal import normal_paths, path_document
+    from waywiser.curves import curves_of, normal_paths, path_document
 
     normal = normal_paths(profile.machine, curves_of(found.series))
     overview = msgspec.to_builtins(found.for_json())

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from waywiser.cli.app import Changes, Json, ProfileFile, verb
 from waywiser.measure.option import stored
 from waywiser.measure.simulate_options import SimulateOptions
-from waywiser.words import WordError
-from waywiser.words.numbers import MOST_SIMULATED_GPUS
+from waywiser.words import MOST_SIMULATED_GPUS, WordError
 
 if TYPE_CHECKING:
     from waywiser.measure.plan.preset import Request
@@ -47,7 +46,7 @@ def simulate(
     from waywiser.cli.streams import say
     from waywiser.measure.simulated_survey import prepare_simulation, start_simulation
     from waywiser.model.whatif import MachineChanges
-    from waywiser.profile.output_file import require_output
+    from waywiser.profile import require_output
 
     target = Path(output)
     changes = MachineChanges.parse(change or (), MOST_SIMULATED_GPUS)
@@ -66,7 +65,7 @@ def simulate(
 
 def _require_options(options: SimulateOptions, target: Path) -> None:
     """Raises `WaywiserError` for options of nights without ``--nights``, and for bad names."""
-    from waywiser.profile.output_file import require_profile_name
+    from waywiser.profile import require_profile_name
 
     if options.from_night is not None:
         raise WordError("--from-night is for --nights", remedy="give --nights N too")
@@ -76,7 +75,7 @@ def _require_options(options: SimulateOptions, target: Path) -> None:
 
 def _require_night(first: int, nights: int) -> None:
     """Raises `WordError` for a first night of changes after the last night."""
-    from waywiser.words.number_format import count
+    from waywiser.words import count
 
     if first > nights:
         raise WordError(
@@ -96,9 +95,9 @@ def simulate_nights(
     from waywiser.measure.simulated_nights import moments, simulate_night
     from waywiser.measure.simulated_survey import prepare_simulation
     from waywiser.model.whatif import MachineChanges
+    from waywiser.profile import make_folder, require_output
     from waywiser.profile.file_name import SUFFIX
-    from waywiser.profile.output_file import make_folder, require_output
-    from waywiser.words.number_format import count
+    from waywiser.words import count
 
     noise = parse_fraction(options.night_noise, "deviation between nights")
     nights, first = options.nights or 0, options.from_night or 1
@@ -129,7 +128,7 @@ def simulate_nights(
 
 def require_host(host: str | None) -> None:
     """Raises `WordError` for what no host is named."""
-    from waywiser.words.host_list import is_host_name
+    from waywiser.words import is_host_name
 
     if host is not None and not is_host_name(host):
         raise WordError(f"--host {host!r} is no host name", remedy="write a name such as n005")
@@ -138,8 +137,7 @@ def require_host(host: str | None) -> None:
 def _request(options: SimulateOptions) -> Request | None:
     """What to survey; None: as the profile was surveyed. Raises `WaywiserError` for a preset, sizes
     or transfers that no machine has, before the profile is read, which takes seconds."""
-    from waywiser.curves.named_workloads import has_name
-    from waywiser.curves.sizes import parse_sizes
+    from waywiser.curves import has_name, parse_sizes
     from waywiser.measure.plan.preset import Request, find_preset
     from waywiser.measure.plan.requested_workloads import parse_workload
 
@@ -156,8 +154,8 @@ def _request(options: SimulateOptions) -> Request | None:
 
 def _before(survey: SimulatedSurvey) -> str:
     """What is said before the work starts."""
-    from waywiser.machine.machine import machine_line
-    from waywiser.words.number_format import count
+    from waywiser.machine import machine_line
+    from waywiser.words import count
 
     plan = survey.plan
     series, unknown = count(len(plan.points), "series"), count(survey.unknown, "curve")

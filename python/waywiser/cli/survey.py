@@ -14,10 +14,15 @@ from waywiser.cli.progress import watcher
 from waywiser.cli.signals import stopped_by_signals
 from waywiser.cli.streams import print_json, put_line, say
 from waywiser.doctor.situation import Situation
-from waywiser.machine.cpu_load import present_load
-from waywiser.machine.machine import Machine, machine_line
-from waywiser.machine.system_files import SystemFiles, format_list
-from waywiser.machine.unusable_gpus import lost_text, unusable_notes
+from waywiser.machine import (
+    Machine,
+    SystemFiles,
+    format_list,
+    lost_text,
+    machine_line,
+    present_load,
+    unusable_notes,
+)
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import Priority
 from waywiser.measure.plan.preset import FULL
@@ -37,14 +42,18 @@ from waywiser.measure.survey_run import (
     resume,
     start,
 )
-from waywiser.profile import ExistingFile, default_name
-from waywiser.profile.output_file import require_output
+from waywiser.profile import ExistingFile, default_name, require_output
 from waywiser.report.views.doctor import disturbance_words
 from waywiser.report.views.unsupported import reasons_of, unsupported_words
-from waywiser.words import WaywiserError, format_bytes, grouped
-from waywiser.words.number_format import count, format_seconds
-from waywiser.words.records import LIMIT
-from waywiser.words.sizes_in_text import with_units
+from waywiser.words import (
+    LIMIT,
+    WaywiserError,
+    count,
+    format_bytes,
+    format_seconds,
+    grouped,
+    with_units,
+)
 
 _MIB = 2**20
 MOST_OF_REASON = 160

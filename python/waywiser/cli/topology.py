@@ -11,7 +11,7 @@ from waywiser.cli.streams import put_line
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
-    from waywiser.machine.machine import Machine
+    from waywiser.machine import Machine
 
 
 @verb("Show CPUs, memory, GPUs and links of a machine.")
@@ -33,8 +33,7 @@ def topology(
     waywiser topology node.wwp
         show the machine of a profile
     """
-    from waywiser.profile import Profile
-    from waywiser.profile.header import is_profile
+    from waywiser.profile import Profile, is_profile
 
     if file is not None and not os.path.lexists(file):
         raise WaywiserError(
@@ -54,10 +53,10 @@ def topology(
 
 
 def _of_capture(file: str | None, capture: str | None, *, json: bool, anonymous: bool) -> None:
+    from waywiser.machine import capture_live, load_capture, machine_from
     from waywiser.machine.anonymous import anonymised
-    from waywiser.machine.assemble import machine_from
-    from waywiser.machine.capture import capture_live, capture_text, load_capture
-    from waywiser.profile.output_file import STANDARD_OUTPUT, write_output
+    from waywiser.machine.capture import capture_text
+    from waywiser.profile import STANDARD_OUTPUT, write_output
 
     found = load_capture(file, or_profile=True) if file is not None else capture_live()
     if anonymous:

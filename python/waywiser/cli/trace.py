@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from waywiser.cli.app import Json, print_result, verb
 from waywiser.cli.command_help import Verb
-from waywiser.words import WaywiserError
-from waywiser.words.numbers import Bounds
+from waywiser.words import Bounds, WaywiserError
 
 if TYPE_CHECKING:
     from waywiser.analysis.trace.savings import TraceAdvice
-    from waywiser.curves.subject import Subject
-    from waywiser.profile.trace_file import Trace
+    from waywiser.curves import Subject
+    from waywiser.profile import Trace
 
 LINES = ("innermost", "all")
 
@@ -100,7 +99,8 @@ def _trace(
     from waywiser.cli.pages import require_page
     from waywiser.cli.streams import say
     from waywiser.measure.trace.run import traced
-    from waywiser.profile.trace_file import read_trace, write_trace
+    from waywiser.profile import read_trace
+    from waywiser.profile.trace_file import write_trace
 
     if output:
         require_page(output)
@@ -136,7 +136,7 @@ def _show(
     from waywiser.analysis.trace.patch_comparison import compare_traces
     from waywiser.analysis.trace.savings import trace_advice
     from waywiser.report.views.trace import comparison_parts, trace_parts
-    from waywiser.words.value import json_text
+    from waywiser.words import json_text
 
     compared = None
     if before is not None:
@@ -162,8 +162,8 @@ def _subject(profile: str) -> Subject | None:
     used."""
     if not profile:
         return None
-    from waywiser.curves.subject import Subject
-    from waywiser.machine.machine import require_real
+    from waywiser.curves import Subject
+    from waywiser.machine import require_real
     from waywiser.profile import Profile
 
     with Profile.open(profile) as opened:
@@ -197,7 +197,7 @@ def show_trace(file: str, *, everything: bool = False, json: bool = False) -> No
     """Shows a trace that was kept, beside the profile that it was made with if that is still
     there. Raises `WaywiserError` for a bad file."""
     from waywiser.analysis.trace.savings import trace_advice
-    from waywiser.profile.trace_file import read_trace
+    from waywiser.profile import read_trace
     from waywiser.report.views.trace import trace_parts
 
     found = read_trace(file)

@@ -20,7 +20,7 @@ from waywiser.cli.progress import (
 )
 from waywiser.cli.signals import stopped_by_signals
 from waywiser.cli.streams import print_json, put_line, say
-from waywiser.machine.machine import machine_line
+from waywiser.machine import machine_line
 from waywiser.measure.option import stored
 from waywiser.measure.probe.supervisor import Progress
 from waywiser.measure.survey_request import require_output_name, require_ranks, selection_of
@@ -30,11 +30,17 @@ from waywiser.measure.tune.search import Ratio, SearchAxis
 from waywiser.measure.tune.targets import Target, TuneRequest
 from waywiser.measure.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner
 from waywiser.measure.tune_options import TuneOptions
-from waywiser.profile.output_file import require_output
-from waywiser.words import format_bytes, format_settings, grouped
-from waywiser.words.number_format import count, format_rate, format_seconds
-from waywiser.words.records import Visit
-from waywiser.words.sizes_in_text import with_units
+from waywiser.profile import require_output
+from waywiser.words import (
+    Visit,
+    count,
+    format_bytes,
+    format_rate,
+    format_seconds,
+    format_settings,
+    grouped,
+    with_units,
+)
 
 
 def run_tune(options: TuneOptions, *, dry_run: bool, json: bool) -> None:

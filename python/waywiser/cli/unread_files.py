@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from waywiser.words import WaywiserError
-from waywiser.words.number_format import count
-from waywiser.words.visible_text import single_line
+from waywiser.words import WaywiserError, count, single_line
 
 
 def none_read(unreadable: Mapping[str, str], what: str) -> WaywiserError:

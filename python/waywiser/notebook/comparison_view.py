@@ -20,14 +20,12 @@ from waywiser.analysis.comparison.path_change import (
     PathChange,
     ProfileComparison,
 )
-from waywiser.curves.subject import Subject, read_subject
+from waywiser.curves import Subject, read_subject
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.profile_view import ProfileView
 from waywiser.profile.estimate import rate
-from waywiser.stats.decision import THRESHOLD
-from waywiser.words import Reason, WaywiserError
-from waywiser.words.sizes_in_text import size_of
-from waywiser.words.visible_text import visible
+from waywiser.stats import THRESHOLD
+from waywiser.words import Reason, WaywiserError, size_of, visible
 
 MOST_CHANGES = 8
 """Changed paths that a comparison shows of itself."""

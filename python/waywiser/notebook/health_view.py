@@ -31,8 +31,7 @@ from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.survey_call import CallbackWatcher
 from waywiser.report.terminal import print_parts
 from waywiser.report.views.health import health_parts
-from waywiser.words import Reason
-from waywiser.words.visible_text import visible
+from waywiser.words import Reason, visible
 
 COLUMNS = 120
 """Width of the text."""
@@ -52,7 +51,7 @@ class HealthView:
     def __init__(self, result: HealthCheck) -> None:
         self.result = result
         """What ``waywiser check --json`` writes, but for paths that are not decided: there their
-        verdict is "not decided"."""
+        verdict is "not decided"; and for the largest drops: here they are the paths."""
 
     @property
     def status(self) -> Reason:

@@ -9,15 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from waywiser.machine.machine import Gpu, Machine, machine_line
+from waywiser.machine import Gpu, Machine, format_list, machine_line
 from waywiser.machine.peaks import peaks
-from waywiser.machine.system_files import format_list
 from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.profile_view import ProfileView
-from waywiser.profile import Profile
-from waywiser.profile.header import is_profile
-from waywiser.words.same_wording import by_wording
-from waywiser.words.visible_text import visible
+from waywiser.profile import Profile, is_profile
+from waywiser.words import by_wording, visible
 
 NUMA_TYPES: dict[str, type] = {
     "numa": int,
@@ -108,8 +105,8 @@ class MachineView:
 def view_machine(source: ProfileView | str | os.PathLike[str] | None = None) -> MachineView:
     """This machine, or the one of an opened profile, or of a file: a profile, a capture or hwloc
     XML. Raises `WaywiserError`."""
-    from waywiser.machine.assemble import machine_from
-    from waywiser.machine.capture import CaptureError, capture_live, load_capture
+    from waywiser.machine import capture_live, load_capture, machine_from
+    from waywiser.machine.capture import CaptureError
 
     if isinstance(source, ProfileView):
         return MachineView(source.machine)

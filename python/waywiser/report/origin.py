@@ -8,7 +8,7 @@ from typing import Any
 
 from waywiser.report.entry import Entry
 from waywiser.report.parts import Fold, Sheet
-from waywiser.words.number_format import count
+from waywiser.words import count
 
 MOST_FILES = 200
 """Files of an import that are listed; the rest is counted."""

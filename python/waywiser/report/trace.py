@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from waywiser.analysis.trace.copy_lines import exposed_seconds
 from waywiser.analysis.trace.savings import TraceAdvice
-from waywiser.profile.trace_file import Trace
+from waywiser.profile import Trace
 from waywiser.report.document import made_now
 from waywiser.report.figures.traced import line_picture, timeline_picture
 from waywiser.report.parts import (

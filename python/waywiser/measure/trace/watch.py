@@ -9,9 +9,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from waywiser.machine.counters import LinkCounters
-from waywiser.machine.machine import Gpu, Machine
-from waywiser.profile.trace_file import TraceError
+from waywiser.machine import Gpu, LinkCounters, Machine
+from waywiser.profile import TraceError
 from waywiser.words import Value
 
 READ_SECONDS = 0.02

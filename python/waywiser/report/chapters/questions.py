@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.curves.answer import Answer, Finding, Mark
+from waywiser.curves import Answer, Finding, Mark
 from waywiser.report.assessment import worst_of
 from waywiser.report.entry import Entry
 from waywiser.report.parts import (
@@ -19,8 +19,7 @@ from waywiser.report.parts import (
 )
 from waywiser.report.remarks import question_anchor, remark
 from waywiser.report.views.answers import answer_sheet
-from waywiser.words import Severity
-from waywiser.words.number_format import count
+from waywiser.words import Severity, count
 
 OPEN_FINDINGS = 5
 """Findings of a question that are not folded."""

@@ -12,8 +12,7 @@ from waywiser.report.figures.text_width import folded, text_width
 from waywiser.report.figures.theme import INK, LINE, SOFT, Colour
 from waywiser.report.parts import Picture, Sheet, SheetCell, numbers
 from waywiser.report.writing import spread
-from waywiser.words import Value, format_bytes
-from waywiser.words.number_format import format_number
+from waywiser.words import Value, format_bytes, format_number
 
 WIDTH = 360.0
 """A phone shows it without scrolling."""

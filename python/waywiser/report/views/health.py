@@ -17,8 +17,7 @@ from waywiser.report.parts import (
 from waywiser.report.views.fleet import fleet_parts
 from waywiser.report.views.history import history_parts
 from waywiser.report.views.normal import normal_parts
-from waywiser.words import STATUSES, Status
-from waywiser.words.number_format import count
+from waywiser.words import STATUSES, Status, count
 
 MOST_HOSTS = 20
 """Hosts that are listed by name, the worst first."""
