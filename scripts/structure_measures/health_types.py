@@ -58,8 +58,8 @@ def _stated(tree: ast.Module) -> Iterator[str]:
 
 
 def _names(tree: ast.Module) -> Iterator[str]:
-    """What a module imports by name."""
-    for node in tree.body:
+    """What a module imports by name, also for type checkers alone."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             yield from (each.asname or each.name for each in node.names)
 

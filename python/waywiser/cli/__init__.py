@@ -99,8 +99,7 @@ def run(arguments: Sequence[str], *, exits: bool = False) -> int:
     from waywiser.cli import signals, streams
     from waywiser.cli.brief import brief_unless_lasting
     from waywiser.cli.call import call
-    from waywiser.words import WaywiserError
-    from waywiser.words.visible_text import visible, with_short_quotes
+    from waywiser.words import WaywiserError, visible, with_short_quotes
 
     try:
         if exits:
@@ -164,7 +163,7 @@ def _not_written(error: OSError) -> int:
 
 
 def _unforeseen(error: Exception) -> str:
-    from waywiser.words.visible_text import visible
+    from waywiser.words import visible
 
     said = visible(" ".join(f"{type(error).__name__}: {error}".split()))
     return (

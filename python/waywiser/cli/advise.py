@@ -6,7 +6,8 @@ from typing import Annotated
 
 import waywiser
 from waywiser.cli.app import Json, given_of, print_verb, verb
-from waywiser.words.numbers import COUNTS, POSITIVE_COUNTS
+from waywiser.words import POSITIVE_COUNTS
+from waywiser.words.numbers import COUNTS
 
 
 @verb("Say which method to use for copies, and where to put buffers and threads.")

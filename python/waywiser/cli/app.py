@@ -45,7 +45,7 @@ from waywiser.cli.shared_options import SHARED, shared
 from waywiser.cli.streams import print_json, say
 from waywiser.measure.option import Option
 from waywiser.version import __version__
-from waywiser.words.numbers import Bounds
+from waywiser.words import Bounds
 
 if TYPE_CHECKING:
     from waywiser import VerbResult

@@ -16,8 +16,7 @@ from waywiser.cli.app import (
     say_lines,
     verb,
 )
-from waywiser.words import WaywiserError
-from waywiser.words.numbers import Bounds
+from waywiser.words import Bounds, WaywiserError
 
 USUAL_SECONDS = 30
 """`waywiser.measure.machine_check.USUAL_SECONDS`, whose module takes longer to import than the
@@ -80,7 +79,7 @@ def check(
     names = given.pop("files", ())
     from waywiser.cli.progress import following
     from waywiser.cli.streams import print_json, put_line
-    from waywiser.profile.output_file import STANDARD_OUTPUT, require_one_output
+    from waywiser.profile import STANDARD_OUTPUT, require_one_output
 
     require_one_output(json=json, page=page, prometheus=prometheus, junit=junit, suspects=suspects)
     try:

@@ -63,7 +63,7 @@ def compare(
     """
     given = given_of(locals())
     del given["files"], given["json"]
-    from waywiser.profile.output_file import STANDARD_OUTPUT, require_one_output
+    from waywiser.profile import STANDARD_OUTPUT, require_one_output
 
     require_one_output(json=json, junit=junit)
     base, new = sides_of(files)

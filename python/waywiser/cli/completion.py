@@ -98,9 +98,9 @@ def _arguments(verb: str, command: Any) -> Values:
 
 def _path_words(*, with_terms: bool) -> tuple[str, ...]:
     """Executors and kinds of memory, and what else ``--only`` takes."""
-    from waywiser.curves.name import SETS
+    from waywiser.curves import SETS
     from waywiser.curves.terms import TERMS
-    from waywiser.machine.traits import declared_names
+    from waywiser.machine import declared_names
 
     return (*TERMS, *SETS, *declared_names()) if with_terms else declared_names()
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 def show_list(*, everything: bool, json: bool) -> None:
     """Shows executors, memories, operations and sets of transfers, with settings and sources."""
-    from waywiser.curves.name import SETS
+    from waywiser.curves import SETS
+    from waywiser.machine import find_nccl
     from waywiser.machine.catalogue import list_executors, list_memories, list_operations
-    from waywiser.machine.nccl_library import find_nccl
     from waywiser.render.views.registry import registry_parts
 
     executors, memories, operations = list_executors(), list_memories(), list_operations()
@@ -41,8 +41,9 @@ def show_list(*, everything: bool, json: bool) -> None:
 
 def show_normal(tables: Sequence[str], *, everything: bool, json: bool) -> None:
     """Shows the bandwidths that other people's machines reach, with those of more tables (CSV)."""
+    from waywiser.curves import read_table, shipped_values
     from waywiser.curves.normal import range_document
-    from waywiser.curves.normal_table import ranges, read_table, shipped_values
+    from waywiser.curves.normal_table import ranges
     from waywiser.render.views.normal import range_parts
 
     known = [*shipped_values()]
@@ -54,7 +55,8 @@ def show_normal(tables: Sequence[str], *, everything: bool, json: bool) -> None:
 
 def _libraries() -> dict[str, str]:
     """Which one this machine has of each library that executors load."""
-    from waywiser.machine.nccl_library import REMEDY, find_nccl
+    from waywiser.machine import find_nccl
+    from waywiser.machine.nccl_library import REMEDY
 
     if (nccl := find_nccl()) is None:
         return {"nccl": f"library: not found; {REMEDY}"}

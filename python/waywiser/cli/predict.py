@@ -6,7 +6,7 @@ from typing import Annotated
 
 import waywiser
 from waywiser.cli.app import Changes, Json, ProfileFile, given_of, print_verb, verb
-from waywiser.words.numbers import POSITIVE_COUNTS, Bounds
+from waywiser.words import POSITIVE_COUNTS, Bounds
 
 PROCESSES = Bounds(1, 4096)
 

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from waywiser.cli import streams
-from waywiser.words.visible_text import visible
+from waywiser.words import visible
 
 PIPE_COLUMNS = 160
 """Lines in a pipe are not folded at the width of some terminal."""

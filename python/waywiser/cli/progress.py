@@ -12,21 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from waywiser.cli.streams import say
-from waywiser.curves.name import name_of
+from waywiser.curves import name_of
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.tally import Tally
 from waywiser.measure.probe.supervisor import Progress
-from waywiser.profile.file_name import default_name
-from waywiser.words import Workload
-from waywiser.words.number_format import (
+from waywiser.profile import default_name
+from waywiser.words import (
     RATE_BYTES,
+    Visit,
+    Workload,
     format_rate,
     format_relative,
     format_seconds,
     format_time,
+    size_of,
+    with_units,
 )
-from waywiser.words.records import Visit
-from waywiser.words.sizes_in_text import size_of, with_units
 
 if TYPE_CHECKING:
     from waywiser.measure.survey_run import Survey

@@ -27,7 +27,7 @@ def report(
         show two profiles together
     """
     given = given_of(locals())
-    from waywiser.profile.output_file import STANDARD_OUTPUT, write_output
+    from waywiser.profile import STANDARD_OUTPUT, write_output
 
     found = waywiser.report(*given.pop("files"), **given)
     if figure != "list" and not found.document["output"]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from waywiser.cluster.survey_options import ClusterSurveyOptions
 from waywiser.measure.option import Option, options_of
 from waywiser.measure.survey_options import SurveyOptions
-from waywiser.words.numbers import Bounds
+from waywiser.words import Bounds
 
 _OTHERS = (
     Option("Compare with this file of the same kind.", "FILE", "--against"),

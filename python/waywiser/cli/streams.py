@@ -84,7 +84,7 @@ def say(text: str, stream: TextIO | None = None) -> None:
 def put_line(text: object) -> None:
     """Writes to standard output; commands in it can be typed as they stand. What of it may come
     from a file that anyone made steers no terminal."""
-    from waywiser.words.visible_text import visible
+    from waywiser.words import visible
 
     sys.stdout.write(as_called(visible(str(text))) + "\n")
 

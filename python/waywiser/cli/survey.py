@@ -14,10 +14,15 @@ from waywiser.cli.app import print_verb
 from waywiser.cli.progress import following, show_rest
 from waywiser.cli.streams import print_json, put_line, say
 from waywiser.fitness.situation import Situation
-from waywiser.machine.cpu_load import present_load
-from waywiser.machine.machine import Machine, machine_line
-from waywiser.machine.system_files import SystemFiles, format_list
-from waywiser.machine.unusable_gpus import lost_text, unusable_notes
+from waywiser.machine import (
+    Machine,
+    SystemFiles,
+    format_list,
+    lost_text,
+    machine_line,
+    present_load,
+    unusable_notes,
+)
 from waywiser.measure.option import given
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import Priority
@@ -32,13 +37,10 @@ from waywiser.measure.survey_request import (
     selection_of,
 )
 from waywiser.measure.survey_run import Survey, SurveyError, kept_plan_of, prepare
-from waywiser.profile.output_file import require_output
+from waywiser.profile import require_output
 from waywiser.render.views.doctor import disturbance_words
 from waywiser.render.views.unsupported import reasons_of, unsupported_words
-from waywiser.words import format_bytes, grouped
-from waywiser.words.number_format import count, format_seconds
-from waywiser.words.records import LIMIT, Visit
-from waywiser.words.sizes_in_text import with_units
+from waywiser.words import LIMIT, Visit, count, format_bytes, format_seconds, grouped, with_units
 
 _MIB = 2**20
 MOST_OF_REASON = 160

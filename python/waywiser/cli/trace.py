@@ -10,8 +10,7 @@ import waywiser
 from waywiser.cli.app import Json, given_of, print_result, print_verb, say_lines, verb
 from waywiser.cli.command_help import Verb
 from waywiser.cli.streams import say
-from waywiser.words import WaywiserError
-from waywiser.words.numbers import Bounds
+from waywiser.words import Bounds, WaywiserError
 
 
 class TraceVerb(Verb):
@@ -64,7 +63,7 @@ def trace(
         return print_verb(found, json=json)
     try:  # standard output is the program's: text and JSON go to standard error
         if json and found.document:
-            from waywiser.words.value import json_text
+            from waywiser.words import json_text
 
             sys.stderr.write(f"{json_text(found.document)}\n")
         elif not json:

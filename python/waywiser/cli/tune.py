@@ -23,8 +23,7 @@ from waywiser.measure.option import given
 from waywiser.measure.probe.supervisor import Progress
 from waywiser.measure.tune.run import Tuning
 from waywiser.measure.tune_options import TuneOptions
-from waywiser.words.number_format import count, format_seconds
-from waywiser.words.records import Visit
+from waywiser.words import Visit, count, format_seconds
 
 
 def run_tune(options: TuneOptions, *, dry_run: bool, json: bool) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from waywiser.measure.option import argument, like, option
 from waywiser.measure.survey_options import AnySurveyOptions, SurveyOptions
-from waywiser.words.numbers import Bounds
+from waywiser.words import Bounds
 
 MOST_NODES = 10_000
 """Nodes of a run."""

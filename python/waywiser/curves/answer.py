@@ -9,11 +9,10 @@ from waywiser.curves.sheet import Mark as Mark
 from waywiser.curves.sheet import Sheet as Sheet
 from waywiser.curves.sheet import SheetCell as SheetCell
 from waywiser.curves.sheet import SheetColumn
-from waywiser.machine.machine import Machine
-from waywiser.stats.order import Interval
-from waywiser.words import Place, Value
-from waywiser.words.cluster import ClusterPlace
-from waywiser.words.status import SEVERITY_ORDER, Severity, is_at_least
+from waywiser.machine import Machine
+from waywiser.stats import Interval
+from waywiser.words import SEVERITY_ORDER, ClusterPlace, Place, Severity, Value
+from waywiser.words.status import is_at_least
 from waywiser.words.titles import divided
 
 MOST_ROWS = 40

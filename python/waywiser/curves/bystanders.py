@@ -10,7 +10,7 @@ copy does, and both are measured alone in turn with that (`Workload.is_sustained
 
 from __future__ import annotations
 
-from waywiser.machine.traits import Traits
+from waywiser.machine import Traits
 from waywiser.words import Workload
 
 SMALL_COPY = 2**16

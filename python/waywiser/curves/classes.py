@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import combinations
 
-from waywiser.machine.machine import Gpu, Machine
-from waywiser.words import Place, Workload, format_settings
-from waywiser.words.numbers import MOST_INDEX, whole_number
+from waywiser.machine import Gpu, Machine
+from waywiser.words import MOST_INDEX, Place, Workload, format_settings, whole_number
 
 Key = tuple[Hashable, ...]
 

@@ -15,22 +15,36 @@ from waywiser.curves.bystanders import bystander_of
 from waywiser.curves.name import name_of, shown_workload
 from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.curves.sizes import SMALL_BYTES as SMALL_BYTES
-from waywiser.machine.bounds import Bound, bound
-from waywiser.machine.machine import Machine
-from waywiser.machine.ranks import Nodes, memories_of, memory_of, nodes_between
-from waywiser.machine.traits import DECLARED
-from waywiser.profile.block import BlockEstimate, BlockSummary, Slowdown
-from waywiser.profile.estimate import Estimate, estimate_of
+from waywiser.machine import DECLARED, Bound, Machine, bound, memories_of
+from waywiser.machine.ranks import Nodes, memory_of, nodes_between
+from waywiser.profile import (
+    BlockEstimate,
+    BlockSummary,
+    Estimate,
+    SeriesBlocks,
+    SeriesFrame,
+    Slowdown,
+)
+from waywiser.profile.estimate import estimate_of
 from waywiser.profile.rows import SeriesRow
-from waywiser.profile.series_frame import SeriesBlocks, SeriesFrame
 from waywiser.profile.traffic import LinkUse, link_use
-from waywiser.stats.order import median
-from waywiser.stats.scatter import CurveBlocks
-from waywiser.words import Path, Transfer, Value, Workload, format_settings, grouped
-from waywiser.words.collective import UNEVEN_EXCHANGE, bus_factor
-from waywiser.words.number_format import RATE_BYTES, count, format_rate
-from waywiser.words.records import Failure, Series
-from waywiser.words.sizes_in_text import with_units
+from waywiser.stats import CurveBlocks, median
+from waywiser.words import (
+    RATE_BYTES,
+    UNEVEN_EXCHANGE,
+    Failure,
+    Path,
+    Series,
+    Transfer,
+    Value,
+    Workload,
+    bus_factor,
+    count,
+    format_rate,
+    format_settings,
+    grouped,
+    with_units,
+)
 
 NEAREST = 1.5
 """Sizes this far apart, as a factor, are still compared: a layout takes whole units only."""

@@ -11,11 +11,10 @@ import re
 
 from msgspec.structs import replace
 
-from waywiser.machine.machine import Machine
-from waywiser.machine.ranks import COUNTS, NEIGHBOURS, OF_EXCHANGE, memories_of
-from waywiser.machine.traits import DECLARED
-from waywiser.words import Transfer, Workload, format_settings
-from waywiser.words.collective import EXCHANGE, said_by
+from waywiser.machine import DECLARED, Machine, memories_of
+from waywiser.machine.ranks import COUNTS, NEIGHBOURS, OF_EXCHANGE
+from waywiser.words import EXCHANGE, Transfer, Workload, format_settings
+from waywiser.words.collective import said_by
 
 STRATEGY, DIRECT = "strategy", "direct"
 """The parameter of an exchange that says how bytes get from GPU to GPU, and its value for messages

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from waywiser.curves.exchanges import DIRECT, STRATEGY
-from waywiser.machine.traits import DECLARED
-from waywiser.words import Memory, Path, Place, Transfer, Workload
-from waywiser.words.collective import COLLECTIVE, EXCHANGE, ROOT
+from waywiser.machine import DECLARED
+from waywiser.words import COLLECTIVE, EXCHANGE, Memory, Path, Place, Transfer, Workload
+from waywiser.words.collective import ROOT
 
 Edges = frozenset[tuple[int, int]]
 

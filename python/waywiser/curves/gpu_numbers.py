@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from waywiser.curves.answer import Device
-from waywiser.machine.machine import Gpu, Machine
+from waywiser.machine import Gpu, Machine
 from waywiser.machine.routes import renumbered_relays
-from waywiser.words import Place, Value, Workload
-from waywiser.words.numbers import MOST_INDEX, whole_number
+from waywiser.words import MOST_INDEX, Place, Value, Workload, whole_number
 
 
 class GpuMatch(Value, frozen=True):

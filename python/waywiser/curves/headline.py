@@ -13,10 +13,8 @@ from msgspec.structs import replace
 
 from waywiser.curves.cache_states import counted_curves
 from waywiser.curves.name import SETS, name_of
-from waywiser.machine.machine import Machine
-from waywiser.machine.traits import DECLARED, Traits
-from waywiser.words import Path, Transfer, Workload
-from waywiser.words.numbers import whole_number
+from waywiser.machine import DECLARED, Machine, Traits
+from waywiser.words import Path, Transfer, Workload, whole_number
 
 Group = Literal[
     "H2D",

@@ -23,12 +23,9 @@ from waywiser.curves.headline import (
     reads_file,
 )
 from waywiser.curves.methods import is_cached, is_copy
-from waywiser.machine.calls import call_text
-from waywiser.machine.machine import Machine
-from waywiser.machine.traits import DECLARED
-from waywiser.words import Workload, format_settings, grouped
-from waywiser.words.collective import FACTORS, UNEVEN_EXCHANGE
-from waywiser.words.sizes_in_text import size_of
+from waywiser.machine import DECLARED, Machine, call_text
+from waywiser.words import UNEVEN_EXCHANGE, Workload, format_settings, grouped, size_of
+from waywiser.words.collective import FACTORS
 
 LIBRARY_CALL = "waywiser.transfer.copy"
 """How the call of an executor begins with which the transfer library makes a copy."""

@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from waywiser.curves.curve import Point
-from waywiser.machine.machine import Machine
-from waywiser.profile.block import BlockSummary, standard_error
-from waywiser.profile.quality_flags import Origin
+from waywiser.machine import Machine
+from waywiser.profile import BlockSummary, Origin, standard_error
 
 
 def imported_from(environment: Mapping[str, Any]) -> tuple[str, ...]:

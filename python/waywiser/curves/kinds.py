@@ -15,11 +15,9 @@ from waywiser.curves.curve import Curve
 from waywiser.curves.former_words import is_numbered_by_rank
 from waywiser.curves.methods import principal
 from waywiser.curves.subject import Subject
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine, PathClass, Traits
 from waywiser.machine.routes import is_through_host
-from waywiser.machine.traits import PathClass, Traits
-from waywiser.words import Memory, Path, Transfer, Value
-from waywiser.words.numbers import MOST_INDEX, whole_number
+from waywiser.words import MOST_INDEX, Memory, Path, Transfer, Value, whole_number
 
 Class = Literal["host-GPU", "GPU-GPU", "host-host", "within a GPU", "file", "between ranks"]
 

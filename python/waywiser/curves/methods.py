@@ -13,8 +13,8 @@ from waywiser.curves.cache_states import counted_curves
 from waywiser.curves.curve import Curve
 from waywiser.curves.subject import Subject
 from waywiser.curves.wrong_bounds import LARGEST_GPU_CACHE
+from waywiser.machine import DECLARED
 from waywiser.machine.ranks import measurement
-from waywiser.machine.traits import DECLARED
 from waywiser.words import Memory, Place, Transfer, Value, format_settings, grouped
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from waywiser.machine.traits import Traits
+from waywiser.machine import Traits
 from waywiser.words import (
     Memory,
     Place,

@@ -18,9 +18,8 @@ import msgspec
 from waywiser.curves.headline import headline
 from waywiser.curves.name import SETS, name_of
 from waywiser.curves.select import matches_any, require_match, texts_of, without_group
-from waywiser.machine.machine import Machine
-from waywiser.words import Memory, Transfer, WaywiserError, WordError, Workload
-from waywiser.words.sizes_in_text import without_units
+from waywiser.machine import Machine
+from waywiser.words import Memory, Transfer, WaywiserError, WordError, Workload, without_units
 
 MOST_NAMED = 4
 """Paths of a pattern with several that an error names."""

@@ -32,15 +32,22 @@ from waywiser.curves.normal_table import (
     values_text,
 )
 from waywiser.curves.overview import overview
+from waywiser.machine import Machine
 from waywiser.machine.link_class import LinkClass, link_class
-from waywiser.machine.machine import Machine
-from waywiser.profile import Profile
-from waywiser.profile.series_frame import SeriesFrame
-from waywiser.stats.order import Interval, relative
+from waywiser.profile import Profile, SeriesFrame
+from waywiser.stats import Interval, relative
 from waywiser.version import __version__
-from waywiser.words import Place, Reason, Value, WaywiserError, Workload, grouped
-from waywiser.words.number_format import count, format_rate
-from waywiser.words.sizes_in_text import size_of
+from waywiser.words import (
+    Place,
+    Reason,
+    Value,
+    WaywiserError,
+    Workload,
+    count,
+    format_rate,
+    grouped,
+    size_of,
+)
 
 MARGIN = 0.05
 """What is this much under the lowest value, or over the highest, is outside of the range: tools

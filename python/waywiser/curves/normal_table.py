@@ -23,10 +23,17 @@ from waywiser.curves.headline import Group
 from waywiser.curves.regimes import BANDWIDTH_BYTES
 from waywiser.machine import pcie
 from waywiser.machine.link_class import MEMORY, THROUGH_HOST
-from waywiser.stats.order import Interval
-from waywiser.words import Value, WaywiserError, format_bytes, grouped
-from waywiser.words.number_format import format_number
-from waywiser.words.regular_file import NotRegular, TooLarge, read_regular
+from waywiser.stats import Interval
+from waywiser.words import (
+    NotRegular,
+    TooLarge,
+    Value,
+    WaywiserError,
+    format_bytes,
+    format_number,
+    grouped,
+    read_regular,
+)
 
 FILE = pathlib.Path(__file__).with_name("normal_values.csv")
 

@@ -22,19 +22,26 @@ from waywiser.curves.select import (
     texts_of_unsupported,
 )
 from waywiser.curves.wrong_bounds import without_wrong_bounds
-from waywiser.machine.cpu_load import CpuLoad, load_of
-from waywiser.machine.machine import Machine
-from waywiser.profile import Profile, Run, RunHealth
-from waywiser.profile.estimate import Estimate
-from waywiser.profile.health import HealthReport, health_report
-from waywiser.profile.layout_crossover import LayoutCrossover, layout_crossovers
-from waywiser.profile.locality import Nearness, Sides, decide_sides, local_and_remote, nearness
+from waywiser.machine import CpuLoad, Machine, load_of
+from waywiser.profile import (
+    Estimate,
+    HealthReport,
+    LayoutCrossover,
+    Profile,
+    Run,
+    RunHealth,
+    SeriesBlocks,
+    SeriesFrame,
+    Sides,
+    decide_sides,
+    health_report,
+    is_finished,
+    layout_crossovers,
+    remedy_of,
+)
+from waywiser.profile.locality import Nearness, local_and_remote, nearness
 from waywiser.profile.planned import planned
-from waywiser.profile.profile import is_finished
-from waywiser.profile.quality_flags import remedy_of
-from waywiser.profile.series_frame import SeriesBlocks, SeriesFrame
-from waywiser.words import Transfer, Value, Workload
-from waywiser.words.records import Locality, Series, Unsupported
+from waywiser.words import Locality, Series, Transfer, Unsupported, Value, Workload
 
 SCHEMA = 3
 """The schema of the JSON form."""

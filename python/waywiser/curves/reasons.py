@@ -7,14 +7,12 @@ from typing import Literal, get_args
 
 from waywiser.curves.curve import Point
 from waywiser.curves.name import label_of
+from waywiser.machine import Machine
 from waywiser.machine.bounds import why_unbounded
-from waywiser.machine.machine import Machine
-from waywiser.profile.profile import is_finished
+from waywiser.profile import SeriesBlocks, is_finished
 from waywiser.profile.quality_flags import REMEDIES
-from waywiser.profile.series_frame import SeriesBlocks
-from waywiser.words import Value
+from waywiser.words import Failure, Locality, Unsupported, Value, Visit
 from waywiser.words.crash_text import without_addresses
-from waywiser.words.records import Failure, Locality, Unsupported, Visit
 
 UNSUPPORTED = "not-supported"
 """The kind of failure that is no error, for example an operation on huge pages without any."""

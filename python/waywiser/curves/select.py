@@ -35,12 +35,16 @@ from waywiser.curves.terms import (
     TERMS,
     terms_of,
 )
-from waywiser.machine.machine import Machine
-from waywiser.machine.traits import DECLARED, declared_names
-from waywiser.words import WaywiserError, WordError, Workload
-from waywiser.words.number_format import count
-from waywiser.words.sizes_in_text import with_units, without_units
-from waywiser.words.transfer import piece_between
+from waywiser.machine import DECLARED, Machine, declared_names
+from waywiser.words import (
+    WaywiserError,
+    WordError,
+    Workload,
+    count,
+    piece_between,
+    with_units,
+    without_units,
+)
 
 HEADLINES = frozenset(
     group.casefold()

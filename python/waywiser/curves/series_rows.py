@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from waywiser.curves.curve import Point
-from waywiser.machine.machine import Machine
-from waywiser.profile.estimate import worst_stop
+from waywiser.machine import Machine
+from waywiser.profile import SeriesFrame, worst_stop
 from waywiser.profile.sample_rows import ends, joined
-from waywiser.profile.series_frame import SeriesFrame
-from waywiser.stats.order import Interval
+from waywiser.stats import Interval
 from waywiser.words import format_settings
 
 MEASURED_TYPES: dict[str, type] = {

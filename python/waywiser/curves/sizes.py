@@ -13,8 +13,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from waywiser.curves.regimes import BANDWIDTH_BYTES
-from waywiser.words import DecimalUnit, WaywiserError, WordError, parse_bytes
-from waywiser.words.numbers import whole_number
+from waywiser.words import DecimalUnit, WaywiserError, WordError, parse_bytes, whole_number
 
 DEFAULT = "8:1GiB"
 """Latency ends near 8 B and every known path is saturated at 1 GiB."""

@@ -20,17 +20,19 @@ from waywiser.curves.gpu_numbers import GpuMatch, gpus_of, match_gpus, renumbere
 from waywiser.curves.imported import as_imported, imported_from, origin_of
 from waywiser.curves.overview import Overview, overview
 from waywiser.curves.texts import survey_again
-from waywiser.machine.machine import Gpu, Machine
-from waywiser.machine.ranks import launch_options, memories_of
-from waywiser.profile import Profile, RunHealth
-from waywiser.profile.block import BlockSummary
+from waywiser.machine import Gpu, Machine, launch_options, memories_of
+from waywiser.profile import (
+    BlockSummary,
+    Origin,
+    Profile,
+    RunHealth,
+    SeriesFrame,
+    are_crowded,
+    gpus_fed_by_host,
+)
 from waywiser.profile.derived import derived
 from waywiser.profile.planned import planned
-from waywiser.profile.quality_flags import Origin, are_crowded, gpus_fed_by_host
-from waywiser.profile.series_frame import SeriesFrame
-from waywiser.words import Place, Value, Workload, grouped, json_text
-from waywiser.words.number_format import count
-from waywiser.words.records import GpuState, Unsupported
+from waywiser.words import GpuState, Place, Unsupported, Value, Workload, count, grouped, json_text
 
 
 class LoadedLink(Value, frozen=True):

@@ -7,9 +7,8 @@ never on a name of a setting.
 from __future__ import annotations
 
 from waywiser.curves.sizes import SMALL_BYTES
+from waywiser.machine import DECLARED, Machine, Traits
 from waywiser.machine.link_kinds import link_kinds
-from waywiser.machine.machine import Machine
-from waywiser.machine.traits import DECLARED, Traits
 from waywiser.words import Path, Workload
 
 TERMS = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
-from waywiser.stats.decision import THRESHOLD, Decision
-from waywiser.stats.order import Interval
+from waywiser.stats import THRESHOLD, Decision, Interval
 from waywiser.words import format_bytes
 
 NAMED = 8

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from waywiser.words import Path, grouped
-from waywiser.words.records import Observation, WhileOccupied, WhoCopies
+from waywiser.words import Observation, Path, WhileOccupied, WhoCopies, grouped
 
 MADE_BY: dict[WhileOccupied, str] = {
     "waited": "by multiprocessors",

@@ -14,9 +14,8 @@ import msgspec
 from waywiser.curves.curve import Point
 from waywiser.curves.name import label_of
 from waywiser.curves.reasons import Reasons
-from waywiser.machine.machine import Machine
-from waywiser.words import Transfer, Workload, format_bytes
-from waywiser.words.number_format import format_rate
+from waywiser.machine import Machine
+from waywiser.words import Transfer, Workload, format_bytes, format_rate
 
 EXCESS = 0.05
 """Relative, above the bound: more than errors of clocks and of nominal rates."""

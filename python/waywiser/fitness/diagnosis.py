@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from waywiser.curves.answer import Finding, at_least
-from waywiser.curves.curve import Point, curves_of
+from waywiser.curves import Finding, Point, at_least, curves_of
 from waywiser.curves.headline import headline
 from waywiser.curves.overview import overview
 from waywiser.fitness import direct_storage, gpu, isolation, memory, nccl, processor, ranks, virtual
 from waywiser.fitness.situation import Situation
-from waywiser.profile import Profile
-from waywiser.profile.health import health_report, readings
-from waywiser.profile.quality_flags import gpus_fed_by_host
-from waywiser.profile.series_frame import SeriesFrame
-from waywiser.words.number_format import format_rate
-from waywiser.words.records import GpuState
-from waywiser.words.status import SEVERITY_ORDER
+from waywiser.profile import Profile, SeriesFrame, gpus_fed_by_host, health_report, readings
+from waywiser.words import SEVERITY_ORDER, GpuState, format_rate
 
 Check = Callable[[Situation], Iterator[Finding]]
 
@@ -113,14 +107,10 @@ def unchecked(situation: Situation) -> tuple[str, ...]:
 
 def live_situation() -> Situation:
     """This machine, now. Raises as `waywiser.machine.capture.capture_live` does."""
-    from waywiser.machine import native
-    from waywiser.machine.assemble import machine_from
-    from waywiser.machine.capture import capture_live
-    from waywiser.machine.cpu_load import present_load
+    from waywiser.machine import SystemFiles, capture_live, machine_from, native, present_load
     from waywiser.machine.environment import gpu_environment
     from waywiser.machine.nccl_library import try_nccl
     from waywiser.machine.rank_limits import rank_limits
-    from waywiser.machine.system_files import SystemFiles
 
     machine = machine_from(capture_live())
     library = native.load()

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.curves.answer import Finding
+from waywiser.curves import Finding
 from waywiser.fitness.situation import Situation
-from waywiser.machine.machine import Gpu
+from waywiser.machine import LOST_REMEDY, Gpu, lost_text
 from waywiser.machine.system import read_pci
-from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
-from waywiser.words import Severity, grouped
-from waywiser.words.number_format import count
-from waywiser.words.numbers import MOST_INDEX, whole_number
+from waywiser.words import MOST_INDEX, Severity, count, grouped, whole_number
 
 _GRAVE = ("uncorrected", "NVLinks down", "failed recoveries")
 """Parts of the names of counters that are worth a look whenever they are not 0."""

@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from waywiser.curves.answer import Finding
+from waywiser.curves import Finding
 from waywiser.fitness.situation import Situation
+from waywiser.machine import Machine, SystemFiles
 from waywiser.machine.environment import boot_parameters
-from waywiser.machine.machine import Machine
-from waywiser.machine.system_files import SystemFiles
-from waywiser.words.number_format import count
+from waywiser.words import count
 
 PASSTHROUGH = "identity"
 """The type of an IOMMU group whose addresses are not translated."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.curves.answer import Finding
+from waywiser.curves import Finding
 from waywiser.fitness.situation import Situation
-from waywiser.machine.system_files import format_list, parse_list
-from waywiser.words.number_format import format_seconds
+from waywiser.machine import format_list
+from waywiser.machine.system_files import parse_list
+from waywiser.words import format_seconds
 
 TURBO = {
     "on": (

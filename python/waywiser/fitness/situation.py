@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from waywiser.machine.cpu_load import CpuLoad, load_of
+from waywiser.machine import CpuLoad, Machine, SystemFiles, load_of
 from waywiser.machine.environment import host_environment
-from waywiser.machine.machine import Machine
 from waywiser.machine.nccl_library import TriedNccl
 from waywiser.machine.rank_limits import RankLimit
-from waywiser.machine.system_files import SystemFiles
-from waywiser.profile.health import HealthReport
-from waywiser.words.records import GpuHealth, GpuState
+from waywiser.profile import HealthReport
+from waywiser.words import GpuHealth, GpuState
 
 Item = TypeVar("Item")
 

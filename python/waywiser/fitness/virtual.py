@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.curves.answer import Finding
+from waywiser.curves import Finding
 from waywiser.fitness.situation import Situation
 
 

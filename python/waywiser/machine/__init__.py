@@ -20,3 +20,53 @@ call with which a program makes it (`machine.calls`).
 
 Never here: a measurement, or a change of the machine.
 """
+
+from typing import TYPE_CHECKING
+
+from waywiser.words import lazy_root
+
+if TYPE_CHECKING:
+    from waywiser.machine.assemble import machine_from
+    from waywiser.machine.bounds import Bound, bound
+    from waywiser.machine.calls import call_text
+    from waywiser.machine.capture import capture_live, load_capture
+    from waywiser.machine.catalogue import (
+        Catalogue,
+        ExecutorKind,
+        MemoryKind,
+        Parameter,
+        Requirements,
+        footprint,
+    )
+    from waywiser.machine.counters import LinkCounters
+    from waywiser.machine.cpu_load import CpuLoad, load_of, present_load
+    from waywiser.machine.interfaces import find_interfaces
+    from waywiser.machine.machine import (
+        UNKNOWN_CPU,
+        Gpu,
+        Machine,
+        NumaNode,
+        Package,
+        PlacedRank,
+        machine_line,
+        may_be_same,
+        require_real,
+    )
+    from waywiser.machine.native_words import native_machine, native_memory
+    from waywiser.machine.nccl_library import find_nccl
+    from waywiser.machine.nvlink import lanes_text
+    from waywiser.machine.rank_limits import TASKS_REMEDY
+    from waywiser.machine.ranks import (
+        crowd_note,
+        launch_options,
+        memories_of,
+        placement_text,
+        placements,
+        task_settings,
+    )
+    from waywiser.machine.system_files import SystemFiles, format_list
+    from waywiser.machine.telemetry import GpuTelemetry
+    from waywiser.machine.traits import DECLARED, PathClass, Traits, declared_names
+    from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text, unusable_notes
+else:
+    __getattr__ = lazy_root(__name__)

@@ -15,8 +15,7 @@ from typing import NamedTuple
 from waywiser.machine import pcie
 from waywiser.machine.machine import Gpu, Machine, NvLink
 from waywiser.machine.routes import is_through_host, relays_of, takes_shortest_path
-from waywiser.words import Transfer, Value, Workload
-from waywiser.words.number_format import count
+from waywiser.words import Transfer, Value, Workload, count
 
 _GPU = re.compile(r"gpu:\d+")
 

@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.machine.traits import DECLARED, Traits
-from waywiser.words import Memory, Transfer, format_settings
-from waywiser.words.number_format import count
-from waywiser.words.numbers import whole_number
-from waywiser.words.sizes_in_text import with_units
+from waywiser.words import Memory, Transfer, count, format_settings, whole_number, with_units
 
 
 def call_text(transfers: Sequence[Transfer], traits: Traits = DECLARED) -> str:

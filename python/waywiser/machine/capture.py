@@ -21,8 +21,7 @@ from waywiser.machine.nvml import is_scripted
 from waywiser.machine.nvml_facts import read_nvml
 from waywiser.machine.system import read_system
 from waywiser.version import __version__
-from waywiser.words import Value, WaywiserError
-from waywiser.words.regular_file import read_regular, why_not_read
+from waywiser.words import Value, WaywiserError, read_regular, why_not_read
 
 SCHEMA = 1
 """Raised whenever an older reader would misunderstand a newer file."""

@@ -13,8 +13,17 @@ from waywiser.machine import native
 from waywiser.machine.machine import Machine
 from waywiser.machine.native_words import native_machine, native_operation, native_transfer
 from waywiser.machine.traits import ExecutorTraits, MemoryTraits, Traits
-from waywiser.words import Memory, Operation, Path, Place, TimingMode, Transfer, Value, Workload
-from waywiser.words.collective import COLLECTIVE
+from waywiser.words import (
+    COLLECTIVE,
+    Memory,
+    Operation,
+    Path,
+    Place,
+    TimingMode,
+    Transfer,
+    Value,
+    Workload,
+)
 
 
 class Parameter(Value, frozen=True):

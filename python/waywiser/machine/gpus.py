@@ -16,7 +16,7 @@ from waywiser.machine.no_gpu import why_all_hidden, why_no_gpu
 from waywiser.machine.nvlink import links_from_c2c, links_from_distances, links_from_lanes
 from waywiser.machine.system_files import format_list
 from waywiser.machine.visible_devices import Visible, visible_devices
-from waywiser.words.number_format import count
+from waywiser.words import count
 
 _OF_PART = ("name", "memory_bytes", "memory_free_bytes")
 _ALIKE = {*Gpu.__struct_fields__} & {*GpuFacts.__struct_fields__} - {"uuid", "processes", "peers"}

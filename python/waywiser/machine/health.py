@@ -17,7 +17,7 @@ from typing import Any
 from waywiser.machine.machine import Gpu
 from waywiser.machine.nvml import Nvml, field_number
 from waywiser.machine.nvml_reader import NvmlReader
-from waywiser.words.records import STANDING_COUNTERS, GpuHealth, Health
+from waywiser.words import STANDING_COUNTERS, GpuHealth, Health
 
 ECC = {
     "ECC corrected": (0, 0),

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from waywiser.machine.system_files import SystemFiles
-from waywiser.words import Value
-from waywiser.words.cluster import Interface, Rail
-from waywiser.words.host_list import natural_key
+from waywiser.words import Rail, Value, natural_key
+from waywiser.words.cluster import Interface
 
 _INFINIBAND = "/sys/class/infiniband"
 _NET = "/sys/class/net"

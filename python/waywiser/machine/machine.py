@@ -8,8 +8,7 @@ from collections.abc import Iterable, Set
 from typing import Literal
 
 from waywiser.machine.traits import Traits
-from waywiser.words import Value, WaywiserError
-from waywiser.words.number_format import count
+from waywiser.words import Value, WaywiserError, count
 
 EMULATED = "QEMU TCG"
 """The hypervisor of a machine whose processor is a program."""

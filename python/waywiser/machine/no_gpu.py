@@ -9,7 +9,7 @@ from waywiser.machine.hwloc import HwlocObject
 from waywiser.machine.nvml import MISMATCH, NO_LIBRARY, is_mismatch
 from waywiser.machine.unusable_gpus import find_unusable
 from waywiser.machine.visible_devices import NO_DEVICE_FILES
-from waywiser.words.number_format import count
+from waywiser.words import count
 
 _BATCH = "ask the batch system for GPUs, in Slurm with --gpus or --gres=gpu:N"
 

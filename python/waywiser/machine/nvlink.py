@@ -9,7 +9,7 @@ from waywiser.machine.facts import Lane
 from waywiser.machine.hwloc import Distances
 from waywiser.machine.hwloc_faults import HwlocVersion, lane_rates
 from waywiser.machine.machine import NvLink
-from waywiser.words.number_format import count
+from waywiser.words import count
 
 _NOMINAL = {1: 20.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 25.0, 6: 25.0, 7: 50.0}
 """GB/s of one lane and direction by NVML's version number (1: NVLink 1.0, 2: 2.0, 3: 2.2, 4: 3.0,

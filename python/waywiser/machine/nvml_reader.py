@@ -8,7 +8,7 @@ from typing import Any
 
 from waywiser.machine.machine import Gpu
 from waywiser.machine.nvml import nvml
-from waywiser.words.closeable import Closeable
+from waywiser.words import Closeable
 
 
 class NvmlReader(Closeable):

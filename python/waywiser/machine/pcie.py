@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from waywiser.words.number_format import count
+from waywiser.words import count
 
 
 class Generation(NamedTuple):

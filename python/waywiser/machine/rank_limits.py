@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from waywiser.machine.limits import cgroup_folders
 from waywiser.machine.system_files import SystemFiles
-from waywiser.words.number_format import count
-from waywiser.words.sizes import format_bytes, size_text
+from waywiser.words import count, format_bytes, size_text
 
 SHARED_MEMORY = "/dev/shm"
 

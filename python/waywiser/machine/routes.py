@@ -11,8 +11,7 @@ from collections.abc import Mapping
 
 from waywiser.machine.machine import Gpu, Machine
 from waywiser.machine.traits import Route
-from waywiser.words import Transfer
-from waywiser.words.numbers import MOST_INDEX, whole_number
+from waywiser.words import MOST_INDEX, Transfer, whole_number
 
 RELAYS = "relays"
 """The parameter of executors that copy over the links of other GPUs too: the GPUs that help, as in

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from waywiser.machine.nvml import Nvml, read_state
 from waywiser.machine.nvml_reader import NvmlReader
-from waywiser.words.records import GpuState
+from waywiser.words import GpuState
 
 
 class GpuTelemetry(NvmlReader):

@@ -19,8 +19,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from waywiser.words import Memory, Path, Transfer, Value, format_settings
-from waywiser.words.records import WhileOccupied, WhoCopies
+from waywiser.words import Memory, Path, Transfer, Value, WhileOccupied, WhoCopies, format_settings
 
 PathClass = Literal["", "host", "gpu", "unified", "file"]
 """Paths within the host, with a GPU at an end, of unified memory, and of files; empty for none."""

@@ -15,7 +15,7 @@ from waywiser.machine.machine import Machine, UnusableGpu, UnusableState
 from waywiser.machine.nvml import is_mismatch
 from waywiser.machine.silent_gpus import EXCLUDED, NO_PERMISSION
 from waywiser.machine.system_files import format_list
-from waywiser.words.number_format import count
+from waywiser.words import count
 
 NVIDIA_DRIVER = "nvidia"
 

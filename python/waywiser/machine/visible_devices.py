@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from waywiser.machine.facts import GpuFacts, MigInstance
-from waywiser.words.numbers import whole_number
+from waywiser.words import whole_number
 
 NO_DEVICE_FILES = "NoDevFiles"
 """What Slurm sets ``CUDA_VISIBLE_DEVICES`` to in a job that was given no GPU."""

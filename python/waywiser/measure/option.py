@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
-from waywiser.words.numbers import Bounds
+from waywiser.words import Bounds
 
 
 class Stored(NamedTuple):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from waywiser.curves.select import nodes_in
-from waywiser.machine import native
+from waywiser.machine import LOST_REMEDY, Gpu, Machine, SystemFiles, lost_text, native
 from waywiser.machine.catalogue import registered_traits
 from waywiser.machine.file_places import (
     SCRATCH,
@@ -22,16 +22,12 @@ from waywiser.machine.file_places import (
     existing_file,
     scratch_folder,
 )
-from waywiser.machine.machine import FilePlace, Gpu, Machine
+from waywiser.machine.machine import FilePlace
 from waywiser.machine.nccl_library import use_nccl
-from waywiser.machine.system_files import SystemFiles
-from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
 from waywiser.measure.probe.aside import leave_one_cpu_aside
 from waywiser.measure.probe.environment import worker_environment
 from waywiser.measure.probe.sharing import memory_bound, usable_gpus
-from waywiser.words import Value, WaywiserError
-from waywiser.words.numbers import MOST_INDEX, whole_number
-from waywiser.words.records import Unsupported
+from waywiser.words import MOST_INDEX, Unsupported, Value, WaywiserError, whole_number
 
 if TYPE_CHECKING:
     from waywiser.measure.plan.plan import Plan
@@ -125,8 +121,7 @@ def live_machine(named: Container[int] = ()) -> Machine:
     free memory of its NUMA nodes, of which those without CPUs have to be ``named``. If the library
     only pretends to GPUs, with these, and with what the management library reports of the same
     ones."""
-    from waywiser.machine.assemble import machine_from
-    from waywiser.machine.capture import capture_live
+    from waywiser.machine import capture_live, machine_from
 
     library = native.load()
     machine = machine_from(capture_live(), named)
@@ -170,7 +165,7 @@ def _pretended(
 
 def _with_ranks(scope: Scope, selection: MachineSelection) -> Scope:
     """The scope with the ranks that a launch will have."""
-    from waywiser.machine.ranks import crowd_note, placement_text
+    from waywiser.machine import crowd_note, placement_text
     from waywiser.measure.ranks.launch_start import require_room
     from waywiser.measure.ranks.mpi_library import find_library
     from waywiser.measure.ranks.placement import place_ranks

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from waywiser.measure.option import like, option
 from waywiser.measure.survey_options import SurveyOptions
-from waywiser.words.numbers import Bounds
+from waywiser.words import Bounds
 
 MOST_NIGHTS = 1000
 """The most nights that one command simulates."""

@@ -17,7 +17,7 @@ from waywiser.measure.plan.schedule import Schedule
 from waywiser.measure.simulated_survey import SimulatedClock, SimulatedSurvey, commission_json
 from waywiser.model.simulation import SimulatedMachine
 from waywiser.profile import WritableProfile
-from waywiser.words.records import Order, Process, Visit
+from waywiser.words import Order, Process, Visit
 
 
 def moments(survey: SimulatedSurvey, nights: int) -> list[datetime]:

@@ -16,7 +16,8 @@ from uuid import NAMESPACE_DNS, uuid5
 
 import msgspec
 
-from waywiser.machine.machine import SIMULATED_NAME, Gpu, Machine, require_real
+from waywiser.machine import Gpu, Machine, require_real
+from waywiser.machine.machine import SIMULATED_NAME
 from waywiser.measure.plan.outlook import outlook
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import PlannedPoint
@@ -42,10 +43,7 @@ from waywiser.model.whatif import MachineChanges
 from waywiser.profile import Profile, WritableProfile
 from waywiser.profile.planned import TUNING, planned
 from waywiser.version import __version__
-from waywiser.words.number_format import count
-from waywiser.words.numbers import MOST_SIMULATED_GPUS
-from waywiser.words.records import Process, Unsupported, Visit
-from waywiser.words.temporary_folder import TemporaryFolder
+from waywiser.words import MOST_SIMULATED_GPUS, Process, TemporaryFolder, Unsupported, Visit, count
 
 IMPORTED = "imported"
 """The entry of the environment of a profile that was imported."""

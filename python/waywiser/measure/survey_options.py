@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from waywiser.measure.option import Stored, option
-from waywiser.words import WaywiserError, WordError, parse_bytes
-from waywiser.words.numbers import MOST_GPUS, Bounds
+from waywiser.words import MOST_GPUS, Bounds, WaywiserError, WordError, parse_bytes
 
 WEEK_SECONDS = 7 * 24 * 3600
 

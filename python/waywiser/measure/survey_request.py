@@ -12,8 +12,7 @@ from waywiser.measure.scope import MachineSelection
 from waywiser.measure.survey_options import SurveyOptions
 from waywiser.measure.survey_run import KeptPlan, SurveyError, kept_plan_of
 from waywiser.measure.tune_options import TuneOptions
-from waywiser.profile import Profile
-from waywiser.profile.output_file import require_profile_name
+from waywiser.profile import Profile, require_profile_name
 
 
 def request_of(options: SurveyOptions) -> Request:

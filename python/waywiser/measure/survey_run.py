@@ -17,17 +17,15 @@ from typing import Any, Protocol
 
 import msgspec
 
-from waywiser.curves.imported import imported_from
-from waywiser.machine import native
+from waywiser.curves import imported_from
+from waywiser.machine import CpuLoad, Machine, find_nccl, native, require_real
 from waywiser.machine.cpu_load import ENTRY as LOAD_ENTRY
-from waywiser.machine.cpu_load import CpuLoad, CpuLoadWatch
+from waywiser.machine.cpu_load import CpuLoadWatch
 from waywiser.machine.environment import environment, message_variables
 from waywiser.machine.file_places import same_places
 from waywiser.machine.filesystem import filesystem_of
 from waywiser.machine.health import HealthWatch
-from waywiser.machine.machine import Machine, require_real
 from waywiser.machine.nccl_library import VARIABLE as NCCL_VARIABLE
-from waywiser.machine.nccl_library import find_nccl
 from waywiser.measure.plan.evidence import located_cpus, located_memories
 from waywiser.measure.plan.outlook import Outlook, outlook
 from waywiser.measure.plan.plan import Plan, make_plan
@@ -48,12 +46,16 @@ from waywiser.measure.scope import (
     with_nccl,
 )
 from waywiser.measure.who_copies import observe_planned_copies
-from waywiser.profile import NotReadable, NotWritable, Profile, WritableProfile
-from waywiser.profile.planned import resume_command
-from waywiser.profile.profile import is_finished
+from waywiser.profile import (
+    NotReadable,
+    NotWritable,
+    Profile,
+    WritableProfile,
+    is_finished,
+    resume_command,
+)
 from waywiser.version import __version__
-from waywiser.words import Value, WaywiserError
-from waywiser.words.records import Order, Process, Visit
+from waywiser.words import Order, Process, Value, Visit, WaywiserError
 
 
 class SurveyError(WaywiserError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from waywiser.measure.option import Stored, argument, like, option
 from waywiser.measure.survey_options import WEEK_SECONDS, OptionError, SurveyOptions
-from waywiser.words.numbers import Bounds, decimal_number
+from waywiser.words import Bounds, decimal_number
 
 _BUDGET = re.compile(r"([0-9.]+)\s*(s|min|m|h)?")
 _UNITS = {"s": 1, "min": 60, "m": 60, "h": 3600}

@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.who_copies import observed_gpus, observed_transfers
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.supervisor import observe_copies
 from waywiser.profile import WritableProfile
-from waywiser.words import Transfer
-from waywiser.words.records import Failure, WhoCopies
+from waywiser.words import Failure, Transfer, WhoCopies
 
 
 def observe_planned_copies(

@@ -6,8 +6,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
-from waywiser.curves.classes import Classes, Key
-from waywiser.machine.machine import Machine
+from waywiser.curves import Classes
+from waywiser.curves.classes import Key
+from waywiser.machine import Machine
 from waywiser.words import Transfer, Value, Workload, grouped
 
 

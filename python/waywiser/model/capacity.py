@@ -19,13 +19,12 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.model.alone import Alone, AloneCurves, SampledCurve, TransferCurve
 from waywiser.model.errors import ModelError
 from waywiser.model.resources import Groups, MachineResources, ResourceUse, method_of
 from waywiser.model.share import Demand, Filled, fill
-from waywiser.stats.distributions import student_quantile
-from waywiser.stats.order import CONFIDENCE, Interval
+from waywiser.stats import CONFIDENCE, Interval, student_quantile
 from waywiser.words import Place, Transfer, Value, Workload
 
 SCHEMA = 1

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import msgspec
 
 from waywiser.curves.wrong_bounds import EXCESS, exceeds_caches
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.model.capacity import (
     ENDS,
     MOST_LATENCY,
@@ -43,17 +43,18 @@ from waywiser.model.capacity import (
 from waywiser.model.resources import Groups, ResourceUse
 from waywiser.model.share import fill
 from waywiser.model.timed_sets import TimedSet, sampled_curves
-from waywiser.stats.distributions import student_quantile
-from waywiser.stats.noise_model import (
+from waywiser.stats import (
+    CONFIDENCE,
     ENOUGH_FREEDOM,
     LEAST_VARIANCE,
+    Interval,
     Variance,
     combined,
+    median,
     median_share,
+    student_quantile,
 )
-from waywiser.stats.order import CONFIDENCE, Interval, median
-from waywiser.words import grouped
-from waywiser.words.number_format import format_rate
+from waywiser.words import format_rate, grouped
 
 FILLS = 0.75
 """Share of a link's bound from which on one transfer fills it: headers of packets and flow control

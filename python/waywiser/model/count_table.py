@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from waywiser.model.messages import Locality, MessageTimes
-from waywiser.words.sizes_in_text import with_units
+from waywiser.words import with_units
 
 Array = NDArray[Any]
 

@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 from typing import Literal, NamedTuple, TypeVar
 
 from waywiser.model.strategies import StrategyTimes
-from waywiser.stats.method_choice import FastestRange as FastestRange
+from waywiser.stats import FastestRange as FastestRange
 from waywiser.words import Value
 
 T = TypeVar("T")

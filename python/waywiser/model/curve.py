@@ -21,9 +21,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from waywiser.curves.classes import representatives
-from waywiser.curves.curve import points_of
-from waywiser.machine.machine import Machine
+from waywiser.curves import points_of, representatives
+from waywiser.machine import Machine
 from waywiser.model import job_scatter
 from waywiser.model.alone import longest
 from waywiser.model.curve_form import CurveForm, Form, forms_of
@@ -31,11 +30,11 @@ from waywiser.model.falling_times import drop_text
 from waywiser.model.neighbours import InterpolatedTimes, between
 from waywiser.model.prediction_interval import PathKind, interval, path_kind, spread
 from waywiser.model.timed_sets import usual_blocks
-from waywiser.profile.series_frame import SeriesFrame
-from waywiser.stats.line_ranges import ProtocolRange, describes
-from waywiser.stats.order import Interval
-from waywiser.stats.postal import DRAWS, Postal, fit_all
-from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
+from waywiser.profile import SeriesFrame
+from waywiser.stats import LEAST_SIZES, CurveBlocks, Interval, Postal, ProtocolRange
+from waywiser.stats.line_ranges import describes
+from waywiser.stats.postal import DRAWS, fit_all
+from waywiser.stats.scatter import medians
 from waywiser.words import Value, format_bytes
 
 Array = NDArray[Any]

@@ -23,15 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from waywiser.model.neighbours import held_out
-from waywiser.stats.line_ranges import (
-    MOST_LINES,
-    SIZES_OF_LINE,
-    LineRanges,
-    ProtocolRange,
-    at_once,
-)
-from waywiser.stats.postal import robust_lines
-from waywiser.stats.scatter import LEAST_SIZES
+from waywiser.stats import LEAST_SIZES, ProtocolRange, robust_lines
+from waywiser.stats.line_ranges import MOST_LINES, SIZES_OF_LINE, LineRanges, at_once
 
 Array = NDArray[Any]
 

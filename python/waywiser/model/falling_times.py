@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from waywiser.words import format_bytes
-from waywiser.words.number_format import format_time
+from waywiser.words import format_bytes, format_time
 
 Array = NDArray[Any]
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.curves.curve import points_of
-from waywiser.curves.imported import origin_of
+from waywiser.curves import origin_of, points_of
 from waywiser.model.capacity import CapacityModel, CapacityModelReader, SetPrediction
 from waywiser.model.count_table import CountKey
 from waywiser.model.curve import CurveTimes, fit_curves, times_of
@@ -21,10 +20,10 @@ from waywiser.model.messages import OF_SEVERAL, ONE_SENDER, classes_of, curve_of
 from waywiser.model.prediction_interval import PathKind
 from waywiser.model.rate import held_out_deviations
 from waywiser.model.timed_sets import TimedSet, timed
-from waywiser.profile import Profile
+from waywiser.profile import Profile, SeriesFrame
 from waywiser.profile.planned import planned
-from waywiser.profile.series_frame import SeriesFrame
-from waywiser.stats.scatter import LEAST_SIZES, CurveBlocks, medians
+from waywiser.stats import LEAST_SIZES, CurveBlocks
+from waywiser.stats.scatter import medians
 from waywiser.words import Value
 
 LEAST_OF_CURVE = 3

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from waywiser.stats.noise_model import share_beside_surveys
-from waywiser.stats.order import CONFIDENCE
+from waywiser.stats import CONFIDENCE, share_beside_surveys
 from waywiser.stats.scatter import NEIGHBOURHOOD
 
 Array = NDArray[Any]

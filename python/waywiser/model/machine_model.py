@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from waywiser.curves.classes import Classes, Key
-from waywiser.curves.curve import points_of
-from waywiser.machine.machine import Machine
+from waywiser.curves import Classes, points_of
+from waywiser.curves.classes import Key
+from waywiser.machine import Machine
 from waywiser.model.alone import longest
 from waywiser.model.capacity import CapacityModel
 from waywiser.model.capacity_fit import fit_capacities
@@ -19,11 +19,9 @@ from waywiser.model.errors import ModelError
 from waywiser.model.messages import MessageClass, classes_of, curve_of, messages_of
 from waywiser.model.rate import CountModel, fit_all_counts
 from waywiser.model.timed_sets import timed
-from waywiser.profile import Profile
+from waywiser.profile import Profile, SeriesFrame, decide_sides
 from waywiser.profile.derived import derived, found
-from waywiser.profile.locality import decide_sides
 from waywiser.profile.planned import planned
-from waywiser.profile.series_frame import SeriesFrame
 from waywiser.words import Value, Workload
 
 SCHEMA = 2

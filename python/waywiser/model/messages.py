@@ -19,15 +19,13 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from waywiser.curves.curve import Point
-from waywiser.machine.machine import PlacedRank
+from waywiser.curves import Point
+from waywiser.machine import PlacedRank
 from waywiser.machine.ranks import TEST, WINDOW, nodes_of
 from waywiser.model import job_scatter
 from waywiser.model.curve import CurveTimes
-from waywiser.stats.order import median
-from waywiser.stats.scatter import CurveBlocks
-from waywiser.words import Memory, Transfer, Value, Workload, format_settings
-from waywiser.words.sizes_in_text import with_units
+from waywiser.stats import CurveBlocks, median
+from waywiser.words import Memory, Transfer, Value, Workload, format_settings, with_units
 
 Locality = Literal["on-socket", "on-node", "off-node"]
 LOCALITIES: tuple[Locality, ...] = ("on-socket", "on-node", "off-node")

@@ -9,8 +9,7 @@ from waywiser.model.errors import ModelError
 from waywiser.model.machine_model import obtained_model
 from waywiser.model.prediction import MEASURABLE, Prediction, Predictor, measured_times
 from waywiser.model.whatif import MachineChanges
-from waywiser.profile import Profile
-from waywiser.profile.series_frame import SeriesFrame
+from waywiser.profile import Profile, SeriesFrame
 from waywiser.words import Workload
 
 

@@ -14,11 +14,9 @@ from functools import cached_property, partial
 
 import msgspec
 
-from waywiser.curves.curve import points_of
-from waywiser.curves.texts import size_span
-from waywiser.machine.machine import Machine
+from waywiser.curves import points_of, size_span
+from waywiser.machine import Machine, format_list
 from waywiser.machine.ranks import WINDOW
-from waywiser.machine.system_files import format_list
 from waywiser.model.alone import TransferCurve
 from waywiser.model.capacity import (
     Capacity,
@@ -43,8 +41,8 @@ from waywiser.model.messages import (
 from waywiser.model.rate import CountModel, CountPrediction
 from waywiser.model.timed_sets import usual_blocks
 from waywiser.model.whatif import MachineChanges
-from waywiser.profile.series_frame import SeriesFrame
-from waywiser.stats.order import Interval, median
+from waywiser.profile import SeriesFrame
+from waywiser.stats import Interval, median
 from waywiser.words import Transfer, Value, Workload, format_bytes, grouped
 
 MOST_TRANSFERS = 1024

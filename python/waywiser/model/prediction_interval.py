@@ -21,8 +21,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from waywiser.machine.traits import Traits
-from waywiser.stats.order import Interval
+from waywiser.machine import Traits
+from waywiser.stats import Interval
 from waywiser.words import Workload
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import linear_regression
 
-from waywiser.machine.traits import DECLARED
+from waywiser.machine import DECLARED
 from waywiser.model.messages import LOCALITIES, Locality, MessageTimes
 from waywiser.words import Value, WaywiserError, format_bytes, parse_bytes
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from waywiser.curves.curve import Point
+from waywiser.curves import Point
 from waywiser.model.count_table import CountTimes
 from waywiser.model.messages import locality_of
 from waywiser.model.strategy_steps import GPU

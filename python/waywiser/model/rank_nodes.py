@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from waywiser.curves.curve import Point
-from waywiser.words import Memory, Value
-from waywiser.words.number_format import count
+from waywiser.curves import Point
+from waywiser.words import Memory, Value, count
 
 
 class RankNode(Value, frozen=True):

@@ -36,9 +36,7 @@ from waywiser.model.count_table import CountKey, CountTable, CountTimes, table_o
 from waywiser.model.job_scatter import ENOUGH_JOBS
 from waywiser.model.messages import ONE_SENDER, PEERS, Locality, MessageTimes, OfMethod
 from waywiser.model.neighbours import between
-from waywiser.stats.line_ranges import ProtocolRange
-from waywiser.stats.order import CONFIDENCE, Interval
-from waywiser.stats.postal import robust_lines
+from waywiser.stats import CONFIDENCE, Interval, ProtocolRange, robust_lines
 from waywiser.words import Value
 
 Array = NDArray[Any]

@@ -22,13 +22,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.curves.classes import Classes
-from waywiser.machine.machine import Machine
+from waywiser.curves import Classes
+from waywiser.machine import Machine
 from waywiser.profile import Profile, VisitRow
 from waywiser.profile.block import counted
-from waywiser.stats.order import median
-from waywiser.words import Workload, grouped
-from waywiser.words.records import Samples, Visit
+from waywiser.stats import median
+from waywiser.words import Samples, Visit, Workload, grouped
 
 
 class RecordedSeries(NamedTuple):

@@ -15,9 +15,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from waywiser.machine import bounds
-from waywiser.machine.machine import Gpu, Machine
-from waywiser.machine.system_files import format_list
+from waywiser.machine import Gpu, Machine, bounds, format_list
 from waywiser.words import Transfer, format_settings, grouped
 
 BOTH = ", both directions"

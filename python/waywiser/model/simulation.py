@@ -25,8 +25,7 @@ from waywiser.model.recorded_noise import (
     own_medians,
 )
 from waywiser.profile import Profile
-from waywiser.words import Value, Workload
-from waywiser.words.records import Locality, Process, Samples, Visit
+from waywiser.words import Locality, Process, Samples, Value, Visit, Workload
 
 NOT_IN_MODEL = "not in the model"
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from waywiser.model.curve import CurveModel
 from waywiser.model.rate import CountModel
-from waywiser.stats.order import Interval
+from waywiser.stats import Interval
 from waywiser.words import Value
 
 

@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from waywiser.curves.texts import size_span
-from waywiser.machine.traits import DECLARED
+from waywiser.curves import size_span
+from waywiser.machine import DECLARED
 from waywiser.model import job_scatter
 from waywiser.model.count_table import LEAST_COUNTS, CountKey, CountTimes
 from waywiser.model.curve import CurveModel
@@ -23,7 +23,7 @@ from waywiser.model.prediction_interval import LEAST_SPREAD
 from waywiser.model.published import WHOLE
 from waywiser.model.rate import CountModel
 from waywiser.model.strategies import StepCost, StepTime, of_counts, of_curve
-from waywiser.stats.order import Interval, median
+from waywiser.stats import Interval, median
 from waywiser.words import number_format
 
 HOST, GPU = DECLARED.reference_memory("gpu", "numa"), DECLARED.reference_memory("gpu", "gpu")

@@ -21,9 +21,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from waywiser.curves.texts import size_span
-from waywiser.machine.machine import Machine
-from waywiser.machine.ranks import OF_TASK, TEST, crowd_note, placements
+from waywiser.curves import size_span
+from waywiser.machine import Machine, crowd_note, placements
+from waywiser.machine.ranks import OF_TASK, TEST
 from waywiser.model.count_table import CountKey
 from waywiser.model.curve import CurveModel
 from waywiser.model.errors import ModelError
@@ -50,10 +50,9 @@ from waywiser.model.strategies import (
     of_curve,
 )
 from waywiser.model.strategy_steps import GPU, HOST, MessageModels, StepTable, job_times
-from waywiser.stats.order import Interval
-from waywiser.words.number_format import plural
+from waywiser.stats import Interval
+from waywiser.words import plural, with_units
 from waywiser.words.settings import parse_word
-from waywiser.words.sizes_in_text import with_units
 
 Subject = Literal["messages", "peers", "processes", "pairs", "exchanges"]
 _SEVERAL: tuple[tuple[Subject, str, str, str], ...] = (

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from waywiser.curves.classes import Classes, Key
-from waywiser.machine.machine import Machine
+from waywiser.curves import Classes
+from waywiser.curves.classes import Key
+from waywiser.machine import Machine
 from waywiser.model.capacity import Capacity, CapacityModelReader
 from waywiser.model.curve import CurveModel, FittedParameter
 from waywiser.model.machine_model import MachineModel
-from waywiser.stats.order import Interval
-from waywiser.words import Transfer, Workload, format_bytes
-from waywiser.words.number_format import count, format_rate, format_time
+from waywiser.stats import Interval
+from waywiser.words import Transfer, Workload, count, format_bytes, format_rate, format_time
 
 MOST_SHARERS = 2
 """Paths that are named beside a capacity."""

@@ -8,11 +8,9 @@ from statistics import fmean
 from typing import TypeVar
 
 from waywiser.model.alone import SampledCurve
-from waywiser.profile.block import BlockEstimate, BlockSummary
-from waywiser.profile.series_frame import SeriesFrame
+from waywiser.profile import BlockEstimate, BlockSummary, SeriesFrame
+from waywiser.stats import are_outliers, median
 from waywiser.stats.method_choice import TOLERANCE
-from waywiser.stats.noise_model import are_outliers
-from waywiser.stats.order import median
 from waywiser.words import Value, Workload
 
 

@@ -19,13 +19,13 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from waywiser.machine.machine import AssumedPeak, Gpu, Machine
+from waywiser.machine import Gpu, Machine
+from waywiser.machine.machine import AssumedPeak
 from waywiser.model.alone import SampledCurve
 from waywiser.model.capacity import Capacity, CapacityKey, CapacityModel, CapacityModelReader
 from waywiser.model.errors import ModelError
 from waywiser.model.resources import BOTH, MachineResources
-from waywiser.words import Transfer, Value
-from waywiser.words.numbers import decimal_number
+from waywiser.words import Transfer, Value, decimal_number
 
 MOST_GPUS = 1024
 """The most GPUs of one machine."""

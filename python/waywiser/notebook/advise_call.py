@@ -15,7 +15,7 @@ from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
     from waywiser.analysis.questions.placement import Placement
-    from waywiser.machine.machine import Machine
+    from waywiser.machine import Machine
     from waywiser.render.parts import Block, Section
 
 
@@ -67,8 +67,7 @@ def _ends(files: Sequence[str], path: str) -> tuple[str, str]:
     """The memories of the path of a profile that ``--path`` names. Raises `WaywiserError`, also for
     a set of several copies."""
     from waywiser.curves.named_workloads import named_workload
-    from waywiser.profile import Profile
-    from waywiser.profile.series_frame import SeriesFrame
+    from waywiser.profile import Profile, SeriesFrame
 
     with Profile.open(files[0]) as profile:
         known = list(SeriesFrame.read(profile).workloads)
@@ -94,7 +93,7 @@ def _of_copy(
 ) -> VerbResult:
     """The method for one size, or that of every measured size."""
     from waywiser.analysis.policy.advice import advise, find_table
-    from waywiser.curves.subject import Subject
+    from waywiser.curves import Subject
     from waywiser.profile import Profile
     from waywiser.render.views.advice import advice_parts, table_parts
 
@@ -136,7 +135,7 @@ def _require_options(of_copy: Mapping[str, object], *, table: bool) -> None:
 
 def _placement(files: Sequence[str], *, tables: bool) -> VerbResult:
     from waywiser.analysis.questions.placement_answer import placement
-    from waywiser.curves.subject import Subject
+    from waywiser.curves import Subject
     from waywiser.profile import Profile
 
     if len(files) > 1:

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from waywiser.profile.output_file import (
-    require_one_output,
-    require_output,
-    write_output,
-)
+from waywiser.profile import require_one_output, require_output, write_output
 
 if TYPE_CHECKING:
     from waywiser.analysis.health.health_check import HealthCheck
-    from waywiser.curves.subject import Subject
+    from waywiser.curves import Subject
     from waywiser.render.parts import Block
 
 
@@ -66,7 +62,7 @@ class Outputs(msgspec.Struct, frozen=True):
 
 def health_document(found: HealthCheck, seen: Mapping[str, str] = {}) -> dict[str, Any]:
     """The JSON form; ``seen`` are known causes of a low bandwidth that the profile shows."""
-    from waywiser.curves.normal import path_document
+    from waywiser.curves import path_document
 
     others = [path_document(path) for path in found.other_machines]
     baseline = None if found.baseline is None else found.baseline.for_json()

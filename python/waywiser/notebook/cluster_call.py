@@ -38,18 +38,18 @@ from waywiser.notebook.cluster_progress import ClusterProgress
 from waywiser.notebook.damaged_lines import damaged_notes
 from waywiser.notebook.survey_call import options_of
 from waywiser.notebook.verb_result import CLEAN, FINDING, INCONCLUSIVE, FileName, VerbResult
-from waywiser.profile.cluster_folder import (
-    ClusterFolder,
-    has_no_result,
-    is_cluster_folder,
-    read_cluster,
-    require_new_folder,
-)
+from waywiser.profile import ClusterFolder, is_cluster_folder, read_cluster
+from waywiser.profile.cluster_folder import has_no_result, require_new_folder
 from waywiser.render.parts import Block, Section, Words
-from waywiser.words import WaywiserError
-from waywiser.words.cluster import ClusterNode, FinishedTest, Rail
-from waywiser.words.number_format import count, format_seconds
-from waywiser.words.visible_text import visible
+from waywiser.words import (
+    ClusterNode,
+    FinishedTest,
+    Rail,
+    WaywiserError,
+    count,
+    format_seconds,
+    visible,
+)
 
 OnLine = Callable[[str], object]
 """Called with each line that the command says while it goes on."""

@@ -9,11 +9,15 @@ from waywiser.analysis.cluster.procedure import Round
 from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE
 from waywiser.cluster.surveys.survey_hosts import SurveyHosts, join_line
 from waywiser.cluster.surveys.time_plan import TimePlan
-from waywiser.words import format_bytes
-from waywiser.words.cluster import ClusterNode, FinishedTest
-from waywiser.words.host_list import compress_hosts
-from waywiser.words.number_format import count, format_seconds
-from waywiser.words.visible_text import visible
+from waywiser.words import (
+    ClusterNode,
+    FinishedTest,
+    compress_hosts,
+    count,
+    format_bytes,
+    format_seconds,
+    visible,
+)
 
 _MOST_JOINED = 64
 """Nodes that are named as they join; of more, every so many are counted."""

@@ -20,16 +20,14 @@ from waywiser.analysis.comparison.path_change import (
     PathChange,
     ProfileComparison,
 )
-from waywiser.curves.subject import Subject, read_subject
+from waywiser.curves import Subject, read_subject
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.profile_view import ProfileView
 from waywiser.notebook.verb_result import CLEAN, FINDING, INCONCLUSIVE, FileName, VerbResult
 from waywiser.profile.estimate import rate
-from waywiser.stats.decision import THRESHOLD
-from waywiser.words import STATUSES, Reason, Status, WaywiserError
+from waywiser.stats import THRESHOLD
+from waywiser.words import STATUSES, Reason, Status, WaywiserError, size_of, visible
 from waywiser.words.numbers import parse_fraction
-from waywiser.words.sizes_in_text import size_of
-from waywiser.words.visible_text import visible
 
 if TYPE_CHECKING:
     from waywiser.render.parts import Block, Section
@@ -164,7 +162,7 @@ def compare_profiles(
     limit, failing = valid_threshold(threshold), failing_status(fail_on)
     if junit:
         from waywiser.exchange.exports.junit import JUNIT_FILE, junit_xml
-        from waywiser.profile.output_file import require_output, write_output
+        from waywiser.profile import require_output, write_output
 
         require_output(os.fspath(junit), JUNIT_FILE)
     before, after, again = (_nodes(side) for side in (base, new, repeat))

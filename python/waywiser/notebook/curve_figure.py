@@ -9,12 +9,11 @@ from typing import Any, Literal, NamedTuple
 
 from matplotlib.figure import Figure
 
-from waywiser.curves.curve import Curve
+from waywiser.curves import Curve
 from waywiser.curves.sizes import joined
 from waywiser.render.figures.theme import INK, LINE, SERIES, SOFT
-from waywiser.stats.order import Interval
-from waywiser.words import WaywiserError, format_bytes
-from waywiser.words.visible_text import visible
+from waywiser.stats import Interval
+from waywiser.words import WaywiserError, format_bytes, visible
 
 CurveQuantity = Literal["bandwidth", "latency"]
 

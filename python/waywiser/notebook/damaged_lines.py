@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.words.number_format import count
-from waywiser.words.visible_text import visible
+from waywiser.words import count, visible
 
 _MOST_SHOWN = 5
 

@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Any, overload
 
 from waywiser.notebook.optional_package import optional
-from waywiser.profile.arrow_batches import arrow_batches, arrow_schema
-from waywiser.words import WaywiserError
-from waywiser.words.visible_text import visible
+from waywiser.profile import arrow_schema
+from waywiser.profile.arrow_batches import arrow_batches
+from waywiser.words import WaywiserError, visible
 
 SHOWN_ROWS = 20
 """Rows that a table shows of itself."""

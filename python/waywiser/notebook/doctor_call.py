@@ -8,9 +8,9 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from waywiser import __version__
-from waywiser.curves.answer import Finding, at_least
+from waywiser.curves import Finding, at_least
 from waywiser.fitness.situation import Situation
-from waywiser.machine.unusable_gpus import lost_text
+from waywiser.machine import lost_text
 from waywiser.notebook.verb_result import CLEAN, FINDING, FileName, VerbResult
 from waywiser.profile import Profile
 from waywiser.render.parts import Words

@@ -158,8 +158,8 @@ def _export_dataset(folder: str, target: _Target) -> VerbResult:
     from waywiser.analysis.dataset.files import files_in, is_dataset
     from waywiser.analysis.dataset.profiles import export_profiles
     from waywiser.notebook.unread_files import none_read
-    from waywiser.profile.file_name import profiles_in, why_no_profile
-    from waywiser.words.number_format import count
+    from waywiser.profile import profiles_in, why_no_profile
+    from waywiser.words import count
 
     if target.name == "-" or not target.takes_bytes:
         raise ExportError("a data set is a folder", remedy="name one with -o, or remove -o")
@@ -208,12 +208,7 @@ def _require_sense(
 def _export_policy(files: Sequence[str], target: _Target) -> VerbResult:
     from waywiser.analysis.policy.policy_files import policy_of_files
     from waywiser.analysis.policy.table import FORMAT
-    from waywiser.profile.output_file import (
-        STANDARD_OUTPUT,
-        OutputKind,
-        require_output,
-        write_output,
-    )
+    from waywiser.profile import STANDARD_OUTPUT, OutputKind, require_output, write_output
     from waywiser.render.views.policy import written_parts
 
     kind = OutputKind("policy", f'"{FORMAT}"')
@@ -318,11 +313,12 @@ def _format_of(output: str) -> str:
 
 
 def _export_parquet(profile: Profile, target: _Target, summary: bool) -> None:
-    from waywiser.curves.series_rows import SERIES_TYPES
+    from waywiser.curves import SERIES_TYPES
     from waywiser.exchange.exports.parquet import pyarrow, write_parquet
     from waywiser.exchange.exports.samples import summary_rows
+    from waywiser.profile import rows_of
     from waywiser.profile.output_file import open_output
-    from waywiser.profile.sample_rows import TYPES, rows_of
+    from waywiser.profile.sample_rows import TYPES
 
     pyarrow()  # before a file is made
     if not target.takes_bytes:

@@ -23,7 +23,7 @@ from waywiser.analysis.health.early_stop import EarlyStop
 from waywiser.analysis.health.health_check import HealthCheck, health_of
 from waywiser.analysis.health.kept_profiles import NotKept, new_check_file
 from waywiser.analysis.history.labels import first_day
-from waywiser.machine.machine import machine_line
+from waywiser.machine import machine_line
 from waywiser.measure.machine_check import USUAL_SECONDS, prepare_check
 from waywiser.measure.survey_run import start
 from waywiser.notebook.check_outputs import Outputs, health_document
@@ -32,15 +32,13 @@ from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.survey_call import OnSurveyProgress, SurveyWatcher, watcher_of
 from waywiser.notebook.verb_result import FileName, VerbResult, exit_code_of
 from waywiser.notebook.without_effect import require_effect
-from waywiser.stats.decision import THRESHOLD
-from waywiser.words import STATUSES, Reason
-from waywiser.words.host_list import compress_hosts
+from waywiser.stats import THRESHOLD
+from waywiser.words import STATUSES, Reason, compress_hosts
 from waywiser.words.numbers import parse_fraction
 
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.checkup import Checkup
-    from waywiser.curves.normal import NormalPath
-    from waywiser.curves.subject import Subject
+    from waywiser.curves import NormalPath, Subject
     from waywiser.render.parts import Block, Section
 
 RESULT_TYPES: dict[str, type] = {
@@ -323,8 +321,7 @@ def checkup_parts(
     from waywiser.analysis.comparison.part_change import one_value_text
     from waywiser.notebook.remeasure import command_parts
     from waywiser.render.parts import Words
-    from waywiser.words.same_wording import by_wording
-    from waywiser.words.sizes_in_text import with_units
+    from waywiser.words import by_wording, with_units
 
     if found.reasons:
         yield Words(found.tested, indent=2)

@@ -47,8 +47,7 @@ def import_results(
 
 def _target(output: FileName | None, machine: str | None) -> Path:
     """The file to write. Raises `WaywiserError` for a name that no profile may have."""
-    from waywiser.profile import default_name
-    from waywiser.profile.output_file import require_profile_name
+    from waywiser.profile import default_name, require_profile_name
 
     target = Path(output) if output is not None else default_name(machine or "imported")
     require_profile_name(target)
@@ -85,9 +84,7 @@ def _parts(found: Imported, target: Path) -> Iterator[Block]:
     from waywiser.exchange.imports.profiles import RUN
     from waywiser.render.parts import Words
     from waywiser.render.views.unsupported import reasons_of
-    from waywiser.words import grouped
-    from waywiser.words.number_format import count
-    from waywiser.words.same_wording import by_wording
+    from waywiser.words import by_wording, count, grouped
 
     known = [(each.name, each.found) for each in found.files if each.found is not None]
     tools = grouped((f"{each.tool} {each.version}".rstrip(), name) for name, each in known)

@@ -9,16 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from waywiser.machine.machine import Gpu, Machine, machine_line
+from waywiser.machine import Gpu, Machine, format_list, machine_line
 from waywiser.machine.peaks import peaks
-from waywiser.machine.system_files import format_list
 from waywiser.notebook.data_table import DataTable
 from waywiser.notebook.profile_view import ProfileView
 from waywiser.notebook.verb_result import FileName, VerbResult
-from waywiser.profile import Profile
-from waywiser.profile.header import is_profile
-from waywiser.words.same_wording import by_wording
-from waywiser.words.visible_text import visible
+from waywiser.profile import Profile, is_profile
+from waywiser.words import by_wording, visible
 
 if TYPE_CHECKING:
     from waywiser.render.parts import Block, Section
@@ -122,10 +119,10 @@ def view_machine(
     anonymous: bool = False,
 ) -> MachineView:
     """As `waywiser.topology`. Raises `WaywiserError`."""
+    from waywiser.machine import capture_live, load_capture, machine_from
     from waywiser.machine.anonymous import anonymised
-    from waywiser.machine.assemble import machine_from
-    from waywiser.machine.capture import CaptureError, capture_live, capture_text, load_capture
-    from waywiser.profile.output_file import STANDARD_OUTPUT, write_output
+    from waywiser.machine.capture import CaptureError, capture_text
+    from waywiser.profile import STANDARD_OUTPUT, write_output
 
     machine = _machine_of_profile(source)
     if machine is not None:

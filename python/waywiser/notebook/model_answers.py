@@ -67,11 +67,10 @@ def validation_answer(file: str, *, everything: bool) -> VerbResult:
 
 def published_answer(file: str, rule: str, switches: str) -> VerbResult:
     """The model of messages by the rule of a paper."""
-    from waywiser.curves.curve import points_of
+    from waywiser.curves import points_of
     from waywiser.model.messages import messages_of
     from waywiser.model.published import fit, parse_switches, warnings_of
-    from waywiser.profile import Profile
-    from waywiser.profile.series_frame import SeriesFrame
+    from waywiser.profile import Profile, SeriesFrame
     from waywiser.render.views.model import published_parts
 
     if rule != PUBLISHED:
@@ -109,7 +108,7 @@ def crossovers_answer(
     file: str, processes: int | None, copies: str, *, everything: bool
 ) -> VerbResult:
     """The strategies for messages between GPUs, of two nodes or of surveyed ranks, compared."""
-    from waywiser.curves.curve import points_of
+    from waywiser.curves import points_of
     from waywiser.model.machine_model import obtained_model
     from waywiser.model.message_strategies import place_of, require_two, strategies_of
     from waywiser.model.messages import messages_of
@@ -118,8 +117,7 @@ def crossovers_answer(
     from waywiser.model.strategy_steps import MessageModels
     from waywiser.model.strategy_table import strategy_table
     from waywiser.model.survey_strategies import require_any, survey_strategies
-    from waywiser.profile import Profile
-    from waywiser.profile.series_frame import SeriesFrame
+    from waywiser.profile import Profile, SeriesFrame
     from waywiser.render.views.strategies import strategy_parts
 
     place = place_of(copies)

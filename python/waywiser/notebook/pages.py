@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from waywiser.profile.output_file import STANDARD_OUTPUT, OutputKind, require_output, write_output
+from waywiser.profile import STANDARD_OUTPUT, OutputKind, require_output, write_output
 from waywiser.render.figures.render import MADE
 
 REPORT_FILE = OutputKind("report", MADE)

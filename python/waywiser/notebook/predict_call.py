@@ -70,7 +70,7 @@ def _prediction(
     file: str, text: str, assumed: MachineChanges, messages: int, *, compare: bool
 ) -> VerbResult:
     """The time of the transfers of a text."""
-    from waywiser.curves.named_workloads import has_name
+    from waywiser.curves import has_name
     from waywiser.measure.plan.requested_workloads import named_workload_of, parse_workload
     from waywiser.model.predicted import predicted
     from waywiser.profile import Profile

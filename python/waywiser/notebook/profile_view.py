@@ -10,31 +10,43 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from waywiser.curves.curve import Curve, by_family
-from waywiser.curves.headlines import HeadlineRow, headline_path_rows, headline_rows
-from waywiser.curves.overview import Overview
-from waywiser.curves.select import matches_any, nearest, suggestion, texts_of, with_terms
+from waywiser.curves import (
+    SERIES_TYPES,
+    Curve,
+    HeadlineRow,
+    Overview,
+    Subject,
+    by_family,
+    headline_rows,
+    matches_any,
+    subject_of,
+    texts_of,
+)
+from waywiser.curves.headlines import headline_path_rows
+from waywiser.curves.select import nearest, suggestion, with_terms
 from waywiser.curves.series_rows import (
     MEASURED_TYPES,
-    SERIES_TYPES,
     interval_cells,
     measured_cells,
     percent_of_bound,
     rate_cells,
     series_rows,
 )
-from waywiser.curves.subject import Subject, subject_of
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.notebook.data_table import DataTable, html_table
 from waywiser.notebook.optional_package import optional
-from waywiser.profile import Profile, ProfileError
+from waywiser.profile import Profile, ProfileError, SeriesFrame
 from waywiser.profile.sample_rows import TYPES as SAMPLE_TYPES
 from waywiser.profile.sample_rows import rows_of_series
-from waywiser.profile.series_frame import SeriesFrame
-from waywiser.words import WaywiserError
-from waywiser.words.number_format import count, format_rate, format_relative, format_time
-from waywiser.words.records import Series
-from waywiser.words.visible_text import visible
+from waywiser.words import (
+    Series,
+    WaywiserError,
+    count,
+    format_rate,
+    format_relative,
+    format_time,
+    visible,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from waywiser.profile.planned import resume_command
+from waywiser.profile import resume_command
 from waywiser.render.parts import Block, Code, Words
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.path_change import ProfileComparison
-    from waywiser.curves.subject import Subject
-    from waywiser.machine.machine import Machine
+    from waywiser.curves import Subject
+    from waywiser.machine import Machine
     from waywiser.measure.plan.preset import Request
     from waywiser.measure.scope import MachineSelection
     from waywiser.notebook.survey_call import SurveyWatcher
@@ -46,7 +46,7 @@ def measure_again(
     ``repeats`` are used already. Returns the profile's node, or None and why there is none; no
     reason if ``file`` is of another machine or of another tool. Raises `Interrupted`.
     """
-    from waywiser.curves.subject import read_subject
+    from waywiser.curves import read_subject
     from waywiser.measure.scope import live_machine
     from waywiser.measure.survey_run import Interrupted, SurveyError, kept_plan_of, require_same
     from waywiser.profile import Profile
@@ -79,7 +79,7 @@ def _start(
     request: Request, selection: MachineSelection, target: Path, watcher: SurveyWatcher
 ) -> None:
     from waywiser.measure.survey_run import prepare, start
-    from waywiser.words.number_format import count
+    from waywiser.words import count
 
     survey = prepare(request, selection)
     paths = count(len(request.only), "suspected path")
@@ -98,7 +98,7 @@ def _continue(target: Path, watcher: SurveyWatcher, *, is_unfinished: bool) -> N
 def _require_fitting(target: Path, request: Request, node: Subject, live: Machine) -> bool:
     """Returns whether the profile is unfinished. Raises `NotContinued` if it is none that a former
     check of ``node`` made for all paths of ``request``."""
-    from waywiser.curves.subject import read_subject
+    from waywiser.curves import read_subject
     from waywiser.measure.survey_run import SurveyError, kept_plan_of, require_same
     from waywiser.profile import Profile, ProfileError
 
@@ -181,7 +181,8 @@ def commands(
 
 
 def _unused(name: str) -> str:
-    from waywiser.profile.file_name import SUFFIX, unused_file
+    from waywiser.profile import unused_file
+    from waywiser.profile.file_name import SUFFIX
 
     return str(unused_file(Path(f"{name}{SUFFIX}")))
 
@@ -194,7 +195,7 @@ def _verb(
     repeats: Sequence[str] = (),
 ) -> str:
     """``verb`` as it was called, but for the files that are given."""
-    from waywiser.stats.decision import THRESHOLD
+    from waywiser.stats import THRESHOLD
 
     base, new = found.base, new or found.new
     if verb == "check":
@@ -211,7 +212,7 @@ def _verb(
 
 def _measure(node: Subject, names: Sequence[str], target: str) -> str:
     """The command that measures the paths ``names``, or all headline paths, into ``target``."""
-    from waywiser.machine.ranks import launch_options
+    from waywiser.machine import launch_options
 
     launch = launch_options(node.machine, node.environment)
     words = ["import", "RESULT"] if node.tools else ["survey", *launch, *_options(node, names)]
@@ -222,8 +223,9 @@ def _options(node: Subject, names: Sequence[str]) -> list[str]:
     """Those of a survey that measures the paths ``names`` as ``node`` did, but in several
     processes: one process shows no noise, and confirms nothing."""
     from waywiser.measure.plan.preset import PRESETS
-    from waywiser.profile.planned import StoredRequest, stored_request
-    from waywiser.words.sizes_in_text import with_units, without_sizes
+    from waywiser.profile import stored_request
+    from waywiser.profile.planned import StoredRequest
+    from waywiser.words import with_units, without_sizes
 
     former = stored_request(node.request)
     if not names or former is None or former.preset not in PRESETS:
@@ -246,7 +248,8 @@ def _options(node: Subject, names: Sequence[str]) -> list[str]:
 
 def _target(file: Path, repeats: Sequence[str]) -> Path:
     """``NAME-again.wwp`` beside the file; with a number if that is one of ``repeats``."""
-    from waywiser.profile.file_name import SUFFIX, unused_file
+    from waywiser.profile import unused_file
+    from waywiser.profile.file_name import SUFFIX
 
     used = {Path(each).resolve() for each in repeats}
     again = file.with_name(f"{file.name.removesuffix(SUFFIX)}-again{SUFFIX}")

@@ -24,7 +24,7 @@ def possible_remedies(file: str) -> Iterator[None]:
 
 
 def _without_survey(file: str, remedy: str) -> str:
-    from waywiser.curves.imported import imported_from, origin_of
+    from waywiser.curves import imported_from, origin_of
     from waywiser.profile import Profile
 
     try:

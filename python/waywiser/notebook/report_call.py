@@ -61,7 +61,7 @@ def make_report(
 
 def _perfetto(files: Sequence[str]) -> bytes:
     from waywiser.exchange.exports.perfetto import perfetto_json
-    from waywiser.profile.trace_file import is_trace, read_trace
+    from waywiser.profile import is_trace, read_trace
 
     if len(files) > 1 or not is_trace(files[0]):
         raise ReportError("perfetto is of one trace", remedy="name one file of waywiser trace -o")
@@ -70,7 +70,7 @@ def _perfetto(files: Sequence[str]) -> bytes:
 
 def _made(files: Sequence[str]) -> tuple[Document, tuple[str, ...]]:
     """The document, and what a command says of it."""
-    from waywiser.profile.trace_file import is_trace
+    from waywiser.profile import is_trace
 
     if traces := [file for file in files if is_trace(file)]:
         if len(files) > 1:
@@ -78,7 +78,7 @@ def _made(files: Sequence[str]) -> tuple[Document, tuple[str, ...]]:
                 f"{traces[0]} is a trace, which has a report of its own", remedy="name it alone"
             )
         return _trace(traces[0])
-    from waywiser.profile.cluster_folder import is_cluster_folder
+    from waywiser.profile import is_cluster_folder
 
     folder = next((file for file in files if is_cluster_folder(Path(file))), None)
     if folder is None:
@@ -103,7 +103,7 @@ def _copy_note(copy: str, original: str) -> str:
 def _trace(file: str) -> tuple[Document, tuple[str, ...]]:
     from waywiser.analysis.trace.savings import trace_advice
     from waywiser.notebook.trace_call import subject_of_trace
-    from waywiser.profile.trace_file import read_trace
+    from waywiser.profile import read_trace
     from waywiser.render.trace import trace_document
 
     found = read_trace(file)
@@ -116,9 +116,9 @@ def _cluster(folder: Path) -> tuple[Document, tuple[str, ...]]:
     from waywiser.analysis.cluster.verdict import verdict
     from waywiser.analysis.health.many_hosts import read_fleet
     from waywiser.notebook.damaged_lines import damaged_notes
-    from waywiser.profile.cluster_folder import read_cluster
+    from waywiser.profile import read_cluster
     from waywiser.render.cluster import cluster_document
-    from waywiser.stats.decision import THRESHOLD
+    from waywiser.stats import THRESHOLD
 
     result = read_cluster(folder)
     found = summarise_cluster(result, verdict(result.nodes, result.plan, result.tests))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from waywiser.notebook.verb_result import FileName, VerbResult
-from waywiser.profile.trace_file import is_trace
+from waywiser.profile import is_trace
 
 if TYPE_CHECKING:
     from waywiser.render.parts import Block, Section
@@ -36,8 +36,7 @@ def show_file(
         """The JSON form, with the headline paths beside those of other machines."""
         import msgspec
 
-        from waywiser.curves.curve import curves_of
-        from waywiser.curves.normal import normal_paths, path_document
+        from waywiser.curves import curves_of, normal_paths, path_document
 
         normal = normal_paths(machine, curves_of(found.series))
         whole = msgspec.to_builtins(found.for_json())

@@ -16,8 +16,8 @@ from waywiser.notebook.survey_call import (
     watcher_of,
 )
 from waywiser.notebook.verb_result import FileName
-from waywiser.words import WordError
-from waywiser.words.numbers import MOST_SIMULATED_GPUS, parse_fraction
+from waywiser.words import MOST_SIMULATED_GPUS, WordError
+from waywiser.words.numbers import parse_fraction
 
 if TYPE_CHECKING:
     from waywiser.measure.plan.preset import Request
@@ -38,7 +38,7 @@ def simulate_machine(
     """As `waywiser.simulate`: the profiles. Raises `WaywiserError`."""
     from waywiser.measure.simulated_survey import prepare_simulation, start_simulation
     from waywiser.model.whatif import MachineChanges
-    from waywiser.profile.output_file import require_output
+    from waywiser.profile import require_output
 
     options = options_of(SimulateOptions, arguments)
     file, target, watcher = Path(name), Path(output), watcher_of(progress, ("waywiser.simulate()",))
@@ -56,7 +56,7 @@ def simulate_machine(
 
 def _require_options(options: SimulateOptions, target: Path) -> None:
     """Raises `WaywiserError` for options of nights without ``--nights``, and for bad names."""
-    from waywiser.profile.output_file import require_profile_name
+    from waywiser.profile import require_profile_name
 
     if options.from_night is not None:
         raise WordError("--from-night is for --nights", remedy="give --nights N too")
@@ -66,7 +66,7 @@ def _require_options(options: SimulateOptions, target: Path) -> None:
 
 def _require_night(first: int, nights: int) -> None:
     """Raises `WordError` for a first night of changes after the last night."""
-    from waywiser.words.number_format import count
+    from waywiser.words import count
 
     if first > nights:
         raise WordError(
@@ -87,9 +87,9 @@ def _simulate_nights(
     from waywiser.measure.simulated_nights import moments, simulate_night
     from waywiser.measure.simulated_survey import prepare_simulation
     from waywiser.model.whatif import MachineChanges
+    from waywiser.profile import make_folder, require_output
     from waywiser.profile.file_name import SUFFIX
-    from waywiser.profile.output_file import make_folder, require_output
-    from waywiser.words.number_format import count
+    from waywiser.words import count
 
     noise = parse_fraction(options.night_noise, "deviation between nights")
     nights, first = options.nights or 0, options.from_night or 1
@@ -119,7 +119,7 @@ def _simulate_nights(
 
 def require_host(host: str | None) -> None:
     """Raises `WordError` for what no host is named."""
-    from waywiser.words.host_list import is_host_name
+    from waywiser.words import is_host_name
 
     if host is not None and not is_host_name(host):
         raise WordError(f"--host {host!r} is no host name", remedy="write a name such as n005")
@@ -128,8 +128,7 @@ def require_host(host: str | None) -> None:
 def _request(options: SimulateOptions) -> Request | None:
     """What to survey; None: as the profile was surveyed. Raises `WaywiserError` for a preset, sizes
     or transfers that no machine has, before the profile is read, which takes seconds."""
-    from waywiser.curves.named_workloads import has_name
-    from waywiser.curves.sizes import parse_sizes
+    from waywiser.curves import has_name, parse_sizes
     from waywiser.measure.plan.preset import Request, find_preset
     from waywiser.measure.plan.requested_workloads import parse_workload
 
@@ -146,8 +145,8 @@ def _request(options: SimulateOptions) -> Request | None:
 
 def _before(survey: SimulatedSurvey) -> str:
     """What is said before the work starts."""
-    from waywiser.machine.machine import machine_line
-    from waywiser.words.number_format import count
+    from waywiser.machine import machine_line
+    from waywiser.words import count
 
     plan = survey.plan
     series, unknown = count(len(plan.points), "series"), count(survey.unknown, "curve")

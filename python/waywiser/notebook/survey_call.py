@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, get_type_hints, runtime_checkable
 
 from waywiser.analysis.dataset.profiles import require_recordable
-from waywiser.curves.name import name_of
+from waywiser.curves import name_of
 from waywiser.measure.option import Option
 from waywiser.measure.option import options_of as declared_options
 from waywiser.measure.plan.plan import Plan
@@ -38,14 +38,10 @@ from waywiser.measure.survey_run import (
 )
 from waywiser.notebook.profile_view import ProfileView, read_profile
 from waywiser.notebook.python_arguments import python_arguments
-from waywiser.profile import ExistingFile
-from waywiser.profile.file_name import default_name, unused_file
-from waywiser.profile.output_file import require_output
-from waywiser.words import WaywiserError, format_bytes
-from waywiser.words.number_format import format_seconds
-from waywiser.words.records import Visit
+from waywiser.profile import ExistingFile, default_name, require_output, unused_file
+from waywiser.words import CacheError, Visit, WaywiserError, format_bytes, format_seconds
 from waywiser.words.user_cache import VARIABLE as CACHE_VARIABLE
-from waywiser.words.user_cache import CacheError, user_cache
+from waywiser.words.user_cache import user_cache
 
 _MOST_BITS = 64
 """The longest whole number that is compared with the bounds of an option."""

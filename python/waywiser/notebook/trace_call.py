@@ -11,11 +11,11 @@ import msgspec
 from waywiser.analysis.trace.savings import TraceAdvice, trace_advice
 from waywiser.notebook.verb_result import FileName, VerbResult
 from waywiser.notebook.without_effect import require_effect
-from waywiser.profile.trace_file import Trace, read_trace
+from waywiser.profile import Trace, read_trace
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
-    from waywiser.curves.subject import Subject
+    from waywiser.curves import Subject
     from waywiser.render.parts import Block, Section
 
 LINES = ("innermost", "all")
@@ -121,8 +121,8 @@ def _subject(profile: FileName | None) -> Subject | None:
     used."""
     if not profile:
         return None
-    from waywiser.curves.subject import Subject
-    from waywiser.machine.machine import require_real
+    from waywiser.curves import Subject
+    from waywiser.machine import require_real
     from waywiser.profile import Profile
 
     with Profile.open(profile) as opened:
@@ -131,7 +131,7 @@ def _subject(profile: FileName | None) -> Subject | None:
 
 
 def _watched(pid: int, seconds: int, profile: FileName | None) -> VerbResult:
-    from waywiser.machine.traits import DECLARED
+    from waywiser.machine import DECLARED
     from waywiser.measure.scope import live_machine
     from waywiser.measure.trace.watch import watch, with_copies
     from waywiser.profile import Profile

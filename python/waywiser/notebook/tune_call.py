@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from waywiser.machine.machine import machine_line
+from waywiser.machine import machine_line
 from waywiser.measure.option import stored
 from waywiser.measure.probe.supervisor import Progress
 from waywiser.measure.survey_request import require_output_name, require_ranks, selection_of
@@ -20,12 +20,18 @@ from waywiser.measure.tune.tuner import REPORTED, ROUNDS, Tuned
 from waywiser.measure.tune_options import TuneOptions
 from waywiser.notebook.survey_call import options_of
 from waywiser.notebook.verb_result import VerbResult
-from waywiser.profile.output_file import require_output
+from waywiser.profile import require_output
 from waywiser.render.parts import Block, Words
-from waywiser.words import format_bytes, format_settings, grouped
-from waywiser.words.number_format import count, format_rate, format_seconds
-from waywiser.words.records import Visit
-from waywiser.words.sizes_in_text import with_units
+from waywiser.words import (
+    Visit,
+    count,
+    format_bytes,
+    format_rate,
+    format_seconds,
+    format_settings,
+    grouped,
+    with_units,
+)
 
 
 class TuneWatcher(VisitWatcher, Protocol):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from waywiser.words import WaywiserError
-from waywiser.words.number_format import count
-from waywiser.words.visible_text import single_line
+from waywiser.words import WaywiserError, count, single_line
 
 
 class NothingRead(WaywiserError):

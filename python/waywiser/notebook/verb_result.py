@@ -8,8 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from waywiser.words import Status
-from waywiser.words.visible_text import visible
+from waywiser.words import Status, visible
 
 if TYPE_CHECKING:
     from waywiser.render.parts import Block, Section

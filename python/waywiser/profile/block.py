@@ -10,9 +10,8 @@ import math
 
 import msgspec
 
-from waywiser.stats.order import Interval
-from waywiser.words import Stop, Value
-from waywiser.words.records import VOID, Samples
+from waywiser.stats import Interval
+from waywiser.words import VOID, Samples, Stop, Value
 
 SHOWN_QUANTILES = (0.0, 0.05, 0.25, 0.75, 0.95, 1.0)
 QUANTILE_NAMES = tuple(f"p{probability * 100:g}" for probability in SHOWN_QUANTILES)

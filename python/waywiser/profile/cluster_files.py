@@ -18,10 +18,17 @@ from waywiser.profile.cluster_validation import (
 from waywiser.profile.errors import DamagedProfile, MissingProfile, NotAProfile, NotWritable
 from waywiser.profile.validation import InvalidRecord
 from waywiser.profile.write_probe import OBSTACLES, obstacle_of
-from waywiser.words.atomic_write import replaced_file
-from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest
-from waywiser.words.regular_file import open_regular, read_regular, why_not_read
-from waywiser.words.visible_text import single_line_json, with_short_quotes
+from waywiser.words import (
+    ClusterNode,
+    ClusterPlan,
+    FinishedTest,
+    open_regular,
+    read_regular,
+    replaced_file,
+    single_line_json,
+    why_not_read,
+    with_short_quotes,
+)
 
 _MOST_PLAN_BYTES = 64 << 20
 _MOST_LINE_BYTES = 16 << 20

@@ -33,11 +33,17 @@ from waywiser.profile.errors import ExistingFile, LockedProfile
 from waywiser.profile.file_name import SUFFIX
 from waywiser.profile.lock import lock
 from waywiser.profile.validation import InvalidRecord
-from waywiser.words import Value
-from waywiser.words.atomic_write import is_part_of, replaced_file
-from waywiser.words.closeable import Closeable
-from waywiser.words.cluster import ClusterNode, ClusterPlan, FailedTest, FinishedTest
-from waywiser.words.records import Failure
+from waywiser.words import (
+    Closeable,
+    ClusterNode,
+    ClusterPlan,
+    FailedTest,
+    Failure,
+    FinishedTest,
+    Value,
+    replaced_file,
+)
+from waywiser.words.atomic_write import is_part_of
 
 PLAN, NODES, TESTS, PROFILES = "plan.json", "nodes.jsonl", "tests.jsonl", "nodes"
 

@@ -22,8 +22,15 @@ from waywiser.profile.validation import (
     are_moments,
     shown,
 )
-from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest, PlannedTest, RailTime
-from waywiser.words.host_list import MOST_HOSTS, is_host_name
+from waywiser.words import (
+    MOST_HOSTS,
+    ClusterNode,
+    ClusterPlan,
+    FinishedTest,
+    PlannedTest,
+    RailTime,
+    is_host_name,
+)
 
 LONGEST_NODE_NAME = 200
 """Characters: the name is part of a file's name, and file systems have names of 255."""

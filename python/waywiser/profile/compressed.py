@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from waywiser.profile.errors import DamagedProfile, NotAProfile
-from waywiser.words.regular_file import open_regular
+from waywiser.words import open_regular
 
 MOST_BYTES = 2**30
 """Bytes that are unpacked at most: the largest profile that was seen has less than a tenth."""

@@ -15,9 +15,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from waywiser.stats.order import median
-from waywiser.words import Value
-from waywiser.words.records import Locality
+from waywiser.stats import median
+from waywiser.words import Locality, Value
 
 LEAST_RATIO = 1.25
 """Remote over local: two sockets of current servers are 1.6 to 2 apart."""

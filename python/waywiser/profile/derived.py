@@ -21,7 +21,8 @@ from typing import TypeVar
 import msgspec
 
 from waywiser.profile.profile import Profile
-from waywiser.words.user_cache import CacheError, user_cache
+from waywiser.words import CacheError
+from waywiser.words.user_cache import user_cache
 
 T = TypeVar("T")
 

@@ -26,23 +26,21 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from waywiser.machine.bounds import Bound, bound
-from waywiser.machine.machine import Machine
-from waywiser.profile import VisitRow
+from waywiser.machine import Bound, Machine, bound
 from waywiser.profile.block import BlockEstimate, Slowdown
 from waywiser.profile.quality_flags import TARGET, QualityFlag, quality_flags
+from waywiser.profile.rows import VisitRow
 from waywiser.profile.series_frame import SeriesBlocks, SeriesFrame
-from waywiser.stats.noise_model import are_outliers
-from waywiser.stats.order import (
+from waywiser.stats import (
     INTERVAL_SAMPLES,
     Interval,
-    at_least,
+    are_outliers,
     median,
     median_interval,
     relative,
 )
-from waywiser.words import Stop, Value
-from waywiser.words.records import Series, Visit
+from waywiser.stats.order import at_least
+from waywiser.words import Series, Stop, Value, Visit
 
 V = TypeVar("V", bound=Visit | VisitRow)
 

@@ -16,7 +16,7 @@ from waywiser.profile.errors import (
     ProfileError,
 )
 from waywiser.profile.schema import APPLICATION_ID, SCHEMA_VERSION
-from waywiser.words.regular_file import NotRegular, open_regular, why_not_read
+from waywiser.words import NotRegular, open_regular, why_not_read
 
 _MAGIC = b"SQLite format 3\0"
 _POLICY = b'"waywiser-policy"'

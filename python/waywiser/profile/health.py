@@ -7,10 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from waywiser.profile import RunHealth
-from waywiser.words import Value
-from waywiser.words.number_format import count
-from waywiser.words.records import STANDING_COUNTERS, Health
+from waywiser.profile.runs import RunHealth
+from waywiser.words import STANDING_COUNTERS, Health, Value, count
 
 GRAVE = ("ECC uncorrected", "after uncorrected errors", "NVLinks down", "failed recoveries")
 """Parts of names of counters that never rise on a healthy machine. Others do now and then: links

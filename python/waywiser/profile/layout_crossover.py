@@ -14,10 +14,16 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from waywiser.profile.estimate import Estimate
-from waywiser.stats.method_choice import FastestRange
-from waywiser.words import Layout, Transfer, Value, format_bytes, format_settings
-from waywiser.words.sizes import nearest_power_of_two
-from waywiser.words.transfer import piece_between
+from waywiser.stats import FastestRange
+from waywiser.words import (
+    Layout,
+    Transfer,
+    Value,
+    format_bytes,
+    format_settings,
+    nearest_power_of_two,
+    piece_between,
+)
 
 
 class LayoutCrossover(Value, frozen=True):

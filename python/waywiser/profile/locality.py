@@ -18,10 +18,9 @@ from msgspec.structs import replace
 from waywiser.profile.block import BlockEstimate
 from waywiser.profile.cores import CoreVerdict, decide_cores
 from waywiser.profile.quality_flags import TARGET
+from waywiser.stats import median
 from waywiser.stats.division import By, divide, widest_gap
-from waywiser.stats.order import median
-from waywiser.words import Value
-from waywiser.words.records import BufferRecord, Locality, Visit
+from waywiser.words import BufferRecord, Locality, Value, Visit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

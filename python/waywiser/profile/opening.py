@@ -22,8 +22,8 @@ from waywiser.profile.header import stated_bytes
 from waywiser.profile.known_statements import unknown_entry, unreadable_table
 from waywiser.profile.quiet_copy import copy_quietly, not_copied
 from waywiser.profile.sqlite_errors import damaged, explained, is_busy, is_final, no_locks
-from waywiser.words.regular_file import open_regular, require_regular, why_not_read
-from waywiser.words.temporary_folder import TemporaryFolder
+from waywiser.words import TemporaryFolder, open_regular, why_not_read
+from waywiser.words.regular_file import require_regular
 
 BUSY_SECONDS = 20.0
 """How long to wait for another process's commit: many times the slowest seen on network disks."""

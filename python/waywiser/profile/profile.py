@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from waywiser.machine import Machine, load_of
 from waywiser.machine.cpu_load import ENTRY as LOAD_ENTRY
-from waywiser.machine.cpu_load import load_of
-from waywiser.machine.machine import Machine
 from waywiser.profile.checksum import is_intact
 from waywiser.profile.columns import BadColumn
 from waywiser.profile.errors import MissingProfile, ProfileError
@@ -42,17 +41,18 @@ from waywiser.profile.schema import (
 from waywiser.profile.single_lines import single_line_rows
 from waywiser.profile.sqlite_errors import damaged, explained
 from waywiser.profile.validation import MOST_INDEX, InvalidRecord, are_moments, require_valid
-from waywiser.words import Workload, grouped
-from waywiser.words.closeable import Closeable
-from waywiser.words.numbers import whole_number
-from waywiser.words.records import (
+from waywiser.words import (
     LIMIT,
+    Closeable,
     Health,
     Locality,
     Samples,
     Series,
     Unsupported,
     Visit,
+    Workload,
+    grouped,
+    whole_number,
 )
 
 T = TypeVar("T")

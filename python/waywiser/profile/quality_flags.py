@@ -6,15 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from waywiser.machine.bounds import Bound
-from waywiser.machine.machine import Machine
-from waywiser.machine.traits import Traits
+from waywiser.machine import Bound, Machine, Traits
 from waywiser.profile.block import BlockEstimate
+from waywiser.stats import median
 from waywiser.stats.dependence import ENOUGH_TIMES
-from waywiser.stats.order import median
-from waywiser.words import Value, Workload
-from waywiser.words.number_format import count
-from waywiser.words.records import Rule, Series
+from waywiser.words import Rule, Series, Value, Workload, count
 
 SPREAD_LIMIT = 0.10
 """Interquartile range over median from which the middle half is called wide."""

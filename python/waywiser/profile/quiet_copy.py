@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from waywiser.profile.errors import NotReadable
-from waywiser.words.regular_file import open_regular, why_not_read
+from waywiser.words import open_regular, why_not_read
 
 ATTEMPTS = 8
 FIRST_SECONDS = 0.02

@@ -16,8 +16,19 @@ import msgspec
 
 from waywiser.profile.columns import MOST_NUMBERS, BadColumn, Kind, packed, unpacked
 from waywiser.profile.errors import ProfileError
-from waywiser.words import Stop, TimingMode, Workload, canonical_json, json_text
-from waywiser.words.records import BufferRecord, Failure, GpuState, LinkEvidence, Samples, Visit
+from waywiser.words import (
+    BufferRecord,
+    Failure,
+    GpuState,
+    LinkEvidence,
+    Samples,
+    Stop,
+    TimingMode,
+    Visit,
+    Workload,
+    canonical_json,
+    json_text,
+)
 from waywiser.words.workload import identity_of
 
 FORMER_KINDS = {"refused": "not-supported"}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from waywiser.words import Value
-from waywiser.words.records import Health
+from waywiser.words import Health, Value
 
 
 class Run(Value, frozen=True):

@@ -10,13 +10,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from waywiser.profile import Profile, ProfileError
 from waywiser.profile.columns import NUMBER_BYTES, BadColumn, unpacked_bytes
-from waywiser.profile.profile import NO_SAMPLES
+from waywiser.profile.errors import ProfileError
+from waywiser.profile.profile import NO_SAMPLES, Profile
 from waywiser.profile.rows import LISTS, AloneRow, VisitRow, require_counts, visit_from
 from waywiser.profile.validation import MOST, MOST_SECONDS
-from waywiser.words import Workload
-from waywiser.words.records import GpuState, Visit
+from waywiser.words import GpuState, Visit, Workload
 
 Array = NDArray[Any]
 

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator
 from math import isnan
 from typing import Any
 
-from waywiser.machine.machine import Machine
-from waywiser.profile import Profile
+from waywiser.machine import Machine
 from waywiser.profile.estimate import rate
 from waywiser.profile.locality import Sides, decide_sides, nearness
-from waywiser.words import Workload
-from waywiser.words.records import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Series, Visit
+from waywiser.profile.profile import Profile
+from waywiser.words import BELOW_RESOLUTION, SUMMARY, VOID, Samples, Series, Visit, Workload
 
 TYPES: dict[str, type] = {
     "identity": str,

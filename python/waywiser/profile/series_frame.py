@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from waywiser.profile import Profile
 from waywiser.profile.block import (
     OF_MEDIAN,
     QUANTILE_NAMES,
@@ -25,6 +24,7 @@ from waywiser.profile.block import (
     Slowdown,
     standard_error,
 )
+from waywiser.profile.profile import Profile
 from waywiser.profile.rows import (
     AloneRow,
     SeriesRow,
@@ -34,11 +34,20 @@ from waywiser.profile.rows import (
     visit_row,
 )
 from waywiser.profile.sample_columns import Array, SampleColumns
+from waywiser.stats import Interval
 from waywiser.stats.dependence import Dependence, dependence, intervals
 from waywiser.stats.level_shift import returned_in_blocks
-from waywiser.stats.order import Interval, Segments, lower_rank
-from waywiser.words import Workload
-from waywiser.words.records import BELOW_RESOLUTION, SUMMARY, VOID, GpuState, Samples, Series, Visit
+from waywiser.stats.order import Segments, lower_rank
+from waywiser.words import (
+    BELOW_RESOLUTION,
+    SUMMARY,
+    VOID,
+    GpuState,
+    Samples,
+    Series,
+    Visit,
+    Workload,
+)
 
 HOST_TICK_SECONDS = 1e-9
 """The unit of ``clock_gettime``."""

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from waywiser.profile.schema import JSON_COLUMNS, TABLE
-from waywiser.words.visible_text import single_line, single_line_json
+from waywiser.words import single_line, single_line_json
 
 ROWS_AT_ONCE = 256
 """Rows whose texts are looked at together: one by one they would cost more than reading them."""

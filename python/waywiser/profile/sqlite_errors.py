@@ -16,7 +16,7 @@ from waywiser.files.file_locks import has_range_locks
 from waywiser.profile.errors import DamagedProfile, NotReadable, NotWritable, ProfileError
 from waywiser.profile.header import database_bytes, stated_bytes
 from waywiser.profile.write_probe import WriteObstacle, write_obstacle
-from waywiser.words.regular_file import open_regular
+from waywiser.words import open_regular
 
 _IO = sqlite3.SQLITE_IOERR
 _NO_MEMORY = _IO | 12 << 8

@@ -15,9 +15,8 @@ from typing import Literal
 
 import msgspec
 
-from waywiser.machine.traits import Traits
-from waywiser.words import Transfer, Value, Workload
-from waywiser.words.records import GpuTraffic, LinkEvidence, Series
+from waywiser.machine import Traits
+from waywiser.words import GpuTraffic, LinkEvidence, Series, Transfer, Value, Workload
 
 LEAST_SHARE = 0.05
 """Least share of a workload's bytes: less is control traffic."""

@@ -16,18 +16,22 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from waywiser.machine.machine import Machine
-from waywiser.words import Operation, Place, Transfer, WordError, Workload
-from waywiser.words.records import (
+from waywiser.machine import Machine
+from waywiser.words import (
     Health,
     LinkEvidence,
     Locality,
     Observation,
+    Operation,
+    Place,
     Samples,
+    Transfer,
     Visit,
     WhoCopies,
+    WordError,
+    Workload,
+    single_line,
 )
-from waywiser.words.visible_text import single_line
 
 MOST = 2**62
 """More than any count or number of bytes of a machine, and what 64 bits can still add."""

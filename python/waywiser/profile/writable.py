@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.profile import writing
 from waywiser.profile.errors import ProfileError
 from waywiser.profile.lock import lock
@@ -20,7 +20,7 @@ from waywiser.profile.output_file import new_output
 from waywiser.profile.profile import Profile, is_finished
 from waywiser.profile.rows import series_row
 from waywiser.profile.sqlite_errors import explained, no_locks
-from waywiser.words.records import Health, Locality, Unsupported, Visit, WhoCopies
+from waywiser.words import Health, Locality, Unsupported, Visit, WhoCopies
 
 
 class WritableProfile(Profile):

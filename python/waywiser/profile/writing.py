@@ -13,14 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.profile.checksum import sealed
 from waywiser.profile.opening import has_table
 from waywiser.profile.rows import alone_row, lanes_row, visit_row
 from waywiser.profile.schema import ALONE, COUNTED, LANES, TABLE, count_key, create_sql
 from waywiser.version import __version__
-from waywiser.words import json_text
-from waywiser.words.records import Health, Locality, Unsupported, Visit
+from waywiser.words import Health, Locality, Unsupported, Visit, json_text
 
 
 @contextmanager

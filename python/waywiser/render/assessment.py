@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from waywiser.curves.answer import CRASHED, EXPLAINING, LOADED, SHARED, UNDECIDED, Answer, Finding
-from waywiser.curves.curve import outliers_text
+from waywiser.curves import CRASHED, UNDECIDED, Answer, Finding, outliers_text
+from waywiser.curves.answer import EXPLAINING, LOADED, SHARED
 from waywiser.render.entry import Entry
 from waywiser.render.parts import Assessment, Remark
 from waywiser.render.remarks import of_health, question_anchor, remark
-from waywiser.words.number_format import count
-from waywiser.words.sizes_in_text import with_sizes
-from waywiser.words.status import SEVERITY_ORDER, Severity
+from waywiser.words import SEVERITY_ORDER, Severity, count, with_sizes
 
 MOST_ADVICE = 5
 """Findings at the top of a report."""

@@ -20,9 +20,9 @@ from waywiser.analysis.cluster.verdict_values import (
     NodeVerdict,
 )
 from waywiser.analysis.comparison.fleet import Fleet
-from waywiser.curves.answer import Finding
-from waywiser.curves.texts import capital
-from waywiser.profile.cluster_folder import PROFILES, ClusterResult
+from waywiser.curves import Finding, capital
+from waywiser.profile import ClusterResult
+from waywiser.profile.cluster_folder import PROFILES
 from waywiser.render.document import made_now
 from waywiser.render.figures.node_matrix import node_matrix
 from waywiser.render.fleet import fleet_document
@@ -48,10 +48,7 @@ from waywiser.render.views.cluster import (
     tests_text,
     unexplained,
 )
-from waywiser.words import grouped
-from waywiser.words.host_list import natural_key
-from waywiser.words.number_format import count
-from waywiser.words.status import severity_of
+from waywiser.words import count, grouped, natural_key, severity_of
 
 MOST_NODES = 2000
 """Nodes of the table, the worst first."""

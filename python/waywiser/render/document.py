@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from waywiser.analysis.comparison.hardware import counted_models
-from waywiser.machine.machine import machine_line
-from waywiser.machine.traits import DECLARED
+from waywiser.machine import DECLARED, machine_line
 from waywiser.render.chapters.curves import curves
 from waywiser.render.chapters.glossary import glossary
 from waywiser.render.chapters.headlines import headlines, tiles

@@ -10,11 +10,17 @@ from waywiser.analysis.policy.candidates import MESSAGES
 from waywiser.analysis.policy.decision_table import DecisionTable
 from waywiser.analysis.questions.across import names_of
 from waywiser.analysis.questions.all_answers import answers
-from waywiser.curves.answer import Answer, Finding
-from waywiser.curves.curve import Curve, by_family
-from waywiser.curves.normal import below_findings, normal_paths
-from waywiser.curves.subject import Subject, read_subject
-from waywiser.curves.subject import without_copies as copies_among
+from waywiser.curves import (
+    Answer,
+    Curve,
+    Finding,
+    Subject,
+    below_findings,
+    by_family,
+    normal_paths,
+    read_subject,
+)
+from waywiser.curves import without_copies as copies_among
 from waywiser.machine.native import NativeError
 from waywiser.model.machine_model import MachineModel, kept_model
 from waywiser.profile import Profile

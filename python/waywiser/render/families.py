@@ -6,13 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.curves.curve import BETWEEN_RANKS, BYSTANDERS, FAMILIES, Curve
-from waywiser.curves.regimes import BANDWIDTH_BYTES
-from waywiser.machine.traits import DECLARED, Traits
+from waywiser.curves import BANDWIDTH_BYTES, FAMILIES, Curve
+from waywiser.curves.curve import BETWEEN_RANKS, BYSTANDERS
+from waywiser.machine import DECLARED, Traits
 from waywiser.render.entry import Entry
-from waywiser.words import Transfer, Value, format_settings, grouped
-from waywiser.words.collective import COLLECTIVE
-from waywiser.words.sizes_in_text import with_units
+from waywiser.words import COLLECTIVE, Transfer, Value, format_settings, grouped, with_units
 
 MOST_LINES = 8
 """Most lines in one figure: more cannot be distinguished."""

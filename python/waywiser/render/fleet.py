@@ -11,8 +11,7 @@ from waywiser.analysis.comparison.fleet import (
     HardwareClass,
     HostVerdict,
 )
-from waywiser.curves.answer import Mark
-from waywiser.curves.texts import capital, percent
+from waywiser.curves import Mark, capital, percent
 from waywiser.render.document import made_now
 from waywiser.render.parts import (
     Assessment,
@@ -35,9 +34,15 @@ from waywiser.render.views.fleet import (
     detectable_text,
     notes_of,
 )
-from waywiser.words import format_bytes
-from waywiser.words.number_format import count, format_rate, format_time
-from waywiser.words.status import Reason, Severity, severity_of
+from waywiser.words import (
+    Reason,
+    Severity,
+    count,
+    format_bytes,
+    format_rate,
+    format_time,
+    severity_of,
+)
 
 ILL: tuple[Reason, ...] = ("bad", "suspect")
 

@@ -13,8 +13,7 @@ from waywiser.render.history import history_document
 from waywiser.render.parts import Assessment, Block, Document, Section, Words
 from waywiser.render.views.health import host_sheet, reference_sheet, remedies
 from waywiser.render.views.normal import path_sheet
-from waywiser.words.number_format import count
-from waywiser.words.status import severity_of
+from waywiser.words import count, severity_of
 
 MOST_HOSTS = 1000
 """Most hosts in the table."""

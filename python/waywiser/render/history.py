@@ -26,8 +26,7 @@ from waywiser.render.parts import (
     numbers,
 )
 from waywiser.render.views.history import chart, headline, label_text
-from waywiser.words.number_format import count, format_rate
-from waywiser.words.status import Reason, Severity, severity_of
+from waywiser.words import Reason, Severity, count, format_rate, severity_of
 
 MOST_CHARTS = 60
 """Charts on a page: of the worst paths."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from waywiser.words import Value
-from waywiser.words.sizes_in_text import without_sizes
+from waywiser.words import Value, without_sizes
 
 
 def slug(text: str) -> str:

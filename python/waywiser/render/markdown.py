@@ -30,8 +30,7 @@ from waywiser.render.parts import (
     shown_of,
     shown_there,
 )
-from waywiser.words.number_format import count
-from waywiser.words.visible_text import visible
+from waywiser.words import count, visible
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|#]|(?<!-)>|<(?![0-9]|->))")
 """What Markdown would read as its own; arrows and ``<`` before a digit begin no tag."""

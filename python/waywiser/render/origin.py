@@ -8,7 +8,7 @@ from typing import Any
 
 from waywiser.render.entry import Entry
 from waywiser.render.parts import Fold, Sheet
-from waywiser.words.number_format import count
+from waywiser.words import count
 
 MOST_FILES = 200
 """Files of an import that are listed; the rest is counted."""

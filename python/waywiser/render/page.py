@@ -23,9 +23,7 @@ from waywiser.render.parts import (
     shown_of,
     shown_there,
 )
-from waywiser.words.number_format import count
-from waywiser.words.sizes_in_text import with_sizes
-from waywiser.words.visible_text import visible
+from waywiser.words import count, visible, with_sizes
 
 if TYPE_CHECKING:
     from jinja2 import Environment

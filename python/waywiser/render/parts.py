@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from waywiser.curves.answer import Finding, Mark
+from waywiser.curves import Finding, Mark
 from waywiser.curves.sheet import Sheet as Sheet
 from waywiser.curves.sheet import SheetCell as SheetCell
 from waywiser.curves.sheet import SheetColumn as SheetColumn
 from waywiser.curves.sheet import SheetRow as SheetRow
 from waywiser.curves.sheet import Tone as Tone
 from waywiser.curves.sheet import numbers as numbers
-from waywiser.words import STATUSES, Reason, Severity, Status, Value
-from waywiser.words.number_format import count
+from waywiser.words import STATUSES, Reason, Severity, Status, Value, count
 from waywiser.words.titles import divide
 
 if TYPE_CHECKING:

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from waywiser.curves.curve import Curve, Point
-from waywiser.curves.methods import counted_copies, executor_text, memory_text
-from waywiser.machine.machine import Machine
-from waywiser.machine.traits import DECLARED, PathClass, Traits
-from waywiser.stats.order import median
+from waywiser.curves import Curve, Point, counted_copies, executor_text, memory_text
+from waywiser.machine import DECLARED, Machine, PathClass, Traits
+from waywiser.stats import median
 from waywiser.words import Place, Value, grouped
 
 

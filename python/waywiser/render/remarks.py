@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from waywiser.curves.answer import Answer, Finding
-from waywiser.profile.health import HealthReport
+from waywiser.curves import Answer, Finding
+from waywiser.profile import HealthReport
 from waywiser.render.entry import Entry
 from waywiser.render.parts import Remark, RemarkEvidence
 from waywiser.render.writing import percent, value
-from waywiser.words.sizes_in_text import with_sizes
+from waywiser.words import with_sizes
 
 MOST_EVIDENCE = 6
 """Evidence shown for a finding on the page; the analysis has all."""

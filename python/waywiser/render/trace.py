@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from waywiser.analysis.trace.copy_lines import exposed_seconds
 from waywiser.analysis.trace.savings import TraceAdvice
-from waywiser.profile.trace_file import Trace
+from waywiser.profile import Trace
 from waywiser.render.document import made_now
 from waywiser.render.figures.traced import line_picture, timeline_picture
 from waywiser.render.parts import (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from waywiser.curves import Point
 from waywiser.curves.answer import Unit
-from waywiser.curves.curve import Point
 from waywiser.curves.texts import MANY_TIMES
-from waywiser.profile.estimate import Estimate
-from waywiser.stats.order import Interval, relative
-from waywiser.words.number_format import (
+from waywiser.profile import Estimate
+from waywiser.stats import Interval, relative
+from waywiser.words import (
     RATE_BYTES,
     count,
     format_number,

@@ -13,7 +13,9 @@ from typing import Literal
 
 import msgspec
 
-from waywiser.words import Stop, TimingMode, Transfer, Value, Workload
+from waywiser.words.transfer import Transfer
+from waywiser.words.value import Value
+from waywiser.words.workload import Stop, TimingMode, Workload
 
 
 class Rule(Value, frozen=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from waywiser.words import WordError, format_bytes, parse_bytes
+from waywiser.words.errors import WordError
+from waywiser.words.sizes import format_bytes, parse_bytes
 
 _OF_TRANSFER = re.compile(
     r"( by [a-z0-9-]+(?:\[[^\]]*\])?(?: as [a-z]+\[[^\]]*\])?) of ([0-9]{1,20})\b( (?:[KMGT]i)?B)?"

@@ -11,7 +11,7 @@ from waywiser.analysis.cluster.levels import quantile
 from waywiser.analysis.cluster.losses import NO_FAULT
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.verdict_values import CollectiveResult
-from waywiser.words.cluster import FinishedTest
+from waywiser.words import FinishedTest
 
 LEAST_NODES = 3
 SLOW = 2.0

@@ -8,7 +8,7 @@ from waywiser.analysis.cluster.controls import confirm_limit
 from waywiser.analysis.cluster.levels import SCALES, THRESHOLD, one_sided_scale
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.verdict_values import DetectableRail
-from waywiser.words.cluster import RailDirection
+from waywiser.words import RailDirection
 
 SURE = 1.96
 """Two steps must find it, each with 97.5 %. This is also about the distance, in scales, by which

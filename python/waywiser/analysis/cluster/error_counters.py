@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from waywiser.analysis.cluster.texts import cluster_finding, measured_text
-from waywiser.curves.answer import Finding
-from waywiser.words.cluster import ClusterNode
+from waywiser.curves import Finding
+from waywiser.words import ClusterNode
 
 _EXPLAINED: frozenset[str] = frozenset((
     *("slow node", "slow pair", "failed node", "failed pair"),

@@ -12,9 +12,8 @@ from waywiser.analysis.cluster.levels import below_interval
 from waywiser.analysis.cluster.pair_tests import Floats, PairTests
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.texts import cluster_finding
-from waywiser.curves.answer import Finding
-from waywiser.curves.texts import percent
-from waywiser.words.cluster import RailDirection
+from waywiser.curves import Finding, percent
+from waywiser.words import RailDirection
 
 WHOLE = -1
 """All rails of a node."""

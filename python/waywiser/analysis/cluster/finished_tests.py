@@ -9,7 +9,7 @@ from operator import is_
 import numpy as np
 
 from waywiser.analysis.cluster.pair_tests import PHASES, PairTests
-from waywiser.words.cluster import FinishedTest
+from waywiser.words import FinishedTest
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from waywiser.analysis.cluster.levels import one_sided_scale, quantile
 from waywiser.analysis.cluster.pair_tests import Floats, Ints, PairTests, node_rows
-from waywiser.words.cluster import ClusterPlan
+from waywiser.words import ClusterPlan
 
 LEAST_STEP = 0.01
 """The least logarithm by which tests across a cut are slower than tests inside."""

@@ -11,9 +11,7 @@ from waywiser.analysis.cluster.verdict_values import (
     ClusterVerdict,
     NodeVerdict,
 )
-from waywiser.words import Reason, grouped
-from waywiser.words.host_list import compress_hosts, is_host_name, natural_key
-from waywiser.words.visible_text import single_line
+from waywiser.words import Reason, compress_hosts, grouped, is_host_name, natural_key, single_line
 
 _DRAINED: tuple[Reason, ...] = ("failed", "stuck", "slow")
 _LONGEST_REASON = 400

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from waywiser.words.cluster import FinishedTest
+from waywiser.words import FinishedTest
 
 MOST_FAILURES = 2
 """A node with so many failures that are its fault is tested no more: each may cost a time-out."""

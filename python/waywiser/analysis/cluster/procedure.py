@@ -12,8 +12,7 @@ from waywiser.analysis.cluster.retests import alone_pairs, among_pairs, pair_pai
 from waywiser.analysis.cluster.rounds_of_pairs import hang_pairs, next_pairs
 from waywiser.analysis.cluster.schedule import Pair
 from waywiser.analysis.cluster.state import ClusterState
-from waywiser.words import Value
-from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest, Phase, PlannedTest
+from waywiser.words import ClusterNode, ClusterPlan, FinishedTest, Phase, PlannedTest, Value
 
 
 class Round(Value, frozen=True):

@@ -12,8 +12,8 @@ from waywiser.analysis.cluster.pair_tests import Bools, Floats, PairTests, node_
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.texts import cluster_finding
 from waywiser.analysis.cluster.verdict_values import RailRate
-from waywiser.curves.answer import Finding
-from waywiser.words.host_list import compress_hosts
+from waywiser.curves import Finding
+from waywiser.words import compress_hosts
 
 LEAST_SHARE = 0.7
 """A smaller share of the rate of the interface is a finding."""

@@ -33,7 +33,7 @@ from waywiser.analysis.cluster.round_results import RoundResults
 from waywiser.analysis.cluster.schedule import UNLIMITED, Pair, matchings, next_tests, round_robin
 from waywiser.analysis.cluster.slow_crossings import open_crossings
 from waywiser.analysis.cluster.state import ClusterState
-from waywiser.words.cluster import Phase
+from waywiser.words import Phase
 
 ALL_AMONG = 16
 """Up to so many confirmed suspects are all tested with one another."""

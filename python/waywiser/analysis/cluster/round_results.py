@@ -25,7 +25,7 @@ from waywiser.analysis.cluster.pair_tests import Bools, Floats, Ints, PairTests,
 from waywiser.analysis.cluster.ragged_rows import rows_of
 from waywiser.analysis.cluster.schedule import UNLIMITED
 from waywiser.analysis.cluster.uplinks import Uplinks, find_uplinks
-from waywiser.words.cluster import ClusterPlan
+from waywiser.words import ClusterPlan
 
 SMALL_CLUSTER = 32
 """Up to so many nodes all pairs are tested."""

@@ -21,9 +21,8 @@ from waywiser.analysis.cluster.schedule import Pair
 from waywiser.analysis.cluster.slow_crossings import crossing_tests, slow_crossings
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.texts import cluster_finding
-from waywiser.curves.answer import Finding
-from waywiser.curves.texts import percent
-from waywiser.words.number_format import count
+from waywiser.curves import Finding, percent
+from waywiser.words import count
 
 RAIL_THRESHOLD = float(np.log(1.05))
 """Rails of a node have equal interfaces, and differ by less than this."""

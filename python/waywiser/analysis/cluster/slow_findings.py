@@ -43,10 +43,8 @@ from waywiser.analysis.cluster.slow_pair_findings import pair_findings
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.texts import REMEDIES, SEVERITIES, ratio_of
 from waywiser.analysis.cluster.verdict_values import NodeGroup
-from waywiser.curves.answer import Finding
-from waywiser.curves.texts import percent
-from waywiser.words.host_list import compress_hosts
-from waywiser.words.number_format import count
+from waywiser.curves import Finding, percent
+from waywiser.words import compress_hosts, count
 
 CROSSED = 1.25
 """A node that is slower than this many times what crossing costs, as logarithms, is slow itself."""

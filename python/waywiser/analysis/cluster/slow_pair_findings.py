@@ -25,9 +25,8 @@ from waywiser.analysis.cluster.pair_tests import Bools, PairTests
 from waywiser.analysis.cluster.schedule import Pair
 from waywiser.analysis.cluster.state import ClusterState
 from waywiser.analysis.cluster.texts import cluster_finding
-from waywiser.curves.answer import Finding
-from waywiser.curves.texts import percent
-from waywiser.words.number_format import count
+from waywiser.curves import Finding, percent
+from waywiser.words import count
 
 LEAST_SLOW_PAIRS = 4
 """Fewer slow pairs are listed one by one."""

@@ -11,8 +11,7 @@ from waywiser.analysis.cluster.finished_tests import FinishedTests, read_records
 from waywiser.analysis.cluster.losses import Losses, find_losses
 from waywiser.analysis.cluster.pair_tests import Bools, PairTests
 from waywiser.analysis.cluster.round_results import RoundResults
-from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest
-from waywiser.words.host_list import natural_key
+from waywiser.words import ClusterNode, ClusterPlan, FinishedTest, natural_key
 
 _key = lru_cache(maxsize=1 << 15)(natural_key)
 

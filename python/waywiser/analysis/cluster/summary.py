@@ -7,9 +7,8 @@ from typing import Literal
 from waywiser.analysis.cluster.texts import answer, severity_of
 from waywiser.analysis.cluster.verdict_values import ClusterVerdict
 from waywiser.analysis.cluster.version_differences import VersionDifference, version_differences
-from waywiser.profile.cluster_folder import ClusterResult
-from waywiser.words import Severity, Value
-from waywiser.words.cluster import MessageMemory
+from waywiser.profile import ClusterResult
+from waywiser.words import MessageMemory, Severity, Value
 
 
 class ClusterSummary(Value, frozen=True):

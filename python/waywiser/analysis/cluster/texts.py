@@ -9,12 +9,9 @@ from waywiser.analysis.cluster.verdict_values import (
     NODE_REASONS,
     ClusterVerdict,
 )
-from waywiser.curves.answer import Finding
-from waywiser.stats.order import Interval
-from waywiser.words import Reason, Severity
-from waywiser.words.cluster import ClusterPlace, RailDirection
-from waywiser.words.host_list import compress_hosts
-from waywiser.words.number_format import count
+from waywiser.curves import Finding
+from waywiser.stats import Interval
+from waywiser.words import ClusterPlace, RailDirection, Reason, Severity, compress_hosts, count
 
 MOST_ANSWERS = 3
 """Findings that the answer names."""

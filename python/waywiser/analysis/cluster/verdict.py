@@ -29,9 +29,8 @@ from waywiser.analysis.cluster.verdict_values import (
     NodeVerdict,
     PairTime,
 )
-from waywiser.curves.answer import Finding
-from waywiser.words import Reason, rank
-from waywiser.words.cluster import ClusterNode, ClusterPlan, FinishedTest
+from waywiser.curves import Finding
+from waywiser.words import ClusterNode, ClusterPlan, FinishedTest, Reason, rank
 
 MATRIX_NODES = 64
 """Above so many nodes, only pairs that stand out are listed."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from waywiser.curves.answer import Finding
-from waywiser.words import STATUSES, Reason, Status, Value
-from waywiser.words.cluster import RailDirection
+from waywiser.curves import Finding
+from waywiser.words import STATUSES, RailDirection, Reason, Status, Value
 
 NODE_REASONS: tuple[Reason, ...] = (
     *("failed", "stuck", "slow", "not reached", "excluded", "pair", "not decided", "ok"),

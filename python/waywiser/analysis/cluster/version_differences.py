@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from waywiser.words import Value, grouped
-from waywiser.words.cluster import ClusterNode
-from waywiser.words.host_list import compress_hosts
+from waywiser.words import ClusterNode, Value, compress_hosts, grouped
 
 MISSING = "none"
 """Stands for the version of what a node does not have."""

@@ -7,6 +7,8 @@ Types to know:
 
 - `read_subject` (`comparison.read_subject`): reads a profile as a `waywiser.curves.subject.Subject`
   whose series are in the words by which profiles are joined.
+- `SizeChange` and `PartChange` (`comparison.part_change`): one series, and the sizes of a curve in
+  one regime, on both sides; first what was measured, then what was decided.
 - `PathChange` (`comparison.path_change`): the change of one path, with interval, verdict and
   detectable effect.
 - `Fleet` (`comparison.fleet`): each host against the median of all, on the scale of all

@@ -32,15 +32,12 @@ from waywiser.analysis.comparison.comparison_text import (
 from waywiser.analysis.comparison.differences import gpu_models, loaded
 from waywiser.analysis.comparison.one_sided import FAILS
 from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
-from waywiser.curves.answer import Finding
-from waywiser.curves.gpu_numbers import device_of, match_gpus
-from waywiser.curves.subject import LoadedLink, Subject, is_copy
-from waywiser.machine.unusable_gpus import lost_text, unusable_notes
-from waywiser.profile.health import errors_of
-from waywiser.stats.decision import THRESHOLD
-from waywiser.words import Reason, Value, grouped
-from waywiser.words.number_format import count
-from waywiser.words.sizes_in_text import with_units
+from waywiser.curves import Finding, LoadedLink, Subject, device_of, is_copy
+from waywiser.curves.gpu_numbers import match_gpus
+from waywiser.machine import lost_text, unusable_notes
+from waywiser.profile import errors_of
+from waywiser.stats import THRESHOLD
+from waywiser.words import Reason, Value, count, grouped, with_units
 
 SCHEMA = 3
 """The schema of the JSON form."""

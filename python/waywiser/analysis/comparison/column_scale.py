@@ -18,9 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from waywiser.stats.distributions import f_tail
-from waywiser.stats.noise_model import (
-    UNLIKE,
+from waywiser.stats import (
     Contrast,
     Variance,
     combined,
@@ -29,6 +27,8 @@ from waywiser.stats.noise_model import (
     shared,
     survey_noise_of,
 )
+from waywiser.stats.distributions import f_tail
+from waywiser.stats.noise_model import UNLIKE
 from waywiser.stats.order import NORMAL_SCALE
 from waywiser.words import grouped
 

@@ -37,17 +37,12 @@ from waywiser.analysis.comparison.path_change import (
     worst_first,
 )
 from waywiser.analysis.comparison.path_parts import Summaries, parts_of, path_changes
-from waywiser.curves.gpu_numbers import device_of, gpus_of
-from waywiser.curves.headline import Group, headline, in_order
-from waywiser.curves.select import matches_any, require_match, sized_texts_of
-from waywiser.curves.subject import Subject
-from waywiser.machine.machine import Machine
-from waywiser.machine.ranks import launch_options
-from waywiser.machine.traits import Traits
-from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE
-from waywiser.words import Workload, grouped
-from waywiser.words.number_format import count
+from waywiser.curves import Group, Subject, device_of, gpus_of, in_order, matches_any, require_match
+from waywiser.curves.headline import headline
+from waywiser.curves.select import sized_texts_of
+from waywiser.machine import Machine, Traits, launch_options
+from waywiser.stats import SURVEYS_FOR_VARIANCE, THRESHOLD
+from waywiser.words import Workload, count, grouped
 
 SCHEMA = 2
 """The schema of the JSON form."""

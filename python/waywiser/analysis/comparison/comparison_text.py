@@ -26,16 +26,20 @@ from waywiser.analysis.comparison.path_change import (
     ProfileComparison,
 )
 from waywiser.analysis.comparison.path_parts import MachineNoise
-from waywiser.curves.headline import headline_label, in_order
-from waywiser.curves.texts import percent
+from waywiser.curves import in_order, percent
+from waywiser.curves.headline import headline_label
 from waywiser.profile.block import STANDARD_ERRORS
-from waywiser.stats.decision import Effect
-from waywiser.stats.noise_model import SURVEYS_FOR_VARIANCE, Variance
-from waywiser.stats.order import Interval, median
-from waywiser.words import Reason, grouped
-from waywiser.words.number_format import count, format_rate, format_time
-from waywiser.words.same_wording import by_wording
-from waywiser.words.sizes_in_text import size_of, with_units
+from waywiser.stats import SURVEYS_FOR_VARIANCE, Effect, Interval, Variance, median
+from waywiser.words import (
+    Reason,
+    by_wording,
+    count,
+    format_rate,
+    format_time,
+    grouped,
+    size_of,
+    with_units,
+)
 
 NOT_DECIDABLE = (
     "the noise is not known, and a change not decidable: nothing repeats it, and no "

@@ -19,15 +19,10 @@ from waywiser.analysis.comparison.comparison_text import (
     unfinished,
 )
 from waywiser.analysis.comparison.hardware import counted_models, gpus_of_class
-from waywiser.curves.answer import Device
-from waywiser.curves.gpu_numbers import Devices, device_of
-from waywiser.curves.subject import Subject, is_copy, without_copies
-from waywiser.machine.cpu_load import load_of
-from waywiser.machine.machine import Gpu
-from waywiser.machine.ranks import placement_text
-from waywiser.profile.planned import resume_command, stored_request
-from waywiser.words import grouped
-from waywiser.words.number_format import count
+from waywiser.curves import Device, Devices, Subject, device_of, is_copy, without_copies
+from waywiser.machine import Gpu, load_of, placement_text
+from waywiser.profile import resume_command, stored_request
+from waywiser.words import count, grouped
 
 ENVIRONMENT = (
     "waywiser", "kernel", "microcode", "governor", "turbo", "smt", "numa_balancing",

@@ -24,13 +24,10 @@ from waywiser.analysis.comparison.fleet_faults import (
 from waywiser.analysis.comparison.hardware import EqualHosts, equal_hosts
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
 from waywiser.analysis.comparison.slow_paths import OtherHostSizes, PathTimes, SlowPath, UsualPath
-from waywiser.curves.answer import Finding
-from waywiser.curves.regimes import regime_of
-from waywiser.curves.subject import Subject, without_copies
-from waywiser.profile.health import errors_of
-from waywiser.stats.decision import THRESHOLD
-from waywiser.words import Reason, Value, format_bytes, rank
-from waywiser.words.number_format import count
+from waywiser.curves import Finding, Subject, regime_of, without_copies
+from waywiser.profile import errors_of
+from waywiser.stats import THRESHOLD
+from waywiser.words import Reason, Value, count, format_bytes, rank
 
 SCHEMA = 3
 """The schema of the JSON form."""

@@ -25,18 +25,22 @@ from waywiser.analysis.comparison.fleet_texts import all_by_peers, by_peers, cha
 from waywiser.analysis.comparison.hardware import EqualHosts
 from waywiser.analysis.comparison.one_sided import NOT_MEASURED
 from waywiser.analysis.comparison.slow_paths import SlowPath
-from waywiser.curves.answer import Device, Exhibit, Finding, device_at
-from waywiser.curves.curve import Point
-from waywiser.curves.gpu_numbers import device_of, gpus_of
-from waywiser.curves.kinds import kind_of
-from waywiser.curves.name import name_of
-from waywiser.curves.subject import LoadedLink, Subject
-from waywiser.machine.machine import Gpu
-from waywiser.machine.ranks import launch_options
-from waywiser.machine.unusable_gpus import lost_text
-from waywiser.profile.health import errors_of, health_report
-from waywiser.words import Operation, Place, Workload, format_bytes, grouped
-from waywiser.words.records import Failure
+from waywiser.curves import (
+    Device,
+    Exhibit,
+    Finding,
+    LoadedLink,
+    Point,
+    Subject,
+    device_of,
+    gpus_of,
+    kind_of,
+    name_of,
+)
+from waywiser.curves.answer import device_at
+from waywiser.machine import Gpu, launch_options, lost_text
+from waywiser.profile import errors_of, health_report
+from waywiser.words import Failure, Operation, Place, Workload, format_bytes, grouped
 
 MOST_PATTERNS = 4
 """Paths that a command for measuring again names: the slowest."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.analysis.comparison.slow_paths import SlowPath
-from waywiser.stats.order import median
+from waywiser.stats import median
 from waywiser.words import format_bytes
 
 

@@ -7,10 +7,10 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from waywiser.curves.subject import Subject
-from waywiser.machine.machine import Gpu, Machine, is_nameless
-from waywiser.words import format_bytes, grouped
-from waywiser.words.number_format import count
+from waywiser.curves import Subject
+from waywiser.machine import Gpu, Machine
+from waywiser.machine.machine import is_nameless
+from waywiser.words import count, format_bytes, grouped
 
 OWN_CLASS = 0.2
 """Share of hosts with another number of GPUs that makes them a class and not a row of faults."""

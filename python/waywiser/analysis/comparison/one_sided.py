@@ -13,14 +13,9 @@ from waywiser.analysis.comparison.differences import ComparisonSides
 from waywiser.analysis.comparison.other_sizes import largest_bytes
 from waywiser.analysis.comparison.path_change import PathChange
 from waywiser.analysis.comparison.path_parts import Summaries
-from waywiser.curves.curve import Point
-from waywiser.curves.gpu_numbers import devices_on, gpus_of
-from waywiser.curves.headline import Group
-from waywiser.curves.name import name_of
-from waywiser.curves.subject import CROWDED, Subject
-from waywiser.words import Reason, Workload, format_bytes, format_settings, grouped
-from waywiser.words.number_format import count
-from waywiser.words.records import Failure
+from waywiser.curves import Group, Point, Subject, devices_on, gpus_of, name_of
+from waywiser.curves.subject import CROWDED
+from waywiser.words import Failure, Reason, Workload, count, format_bytes, format_settings, grouped
 
 NOT_MEASURED = ("skipped", "interrupted")
 """Kinds of failure that are no property of the path: no time, or an interruption."""

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 
 from waywiser.analysis.comparison.part_change import OtherSize, equivalence_class
 from waywiser.analysis.comparison.path_parts import Summaries
-from waywiser.curves.curve import Point
-from waywiser.curves.regimes import regime_of
-from waywiser.stats.order import median
+from waywiser.curves import Point, regime_of
+from waywiser.stats import median
 from waywiser.words import Workload, grouped
 
 PLATEAU = 0.02

@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from waywiser.analysis.comparison.column_scale import ColumnScale
-from waywiser.stats.decision import Effect, decide
-from waywiser.stats.distributions import student_quantile
-from waywiser.stats.noise_model import Variance
+from waywiser.stats import Effect, Variance, decide, student_quantile
 
 FEWEST_HOSTS = 4
 """Fewest hosts among which an outlier can be seen."""

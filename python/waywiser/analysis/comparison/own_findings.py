@@ -5,15 +5,10 @@ from __future__ import annotations
 import math
 
 from waywiser.analysis.questions.slow_links import links_of_gpus
-from waywiser.curves.curve import Point
-from waywiser.curves.headline import Group, group_of
+from waywiser.curves import START_BYTES, Group, Point, Subject, group_of
 from waywiser.curves.overview import overview
-from waywiser.curves.regimes import START_BYTES
-from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
-from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.noise_model import without_outliers
-from waywiser.stats.order import median
+from waywiser.stats import THRESHOLD, median, without_outliers
 from waywiser.words import grouped
 
 LEAST = THRESHOLD / 2

@@ -19,12 +19,13 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from waywiser.curves.regimes import START_BYTES, Regime
-from waywiser.profile.block import BlockSummary
-from waywiser.stats.decision import FALSE_LOSSES, Decision, Effect
-from waywiser.stats.level_shift import may_return, returned
-from waywiser.stats.noise_model import (
+from waywiser.curves import START_BYTES, Regime
+from waywiser.profile import BlockSummary
+from waywiser.stats import (
+    FALSE_LOSSES,
     SURVEYS_FOR_VARIANCE,
+    Decision,
+    Effect,
     Noise,
     Surveys,
     Variance,
@@ -32,10 +33,10 @@ from waywiser.stats.noise_model import (
     of_difference,
     process_variance,
     survey_variance,
-    variance_of,
 )
-from waywiser.words import Reason, Value, Workload, format_bytes, grouped
-from waywiser.words.sizes_in_text import size_of
+from waywiser.stats.level_shift import may_return, returned
+from waywiser.stats.noise_model import variance_of
+from waywiser.words import Reason, Value, Workload, format_bytes, grouped, size_of
 
 
 class OtherSize(Value, frozen=True):
@@ -321,7 +322,7 @@ def size_variance(sizes: Sequence[SizeChange], sides: slice = BOTH) -> Variance 
     each side by itself; None for fewer than `FEWEST_SIZES`, and if samples say how they scatter."""
     import numpy as np
 
-    from waywiser.stats.postal import robust_lines
+    from waywiser.stats import robust_lines
 
     blocks = (of for size in sizes for of in size.blocks[sides])
     if len(sizes) < FEWEST_SIZES or any(map(_have_samples, blocks)):

@@ -7,10 +7,8 @@ import math
 from msgspec.structs import replace
 
 from waywiser.analysis.comparison.part_change import PartChange, SizeChange, is_change
-from waywiser.curves.answer import Device
-from waywiser.curves.headline import Group
-from waywiser.curves.regimes import Regime
-from waywiser.stats.decision import THRESHOLD, Decision
+from waywiser.curves import Device, Group, Regime
+from waywiser.stats import THRESHOLD, Decision
 from waywiser.words import Reason, Value
 
 PATH_REASONS: tuple[Reason, ...] = (

@@ -27,30 +27,25 @@ from waywiser.analysis.comparison.part_change import (
     verdict_of,
 )
 from waywiser.analysis.comparison.path_change import REGIMES, PathChange
-from waywiser.curves.curve import Point
-from waywiser.curves.gpu_numbers import Devices, devices_on
-from waywiser.curves.headline import Group
-from waywiser.curves.name import name_of
-from waywiser.curves.regimes import Regime, regime_of
-from waywiser.stats.decision import THRESHOLD, Decision, Effect, decide
-from waywiser.stats.noise_model import (
+from waywiser.curves import Devices, Group, Point, Regime, devices_on, name_of, regime_of
+from waywiser.stats import (
     ENOUGH_FREEDOM,
-    BetweenSurveys,
+    THRESHOLD,
     Contrast,
+    Decision,
+    Effect,
     Noise,
     Surveys,
     Variance,
-    between_sides,
+    decide,
     noise_between_surveys,
     of_difference,
-    pooled,
     share_beside_surveys,
     shared,
     survey_noise_of,
-    within_side,
 )
-from waywiser.words import Reason, Workload, grouped
-from waywiser.words.sizes_in_text import size_of
+from waywiser.stats.noise_model import BetweenSurveys, between_sides, pooled, within_side
+from waywiser.words import Reason, Workload, grouped, size_of
 
 Summaries = Mapping[str, Sequence[tuple[int, Point]]]
 """What one side has measured, by identity: each file's number, and the series in it."""

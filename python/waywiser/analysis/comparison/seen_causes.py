@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from waywiser.analysis.comparison.comparison_text import ran_below
-from waywiser.curves.subject import LoadedLink, Subject
+from waywiser.curves import LoadedLink, Subject
 
 
 def seen_causes(node: Subject) -> dict[str, str]:

@@ -22,15 +22,9 @@ from waywiser.analysis.comparison.column_scale import ColumnScale, columns_of, p
 from waywiser.analysis.comparison.hardware import EqualHosts
 from waywiser.analysis.comparison.outliers import MANY, SPARE, Outlier, detectable_losses, outliers
 from waywiser.analysis.comparison.part_change import equivalence_class
-from waywiser.curves.curve import Point
-from waywiser.curves.gpu_numbers import gpus_of
-from waywiser.curves.headline import Group, group_of
-from waywiser.curves.name import name_of
-from waywiser.curves.regimes import START_BYTES, Regime, regime_of
-from waywiser.machine.traits import DECLARED
-from waywiser.stats.level_shift import returned_from_none
-from waywiser.stats.noise_model import without_outliers
-from waywiser.stats.order import median
+from waywiser.curves import START_BYTES, Group, Point, Regime, gpus_of, group_of, name_of, regime_of
+from waywiser.machine import DECLARED
+from waywiser.stats import median, returned_from_none, without_outliers
 from waywiser.words import Value, Workload, grouped
 
 Array = NDArray[np.float64]

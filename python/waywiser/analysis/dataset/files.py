@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from waywiser.analysis.dataset.columns import MARK, NAMES, VERSION
 from waywiser.analysis.dataset.engines import arrow_schema, engine
 from waywiser.analysis.dataset.rows import Row, RunRows
-from waywiser.profile.errors import NotWritable
-from waywiser.words.atomic_write import replaced_file
+from waywiser.profile import NotWritable
+from waywiser.words import replaced_file
 
 _DAY = re.compile(r"day=([0-9]{4}-[0-9]{2}-[0-9]{2})")
 

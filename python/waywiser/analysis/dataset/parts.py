@@ -31,12 +31,11 @@ from waywiser.analysis.history.history import (
 )
 from waywiser.analysis.history.night import gpus_text
 from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
-from waywiser.profile.output_file import make_folder
-from waywiser.stats.level_changes import SeriesNoise, Shown, noise_of_peers, shown_noise
+from waywiser.profile import make_folder
+from waywiser.stats import SeriesNoise
+from waywiser.stats.level_changes import Shown, noise_of_peers, shown_noise
 from waywiser.stats.night_noise import NightNoise
-from waywiser.words import Value, WaywiserError, grouped
-from waywiser.words.atomic_write import replaced_file
-from waywiser.words.regular_file import read_regular
+from waywiser.words import Value, WaywiserError, grouped, read_regular, replaced_file
 
 FOLDER = "parts"
 """The folder in a data set with what parts write."""

@@ -20,8 +20,7 @@ from waywiser.analysis.dataset.files import Packed, is_dataset, pack, write_day,
 from waywiser.analysis.dataset.rows import read_rows, run_of, state_of
 from waywiser.analysis.dataset.scan import Scan
 from waywiser.analysis.history.night import Night, read_night
-from waywiser.profile import NotWritable, ProfileError
-from waywiser.profile.file_name import profiles_in, why_no_profile
+from waywiser.profile import NotWritable, ProfileError, profiles_in, why_no_profile
 from waywiser.words import Value, WaywiserError, grouped
 
 FEW = 64

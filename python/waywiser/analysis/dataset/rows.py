@@ -17,17 +17,11 @@ from waywiser.analysis.comparison.one_sided import NOT_MEASURED
 from waywiser.analysis.comparison.own_findings import own_findings
 from waywiser.analysis.dataset.columns import STEPS
 from waywiser.analysis.history.night import Night, NightGpu, PathNight, moment_of, night_of, single
-from waywiser.curves.curve import Point
-from waywiser.curves.imported import imported_from
-from waywiser.curves.subject import LoadedLink, Subject, subject_of
-from waywiser.machine.machine import Machine
-from waywiser.profile import Profile, RunHealth
-from waywiser.profile.block import BlockSummary
-from waywiser.profile.series_frame import SeriesFrame
-from waywiser.stats.noise_model import Surveys
-from waywiser.stats.order import median
-from waywiser.words import Operation, Value, WordError, Workload, json_text
-from waywiser.words.records import Failure
+from waywiser.curves import LoadedLink, Point, Subject, imported_from, subject_of
+from waywiser.machine import Machine
+from waywiser.profile import BlockSummary, Profile, RunHealth, SeriesFrame
+from waywiser.stats import Surveys, median
+from waywiser.words import Failure, Operation, Value, WordError, Workload, json_text
 
 Row = dict[str, Any]
 """Values by column."""
@@ -59,7 +53,7 @@ class RunRows(NamedTuple):
     @property
     def file(self) -> str:
         """The name of its file in a data set: no other profile has it."""
-        from waywiser.profile.file_name import default_name
+        from waywiser.profile import default_name
 
         host = default_name(self.host).name.rpartition("-")[0]
         return f"day={self.day}/{host}-{self.run}.parquet"

@@ -16,7 +16,7 @@ from waywiser.analysis.dataset.engines import arrow_schema, engine
 from waywiser.analysis.dataset.files import GONE, DataFile, files_in, why_foreign
 from waywiser.analysis.dataset.rows import created_text, night_of_run, state_of, subject_of_rows
 from waywiser.analysis.history.night import Night, PathNight, gpus_text
-from waywiser.curves.subject import Subject
+from waywiser.curves import Subject
 from waywiser.words import WaywiserError, WordError, grouped
 
 T = TypeVar("T")

@@ -38,18 +38,21 @@ from waywiser.analysis.health.many_hosts import (
 from waywiser.analysis.health.reference_results import host_results
 from waywiser.analysis.history.history import History
 from waywiser.analysis.history.labels import Labels, has_labels, read_labels
-from waywiser.curves.normal import (
+from waywiser.curves import (
     NO_BASELINE,
     NormalPath,
+    NormalValue,
+    Subject,
     below_findings,
     normal_paths_of,
+    read_subject,
+    read_table,
+    shipped_values,
     verdicts_text,
 )
-from waywiser.curves.normal_table import NormalValue, read_table, shipped_values
-from waywiser.curves.subject import Subject, read_subject
-from waywiser.machine.machine import Machine, require_real
+from waywiser.machine import Machine, require_real
 from waywiser.profile import Profile
-from waywiser.stats.decision import THRESHOLD
+from waywiser.stats import THRESHOLD
 from waywiser.words import Value, WaywiserError
 
 MeasureAgain = Callable[[str, Subject, Sequence[str], Sequence[str]], tuple[Subject | None, str]]

@@ -29,16 +29,18 @@ from typing import NamedTuple
 
 from waywiser.analysis.health.check import References, read_references
 from waywiser.analysis.questions.peer_groups import peer_groups
-from waywiser.curves.curve import Point
-from waywiser.curves.normal import MARGIN, normal_paths_of
-from waywiser.curves.normal_table import NormalValue, shipped_values
-from waywiser.curves.subject import Subject, subject_of
-from waywiser.machine.machine import Machine
+from waywiser.curves import NormalValue, Point, Subject, normal_paths_of, shipped_values, subject_of
+from waywiser.curves.normal import MARGIN
+from waywiser.machine import Machine
 from waywiser.profile import Profile
-from waywiser.stats import error_spending
-from waywiser.stats.distributions import student_quantile
-from waywiser.stats.noise_model import LEAST_VARIANCE, without_outliers
-from waywiser.stats.order import CONFIDENCE, median
+from waywiser.stats import (
+    CONFIDENCE,
+    LEAST_VARIANCE,
+    error_spending,
+    median,
+    student_quantile,
+    without_outliers,
+)
 
 FEWEST_PROCESSES = 3
 """Processes before the first look."""

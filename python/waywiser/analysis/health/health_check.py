@@ -15,10 +15,8 @@ from msgspec.structs import replace
 from waywiser.analysis.comparison.checkup import Checkup
 from waywiser.analysis.comparison.fleet import Fleet
 from waywiser.analysis.history.history import History
-from waywiser.curves.normal import NormalPath
-from waywiser.words import STATUSES, Reason, Status, Value
-from waywiser.words.host_list import natural_key
-from waywiser.words.number_format import count
+from waywiser.curves import NormalPath
+from waywiser.words import STATUSES, Reason, Status, Value, count, natural_key
 
 SCHEMA = 1
 """The schema of the JSON form."""

@@ -8,9 +8,9 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from waywiser.machine.machine import Machine, may_be_same
-from waywiser.profile import Profile, ProfileError
-from waywiser.profile.file_name import PACKED, default_name, profiles_in, unused_file
+from waywiser.machine import Machine, may_be_same
+from waywiser.profile import Profile, ProfileError, default_name, profiles_in, unused_file
+from waywiser.profile.file_name import PACKED
 from waywiser.words import WaywiserError
 from waywiser.words.user_cache import DATA_VARIABLE, data_folder, user_data
 

@@ -32,12 +32,9 @@ from waywiser.analysis.health.reference_results import (
 from waywiser.analysis.history.history import History, history_of
 from waywiser.analysis.history.last_change import with_last_changes
 from waywiser.analysis.history.night import Night, moment_of
-from waywiser.curves.normal import normal_paths_of
-from waywiser.curves.normal_table import NormalValue
-from waywiser.curves.subject import Subject, read_subject
-from waywiser.machine.machine import may_be_same
-from waywiser.profile import Profile, ProfileError
-from waywiser.profile.file_name import profiles_in, why_no_profile
+from waywiser.curves import NormalValue, Subject, normal_paths_of, read_subject
+from waywiser.machine import may_be_same
+from waywiser.profile import Profile, ProfileError, profiles_in, why_no_profile
 from waywiser.words import grouped
 
 PEER_SURVEYS = 4

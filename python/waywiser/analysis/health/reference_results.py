@@ -14,15 +14,11 @@ from waywiser.analysis.history.history import History, NodeHistory, PathHistory
 from waywiser.analysis.history.history_texts import change_text
 from waywiser.analysis.questions.gpu_links import links_text
 from waywiser.analysis.questions.slow_links import links_of_gpus
-from waywiser.curves.normal import NormalPath, below_findings, verdicts_text
-from waywiser.curves.subject import LoadedLink, Subject
-from waywiser.curves.texts import percent
-from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
-from waywiser.profile import Profile
-from waywiser.profile.health import errors_of
-from waywiser.stats.decision import THRESHOLD
-from waywiser.words import STATUSES, Reason, Status
-from waywiser.words.number_format import count
+from waywiser.curves import LoadedLink, NormalPath, Subject, below_findings, percent, verdicts_text
+from waywiser.machine import LOST_REMEDY, lost_text
+from waywiser.profile import Profile, errors_of
+from waywiser.stats import THRESHOLD
+from waywiser.words import STATUSES, Reason, Status, count
 
 KEEP = "waywiser check --keep measures and keeps a baseline, while the machine is healthy"
 NAME_FOLDER = "--baseline FOLDER names profiles of nodes of its kind, and of its own nights"

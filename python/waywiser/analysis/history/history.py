@@ -15,18 +15,19 @@ import msgspec
 
 from waywiser.analysis.history.night import Night, PathNight, gpus_in
 from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
-from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.level_changes import (
-    FittedSeries,
-    SeriesNoise,
-    SeriesOfNights,
-    fit_series,
-    least_change,
+from waywiser.stats import THRESHOLD, Interval, SeriesNoise, median
+from waywiser.stats.level_changes import FittedSeries, SeriesOfNights, fit_series, least_change
+from waywiser.words import (
+    STATUSES,
+    Reason,
+    Status,
+    Value,
+    count,
+    format_bytes,
+    grouped,
+    natural_key,
+    rank,
 )
-from waywiser.stats.order import Interval, median
-from waywiser.words import STATUSES, Reason, Status, Value, format_bytes, grouped, rank
-from waywiser.words.host_list import natural_key
-from waywiser.words.number_format import count
 
 SCHEMA = 1
 """The schema of the JSON form."""

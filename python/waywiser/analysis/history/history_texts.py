@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from waywiser.analysis.history.history import DatedChange, NodeChange, PathHistory
-from waywiser.curves.texts import percent
+from waywiser.curves import percent
 
 GAP = timedelta(days=1.75)
 """The time between two surveys from which on the date of a change is not known to a night."""

@@ -7,9 +7,15 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from waywiser.words import WaywiserError, WordError
-from waywiser.words.regular_file import NotRegular, TooLarge, read_regular, why_not_read
-from waywiser.words.visible_text import single_line
+from waywiser.words import (
+    NotRegular,
+    TooLarge,
+    WaywiserError,
+    WordError,
+    read_regular,
+    single_line,
+    why_not_read,
+)
 
 _DAYS = re.compile(r"([0-9]{1,4})d")
 

@@ -10,8 +10,7 @@ from waywiser.analysis.comparison.fleet import Fleet
 from waywiser.analysis.history.history import History, NodeHistory, PathHistory
 from waywiser.analysis.history.history_texts import change_text, node_change_text
 from waywiser.stats.level_changes import LEAST_NIGHTS
-from waywiser.words import grouped
-from waywiser.words.number_format import count
+from waywiser.words import count, grouped
 
 
 def with_last_changes(fleet: Fleet, history: History) -> Fleet:

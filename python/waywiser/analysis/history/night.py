@@ -14,19 +14,20 @@ import numpy as np
 
 from waywiser.analysis.comparison.differences import ENVIRONMENT, ISOLATION, entry_of
 from waywiser.analysis.comparison.hardware import counted_models
-from waywiser.curves.curve import Point
-from waywiser.curves.headlines import headline_groups
-from waywiser.curves.imported import imported_from
-from waywiser.curves.name import SETS, name_of
-from waywiser.curves.subject import LoadedLink, Subject, subject_of
-from waywiser.machine.machine import Machine
-from waywiser.profile import Profile
-from waywiser.profile.block import BlockSummary
-from waywiser.profile.quality_flags import are_crowded, gpus_fed_by_host
-from waywiser.profile.series_frame import SeriesFrame
-from waywiser.stats.noise_model import Surveys
-from waywiser.words import Value, Workload, grouped, json_text
-from waywiser.words.number_format import RATE_BYTES
+from waywiser.curves import (
+    SETS,
+    LoadedLink,
+    Point,
+    Subject,
+    headline_groups,
+    imported_from,
+    name_of,
+    subject_of,
+)
+from waywiser.machine import Machine
+from waywiser.profile import BlockSummary, Profile, SeriesFrame, are_crowded, gpus_fed_by_host
+from waywiser.stats import Surveys
+from waywiser.words import RATE_BYTES, Value, Workload, grouped, json_text
 
 USUAL_BYTES = 64 * 2**20
 """The size of each transfer that a path is followed at, or the nearest: that of ``check``."""

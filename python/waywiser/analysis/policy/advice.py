@@ -21,18 +21,26 @@ from waywiser.analysis.policy.decision_table import (
 from waywiser.analysis.policy.errors import NotMeasured, PolicyError
 from waywiser.analysis.policy.table import collectives_of
 from waywiser.analysis.policy.texts import SLOWED
-from waywiser.curves.classes import Classes
-from waywiser.curves.imported import imported_from
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import size_span, survey_again
+from waywiser.curves import Classes, Subject, imported_from, size_span, survey_again
+from waywiser.machine import DECLARED, Machine, crowd_note, require_real
 from waywiser.machine.catalogue import collective_executor
-from waywiser.machine.machine import Machine, require_real
-from waywiser.machine.ranks import crowd_note, kind_alone
-from waywiser.machine.traits import DECLARED, declared_memories
-from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.method_choice import Timed, good
-from waywiser.words import Memory, Path, Place, Transfer, Value, Workload, format_bytes, parse_bytes
-from waywiser.words.collective import COLLECTIVE, FACTORS, UNEVEN_EXCHANGE
+from waywiser.machine.ranks import kind_alone
+from waywiser.machine.traits import declared_memories
+from waywiser.stats import THRESHOLD, Timed
+from waywiser.stats.method_choice import good
+from waywiser.words import (
+    COLLECTIVE,
+    UNEVEN_EXCHANGE,
+    Memory,
+    Path,
+    Place,
+    Transfer,
+    Value,
+    Workload,
+    format_bytes,
+    parse_bytes,
+)
+from waywiser.words.collective import FACTORS
 
 _BESIDE = "256MiB"
 """Bytes of a collective beside a copy, in the command that measures both."""

@@ -43,15 +43,12 @@ from waywiser.analysis.policy.table import (
     collectives_of,
 )
 from waywiser.analysis.policy.texts import costly_text, is_by_multiprocessors
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import amount, size_span, survey_again
-from waywiser.machine.machine import UNKNOWN_CPU, Machine, require_real
-from waywiser.machine.traits import DECLARED
-from waywiser.stats.method_choice import UNKNOWN, Timed, choices, good
-from waywiser.stats.order import Interval
+from waywiser.curves import Subject, amount, size_span, survey_again
+from waywiser.machine import DECLARED, UNKNOWN_CPU, Machine, require_real
+from waywiser.stats import Interval, Timed
+from waywiser.stats.method_choice import UNKNOWN, choices, good
 from waywiser.version import __version__
-from waywiser.words import Transfer, grouped
-from waywiser.words.numbers import MOST_INDEX, whole_number
+from waywiser.words import MOST_INDEX, Transfer, grouped, whole_number
 
 NEAR = 4
 """The largest ratio of two sizes between which the line and the power law hold a time between

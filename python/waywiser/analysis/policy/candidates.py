@@ -14,32 +14,39 @@ from typing import NamedTuple
 
 from waywiser.analysis.policy.decision_table import CopyKind, Method
 from waywiser.analysis.policy.table import Relation
-from waywiser.curves.curve import Curve, Point
+from waywiser.curves import Curve, Point, Subject, percent
 from waywiser.curves.methods import is_copy
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import percent
-from waywiser.machine.machine import Machine
-from waywiser.machine.ranks import OF_TASK, kind_alone, measurement, task_settings
-from waywiser.machine.traits import DECLARED
-from waywiser.profile.estimate import Estimate
+from waywiser.machine import DECLARED, Machine, task_settings
+from waywiser.machine.ranks import OF_TASK, kind_alone, measurement
+from waywiser.profile import Estimate
 from waywiser.profile.planned import TUNING
-from waywiser.stats.distributions import student_quantile
-from waywiser.stats.level_shift import returned
-from waywiser.stats.method_choice import UNKNOWN, Timed, winner
-from waywiser.stats.noise_model import (
+from waywiser.stats import (
+    CONFIDENCE,
+    Interval,
     Surveys,
+    Timed,
     Variance,
     averaged,
+    median,
     median_share,
     process_variance,
     share_beside_surveys,
     shared,
+    student_quantile,
     survey_variance,
 )
-from waywiser.stats.order import CONFIDENCE, Interval, median
-from waywiser.words import Layout, Memory, Transfer, format_bytes, format_settings, grouped
-from waywiser.words.number_format import RATE_BYTES
-from waywiser.words.numbers import whole_number
+from waywiser.stats.level_shift import returned
+from waywiser.stats.method_choice import UNKNOWN, winner
+from waywiser.words import (
+    RATE_BYTES,
+    Layout,
+    Memory,
+    Transfer,
+    format_bytes,
+    format_settings,
+    grouped,
+    whole_number,
+)
 
 LARGE = 2**20
 """Size from which noise is that of bandwidths; smaller sizes have the noise of latencies."""

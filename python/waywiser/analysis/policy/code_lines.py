@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from waywiser.analysis.policy.candidates import is_of_library
 from waywiser.analysis.policy.decision_table import Method
 from waywiser.analysis.policy.table import MethodCosts
-from waywiser.machine.traits import DECLARED
+from waywiser.machine import DECLARED
 from waywiser.words import Memory, Path, Transfer, Value
 
 POLITE_BYTES = "4 << 20"

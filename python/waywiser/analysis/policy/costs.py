@@ -22,16 +22,11 @@ from waywiser.analysis.policy.candidates import (
 )
 from waywiser.analysis.policy.decision_table import CopyKind, Method
 from waywiser.analysis.policy.table import MethodCosts
-from waywiser.curves.bystanders import bystander_of
-from waywiser.curves.curve import Point
-from waywiser.curves.subject import Subject
-from waywiser.machine.catalogue import Catalogue, Requirements
-from waywiser.machine.machine import Machine
-from waywiser.machine.traits import DECLARED
-from waywiser.stats.order import median
+from waywiser.curves import Point, Subject, bystander_of
+from waywiser.machine import DECLARED, Catalogue, Machine, Requirements
+from waywiser.stats import median
 from waywiser.version import __version__
-from waywiser.words import Transfer
-from waywiser.words.numbers import MOST_INDEX, whole_number
+from waywiser.words import MOST_INDEX, Transfer, whole_number
 
 _BLOCKS = "blocks"
 """The parameter of kernels that limits them to so many multiprocessors."""

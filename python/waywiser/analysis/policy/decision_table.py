@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 
 from waywiser.analysis.policy.table import MethodCosts, Relation
+from waywiser.stats import Interval
 from waywiser.stats.method_choice import TOLERANCE
-from waywiser.stats.order import Interval
 from waywiser.words import Value, format_settings
 
 Why = Literal["only", "faster", "simpler", "shorter"]

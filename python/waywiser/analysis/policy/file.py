@@ -9,7 +9,7 @@ import msgspec
 
 from waywiser.analysis.policy.errors import NotAPolicy
 from waywiser.analysis.policy.table import FORMAT, LIMIT_BYTES, VERSION, Policy, PolicyRow
-from waywiser.words.regular_file import read_regular, why_not_read
+from waywiser.words import read_regular, why_not_read
 
 _REMEDY = "waywiser export PROFILE --for waywiser -o FILE makes one"
 

@@ -10,9 +10,9 @@ from waywiser.analysis.policy.decision_table import DecisionTable
 from waywiser.analysis.policy.errors import NotAPolicy
 from waywiser.analysis.policy.file import is_policy, read_policy
 from waywiser.analysis.policy.table import Policy
-from waywiser.curves.subject import Subject
+from waywiser.curves import Subject
 from waywiser.profile import Profile
-from waywiser.words.regular_file import open_regular
+from waywiser.words import open_regular
 
 HEAD_BYTES = 4096
 

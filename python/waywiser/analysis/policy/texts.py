@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from waywiser.analysis.policy.decision_table import Method
 from waywiser.analysis.policy.table import MethodCosts, collectives_of
-from waywiser.machine.traits import BY_MULTIPROCESSORS, DECLARED
-from waywiser.words import format_settings
-from waywiser.words.number_format import count
-from waywiser.words.sizes import size_text
-from waywiser.words.sizes_in_text import with_units
+from waywiser.machine import DECLARED
+from waywiser.machine.traits import BY_MULTIPROCESSORS
+from waywiser.words import count, format_settings, size_text, with_units
 
 SLOWED = 1.05
 """Other work that takes less than this many times as long is shown as not slowed down."""

@@ -21,16 +21,21 @@ from waywiser.analysis.questions.anisotropy import slower_direction
 from waywiser.analysis.questions.curve_pairs import REGIMES, CurveGroup, curve_groups
 from waywiser.analysis.questions.pair_answers import Wording, cell, signed
 from waywiser.analysis.questions.peer_groups import peer_groups
-from waywiser.curves.answer import Sheet, SheetCell, table
-from waywiser.curves.curve import Curve
+from waywiser.curves import (
+    BANDWIDTH_BYTES,
+    NOT_DETERMINED,
+    Curve,
+    Regime,
+    Sheet,
+    SheetCell,
+    Subject,
+    table,
+)
 from waywiser.curves.kinds import usual
-from waywiser.curves.regimes import BANDWIDTH_BYTES, Regime
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import NOT_DETERMINED
-from waywiser.machine.traits import Alternative, Traits
-from waywiser.stats.decision import THRESHOLD, Decision
-from waywiser.words import Path, Transfer, format_bytes, grouped
-from waywiser.words.number_format import format_number
+from waywiser.machine import Traits
+from waywiser.machine.traits import Alternative
+from waywiser.stats import THRESHOLD, Decision
+from waywiser.words import Path, Transfer, format_bytes, format_number, grouped
 
 Cells = dict[str, SheetCell]
 """The cells of a table, by row."""

@@ -28,13 +28,9 @@ from waywiser.analysis.questions.pair_answers import (
     signed,
     where,
 )
-from waywiser.curves.answer import Answer, Finding, ranked
-from waywiser.curves.curve import Curve
-from waywiser.curves.kinds import kind_of, usual
-from waywiser.curves.regimes import Regime
-from waywiser.curves.subject import Subject
-from waywiser.words import Place
-from waywiser.words.number_format import count
+from waywiser.curves import Answer, Curve, Finding, Regime, Subject, kind_of, ranked
+from waywiser.curves.kinds import usual
+from waywiser.words import Place, count
 
 RATIO = "bandwidth remote over bandwidth local"
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.curves.answer import Answer
-from waywiser.curves.subject import Subject
+from waywiser.curves import Answer, Subject
 
 
 def answers(subject: Subject) -> Iterator[Answer]:

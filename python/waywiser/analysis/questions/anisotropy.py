@@ -25,14 +25,21 @@ from waywiser.analysis.questions.pair_answers import (
     pair_table,
     slower_by,
 )
-from waywiser.curves.answer import Answer, Finding, practical, ranked
-from waywiser.curves.kinds import Kind, kind_of, usual
-from waywiser.curves.regimes import Regime
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import of_pairs, percent
-from waywiser.stats.decision import THRESHOLD, Decision
-from waywiser.words import Memory, Path
-from waywiser.words.number_format import count
+from waywiser.curves import (
+    Answer,
+    Finding,
+    Kind,
+    Regime,
+    Subject,
+    kind_of,
+    of_pairs,
+    percent,
+    practical,
+    ranked,
+)
+from waywiser.curves.kinds import usual
+from waywiser.stats import THRESHOLD, Decision
+from waywiser.words import Memory, Path, count
 
 RATIO = "bandwidth over that of the opposite direction"
 

@@ -24,26 +24,27 @@ from waywiser.analysis.questions.sustained import (
     sustained_table,
 )
 from waywiser.analysis.questions.together import Together, found_together
-from waywiser.curves.answer import (
+from waywiser.curves import (
     MATTERS,
-    SHARED,
     Answer,
     Exhibit,
     Finding,
+    Kind,
     Sheet,
     SheetCell,
+    Subject,
+    kind_of,
+    name_of,
+    of_pairs,
     practical,
     ranked,
+    size_span,
     table,
 )
-from waywiser.curves.kinds import Kind, kind_of
-from waywiser.curves.name import name_of
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import NAMED, named, of_pairs, size_span, span, undecided
-from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.order import Interval, relative
-from waywiser.words import Severity, Transfer, grouped
-from waywiser.words.number_format import count, format_rate
+from waywiser.curves.answer import SHARED
+from waywiser.curves.texts import NAMED, named, span, undecided
+from waywiser.stats import THRESHOLD, Interval, relative
+from waywiser.words import Severity, Transfer, count, format_rate, grouped
 
 OF_SUM = 0.01
 """The uncertainty that a sum of bandwidths alone is written with: three digits."""

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.curves.answer import CRASHED, Finding
-from waywiser.curves.name import label_of
-from waywiser.curves.subject import Subject
-from waywiser.words import grouped
-from waywiser.words.member_lines import series_of
-from waywiser.words.number_format import count
-from waywiser.words.records import MESSAGES
+from waywiser.curves import CRASHED, Finding, Subject, label_of
+from waywiser.words import MESSAGES, count, grouped, series_of
 
 
 def crashed_paths(subject: Subject) -> Iterator[Finding]:

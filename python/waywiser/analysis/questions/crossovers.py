@@ -21,25 +21,28 @@ from waywiser.analysis.questions.method_pairs import (
     sizes_text,
     timed,
 )
-from waywiser.curves.answer import (
+from waywiser.curves import (
     MATTERS,
     MOST_FINDINGS,
     Answer,
+    Curve,
     Exhibit,
     Finding,
+    Point,
     Sheet,
     SheetCell,
+    Subject,
+    executor_text,
+    method_text,
+    place_groups,
     table,
 )
-from waywiser.curves.curve import Curve, Point
-from waywiser.curves.methods import executor_text, method_text, place_groups
-from waywiser.curves.subject import Subject
 from waywiser.curves.texts import FROM_CALL
-from waywiser.machine.traits import Traits
-from waywiser.profile.layout_crossover import LayoutCrossover
-from waywiser.stats.method_choice import TOLERANCE, FastestRange
-from waywiser.words import Place, format_bytes, grouped
-from waywiser.words.number_format import count
+from waywiser.machine import Traits
+from waywiser.profile import LayoutCrossover
+from waywiser.stats import FastestRange
+from waywiser.stats.method_choice import TOLERANCE
+from waywiser.words import Place, count, format_bytes, grouped
 
 MOST_OF_BOXES = 2
 LEAST_DECIDED = 2

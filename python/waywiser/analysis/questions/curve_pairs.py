@@ -13,18 +13,16 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from waywiser.curves.curve import Curve, Point
-from waywiser.curves.regimes import Regime, regime_of
-from waywiser.curves.texts import size_ranges
-from waywiser.stats.decision import Decision, TestOutcome
-from waywiser.stats.level_shift import returned_from_none
-from waywiser.stats.pairwise import (
-    GroupDecisions,
+from waywiser.curves import Curve, Point, Regime, regime_of, size_ranges
+from waywiser.stats import (
+    Decision,
     PairGroup,
-    RegimeDecision,
     SizeRatios,
+    TestOutcome,
     decide_groups,
+    returned_from_none,
 )
+from waywiser.stats.pairwise import GroupDecisions, RegimeDecision
 from waywiser.words import Value, grouped
 
 REGIMES: tuple[Regime, ...] = ("bandwidth", "medium", "latency")

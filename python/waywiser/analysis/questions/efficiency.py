@@ -23,27 +23,33 @@ from waywiser.analysis.questions.fitted import (
     saturation,
     sustained,
 )
-from waywiser.curves.answer import MOST_FINDINGS, Answer, Finding, Sheet, SheetCell, ranked, table
-from waywiser.curves.curve import Curve, Point
-from waywiser.curves.figure_range import range_of
-from waywiser.curves.methods import (
+from waywiser.curves import (
+    BANDWIDTH_BYTES,
+    MOST_FINDINGS,
+    START_BYTES,
+    Answer,
+    Curve,
+    Finding,
     PlaceGroup,
     PlacePair,
+    Point,
+    Sheet,
+    SheetCell,
+    Subject,
     counted_copies,
     method_text,
     place_groups,
-    principal,
+    range_of,
+    ranked,
+    table,
 )
-from waywiser.curves.regimes import BANDWIDTH_BYTES, START_BYTES
-from waywiser.curves.subject import Subject
+from waywiser.curves.methods import principal
 from waywiser.curves.texts import named, span
 from waywiser.model.curve import CurveModel
 from waywiser.profile.quality_flags import TARGET
+from waywiser.stats import Interval, Postal, relative
 from waywiser.stats.method_choice import TOLERANCE
-from waywiser.stats.order import Interval, relative
-from waywiser.stats.postal import Postal
-from waywiser.words import Memory, format_bytes, grouped
-from waywiser.words.number_format import count, format_rate, format_time
+from waywiser.words import Memory, count, format_bytes, format_rate, format_time, grouped
 
 USUAL_SHARE = 0.65
 """A share of the bound that needs no explanation: links and memories were seen to carry 75 to 95 %

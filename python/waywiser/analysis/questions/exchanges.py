@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.curves.answer import MATTERS, Exhibit, Finding, Mark, Sheet, SheetCell, table
-from waywiser.curves.curve import Curve, Point
+from waywiser.curves import (
+    MATTERS,
+    Curve,
+    Exhibit,
+    Finding,
+    Mark,
+    Point,
+    Sheet,
+    SheetCell,
+    Subject,
+    size_ranges,
+    table,
+)
 from waywiser.curves.exchanges import BETWEEN, is_exchange, strategy_of, what_is_exchanged
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import size_ranges
 from waywiser.stats.method_choice import TOLERANCE
-from waywiser.words import Value, format_bytes, grouped
-from waywiser.words.number_format import format_time
+from waywiser.words import Value, format_bytes, format_time, grouped
 from waywiser.words.titles import listed
 
 MOST_SIZES = 8

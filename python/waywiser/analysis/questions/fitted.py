@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.curves.curve import Curve, Point
-from waywiser.machine.traits import DECLARED
+from waywiser.curves import Curve, Point
+from waywiser.machine import DECLARED
 from waywiser.model.curve import CurveModel, CurveTimes, fit_curves
 from waywiser.model.neighbours import between
 from waywiser.model.prediction_interval import path_kind

@@ -7,14 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from waywiser.analysis.questions.curve_pairs import PairResult
 from waywiser.analysis.questions.pair_answers import MARKS
 from waywiser.analysis.questions.peer_groups import LINK_REGIMES, PeerResult, loosest
-from waywiser.curves.answer import Sheet, SheetCell, table
-from waywiser.curves.headline import Group, headline
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import NOT_DETERMINED, hidden_loss, percent
-from waywiser.machine.machine import Machine
-from waywiser.stats.decision import THRESHOLD, Decision
-from waywiser.words import format_bytes
-from waywiser.words.number_format import count
+from waywiser.curves import (
+    NOT_DETERMINED,
+    Group,
+    Sheet,
+    SheetCell,
+    Subject,
+    hidden_loss,
+    percent,
+    table,
+)
+from waywiser.curves.headline import headline
+from waywiser.machine import Machine
+from waywiser.stats import THRESHOLD, Decision
+from waywiser.words import count, format_bytes
 
 DIRECTIONS: tuple[Group, Group] = ("H2D", "D2H")
 

@@ -12,19 +12,26 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.analysis.questions.pair_answers import MARKS, signed, time_ratio
-from waywiser.curves.answer import Exhibit, Finding, Sheet, SheetCell, table
-from waywiser.curves.curve import Curve
-from waywiser.curves.kinds import Kind, usual
-from waywiser.curves.regimes import Regime, regime_of
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import EQUIVALENT_WITHIN, hidden_loss
-from waywiser.machine.machine import Machine
-from waywiser.machine.system_files import format_list
+from waywiser.curves import (
+    EQUIVALENT_WITHIN,
+    Curve,
+    Exhibit,
+    Finding,
+    Kind,
+    Regime,
+    Sheet,
+    SheetCell,
+    Subject,
+    hidden_loss,
+    regime_of,
+    table,
+)
+from waywiser.curves.kinds import usual
+from waywiser.machine import Machine, format_list
+from waywiser.profile import Sides
 from waywiser.profile.cores import CoreVerdict
-from waywiser.profile.locality import Sides
-from waywiser.stats.decision import Decision, decide
+from waywiser.stats import Decision, decide, median
 from waywiser.stats.division import P_LIMIT
-from waywiser.stats.order import median
 from waywiser.stats.remote_penalty import SidesOfProcess, remote_penalty
 from waywiser.words import Place, Value, grouped
 

@@ -29,29 +29,26 @@ from waywiser.analysis.questions.peer_groups import (
 )
 from waywiser.analysis.questions.undecided import BROKEN
 from waywiser.analysis.questions.undecided import undecided as undecided_paths
-from waywiser.curves.answer import (
+from waywiser.curves import (
+    BANDWIDTH_BYTES,
     MOST_EXHIBITS,
+    NOT_DETERMINED,
     Answer,
     Exhibit,
     Finding,
     Sheet,
     SheetCell,
-    ranked,
-    table,
-)
-from waywiser.curves.regimes import BANDWIDTH_BYTES
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import (
-    NOT_DETERMINED,
+    Subject,
     capital,
     hidden_loss,
     percent,
+    ranked,
     size_span,
-    undecided,
+    table,
 )
-from waywiser.stats.decision import THRESHOLD, TestOutcome
-from waywiser.words import Place, Severity, format_bytes, grouped
-from waywiser.words.number_format import count
+from waywiser.curves.texts import undecided
+from waywiser.stats import THRESHOLD, TestOutcome
+from waywiser.words import Place, Severity, count, format_bytes, grouped
 
 EXPLAINING = ("slow link", "throttled")
 """Quality flags that are a reason for a link to be slow."""

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from waywiser.curves.curve import Curve
-from waywiser.curves.subject import Subject
+from waywiser.curves import Curve, Subject
 from waywiser.curves.wrong_bounds import GPU_CACHE
-from waywiser.stats.irregular import Irregularity, irregularities
+from waywiser.stats import Irregularity
+from waywiser.stats.irregular import irregularities
 from waywiser.words import Value, format_bytes, grouped
 
 OTHERS = 2

@@ -14,25 +14,26 @@ from waywiser.analysis.questions.irregular_curves import (
     by_cause,
     irregular_classes,
 )
-from waywiser.curves.answer import (
+from waywiser.curves import (
     MOST_EXHIBITS,
     MOST_FINDINGS,
     Answer,
+    Curve,
     Exhibit,
     Finding,
+    Point,
     Sheet,
     SheetCell,
+    Subject,
+    amount,
     ranked,
+    size_span,
     table,
 )
-from waywiser.curves.curve import Curve, Point
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import ONE_BLOCK, amount, named, size_span
-from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.irregular import LEVEL, Irregularity
-from waywiser.stats.scatter import LEAST_SIZES
-from waywiser.words import format_bytes
-from waywiser.words.number_format import count
+from waywiser.curves.texts import ONE_BLOCK, named
+from waywiser.stats import LEAST_SIZES, THRESHOLD, Irregularity
+from waywiser.stats.irregular import LEVEL
+from waywiser.words import count, format_bytes
 
 
 def answer(subject: Subject) -> Answer:

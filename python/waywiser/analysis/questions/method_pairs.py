@@ -11,21 +11,27 @@ from itertools import combinations, groupby
 
 import msgspec
 
-from waywiser.curves.answer import MATTERS, Mark, Sheet, SheetCell, table
-from waywiser.curves.curve import Curve, Point
-from waywiser.curves.methods import (
+from waywiser.curves import (
+    MATTERS,
+    Curve,
+    Mark,
     PlaceGroup,
     PlacePair,
+    Point,
+    Sheet,
+    SheetCell,
+    amount,
     executor_text,
     memory_text,
     method_text,
+    size_span,
+    table,
 )
-from waywiser.curves.texts import amount, size_span, span
-from waywiser.machine.ranks import task_settings
-from waywiser.machine.traits import Traits
-from waywiser.profile.estimate import Estimate
-from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.method_choice import UNKNOWN, FastestRange, Timed, fastest_ranges
+from waywiser.curves.texts import span
+from waywiser.machine import Traits, task_settings
+from waywiser.profile import Estimate
+from waywiser.stats import THRESHOLD, FastestRange, Timed
+from waywiser.stats.method_choice import UNKNOWN, fastest_ranges
 from waywiser.words import Place, Transfer, Value, grouped
 
 LEAST_SIZES = 3

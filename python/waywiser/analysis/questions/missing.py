@@ -7,12 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from waywiser.curves.answer import Finding
-from waywiser.curves.kinds import kind_of
-from waywiser.curves.subject import Subject
+from waywiser.curves import Finding, Subject, kind_of
 from waywiser.curves.texts import named
-from waywiser.machine.machine import Gpu, Machine
-from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
+from waywiser.machine import LOST_REMEDY, Gpu, Machine, lost_text
 from waywiser.words import Place, Severity, Transfer, WordError, Workload, grouped
 
 MOST = 2 / 3

@@ -13,20 +13,27 @@ from waywiser.analysis.questions.curve_pairs import (
     RegimeResult,
     in_regime,
 )
-from waywiser.curves.answer import Device, Exhibit, Finding, Mark, Sheet, SheetCell, table
-from waywiser.curves.regimes import BANDWIDTH_BYTES, START_BYTES, Regime, regime_of
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import (
+from waywiser.curves import (
+    BANDWIDTH_BYTES,
     EQUIVALENT_WITHIN,
+    START_BYTES,
+    Device,
+    Exhibit,
+    Finding,
+    Mark,
+    Regime,
+    Sheet,
+    SheetCell,
+    Subject,
     hidden_loss,
     of_pairs,
     percent,
-    undecided,
+    regime_of,
+    table,
 )
-from waywiser.stats.decision import Decision, TestOutcome
-from waywiser.stats.order import Interval
-from waywiser.words import Place, Severity, format_bytes
-from waywiser.words.number_format import count
+from waywiser.curves.texts import undecided
+from waywiser.stats import Decision, Interval, TestOutcome
+from waywiser.words import Place, Severity, count, format_bytes
 
 MARKS: dict[TestOutcome, Mark] = {
     "different": "yes", "equivalent": "no", "no change found": "unclear",

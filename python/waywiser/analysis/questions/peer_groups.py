@@ -18,14 +18,17 @@ from waywiser.analysis.questions.curve_pairs import (
     within,
 )
 from waywiser.analysis.questions.pair_answers import signed
-from waywiser.curves.curve import Curve
-from waywiser.curves.kinds import Kind, usual
-from waywiser.curves.regimes import Regime
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import size_ranges
-from waywiser.stats.decision import FALSE_LOSSES, Decision, TestOutcome
-from waywiser.stats.order import median
-from waywiser.stats.pairwise import PairGroup, SizeRatios, decide_groups
+from waywiser.curves import Curve, Kind, Regime, Subject, size_ranges
+from waywiser.curves.kinds import usual
+from waywiser.stats import (
+    FALSE_LOSSES,
+    Decision,
+    PairGroup,
+    SizeRatios,
+    TestOutcome,
+    decide_groups,
+    median,
+)
 from waywiser.words import Path, Place, Value, grouped
 
 LINK_REGIMES: tuple[Regime, ...] = ("bandwidth", "medium")

@@ -7,9 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from waywiser.curves.regimes import Regime
-from waywiser.stats.decision import TestOutcome
-from waywiser.stats.order import Interval
+from waywiser.curves import Regime
+from waywiser.stats import Interval, TestOutcome
 from waywiser.words import Value
 
 PlacementQuestion = Literal["buffer", "side", "gpu", "thread", "pair", "set"]

@@ -31,11 +31,10 @@ from waywiser.analysis.questions.placement_ranks import (
 )
 from waywiser.analysis.questions.placement_text import sentences, unanswered
 from waywiser.analysis.questions.together import found_together
+from waywiser.curves import BANDWIDTH_BYTES, Subject
 from waywiser.curves.kinds import usual
-from waywiser.curves.regimes import BANDWIDTH_BYTES
-from waywiser.curves.subject import Subject
-from waywiser.machine.machine import Machine
-from waywiser.stats.order import median
+from waywiser.machine import Machine
+from waywiser.stats import median
 from waywiser.words import grouped
 
 

@@ -22,12 +22,9 @@ from waywiser.analysis.questions.placement import (
     PlacementRank,
     PlacementSource,
 )
-from waywiser.curves.curve import Curve
-from waywiser.curves.kinds import Kind, usual
-from waywiser.curves.regimes import Regime, regime_of
-from waywiser.curves.subject import Subject
-from waywiser.machine.machine import Machine
-from waywiser.machine.traits import DECLARED
+from waywiser.curves import Curve, Kind, Regime, Subject, regime_of
+from waywiser.curves.kinds import usual
+from waywiser.machine import DECLARED, Machine
 from waywiser.words import grouped
 
 

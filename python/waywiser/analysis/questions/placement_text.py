@@ -16,14 +16,23 @@ from waywiser.analysis.questions.placement import (
     PlacementQuestion,
     PlacementRank,
 )
-from waywiser.curves.answer import Sheet, SheetCell, table
-from waywiser.curves.regimes import BANDWIDTH_BYTES, START_BYTES, Regime
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import EQUIVALENT_WITHIN, capital, named, percent, size_span
-from waywiser.machine.machine import Machine
-from waywiser.stats.order import Interval, relative
-from waywiser.words import format_bytes, grouped
-from waywiser.words.number_format import count, format_rate
+from waywiser.curves import (
+    BANDWIDTH_BYTES,
+    EQUIVALENT_WITHIN,
+    START_BYTES,
+    Regime,
+    Sheet,
+    SheetCell,
+    Subject,
+    capital,
+    percent,
+    size_span,
+    table,
+)
+from waywiser.curves.texts import named
+from waywiser.machine import Machine
+from waywiser.stats import Interval, relative
+from waywiser.words import count, format_bytes, format_rate, grouped
 
 REGIME_TEXT: dict[Regime, str] = {
     "bandwidth": f"copies of {format_bytes(BANDWIDTH_BYTES)} and more",

@@ -16,14 +16,10 @@ from waywiser.analysis.questions.curve_pairs import (
     in_regime,
 )
 from waywiser.analysis.questions.pair_answers import finding, largest, pair_table, signed
-from waywiser.curves.answer import Finding, Sheet
-from waywiser.curves.curve import Curve
+from waywiser.curves import Curve, Finding, Regime, Sheet, Subject, percent
 from waywiser.curves.kinds import usual
-from waywiser.curves.regimes import Regime
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import percent
-from waywiser.stats.decision import THRESHOLD
-from waywiser.words.number_format import count
+from waywiser.stats import THRESHOLD
+from waywiser.words import count
 
 RATIO = "bandwidth of remote ranks over bandwidth of local ranks"
 

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Sequence
 from waywiser.analysis.questions.placement import GpuPlacement, Placement
 from waywiser.analysis.questions.placement_answer import placement
 from waywiser.analysis.questions.rank_affinity import by_kind, local_ranks_text
-from waywiser.curves.subject import Subject
+from waywiser.curves import Subject
+from waywiser.machine import Machine
 from waywiser.machine.cores import Core, cores_of
-from waywiser.machine.machine import Machine
 from waywiser.profile import Profile
-from waywiser.words import Value, WaywiserError
-from waywiser.words.number_format import count
+from waywiser.words import Value, WaywiserError, count
 
 
 class RankBindingError(WaywiserError):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from waywiser.analysis.questions.gpu_links import Link, gpu_links, slow_links_text
 from waywiser.analysis.questions.identical import slow_between_gpus
 from waywiser.analysis.questions.peer_groups import peer_groups
-from waywiser.curves.overview import Overview
-from waywiser.curves.subject import Subject
-from waywiser.machine.machine import Machine
+from waywiser.curves import Overview, Subject
+from waywiser.machine import Machine
 
 
 def links_of_gpus(machine: Machine, found: Overview) -> tuple[dict[int, Link], tuple[str, ...]]:

@@ -5,17 +5,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.curves.answer import Exhibit, Finding, Mark, Sheet, SheetCell, practical, table
-from waywiser.curves.curve import Curve, Point
-from waywiser.curves.subject import Subject
-from waywiser.profile.block import Slowdown
-from waywiser.stats.decision import THRESHOLD
-from waywiser.stats.order import Interval
-from waywiser.words import Transfer, Value, format_settings
-from waywiser.words.collective import COLLECTIVE
-from waywiser.words.number_format import format_time
-from waywiser.words.sizes import size_text
-from waywiser.words.sizes_in_text import with_units
+from waywiser.curves import (
+    Curve,
+    Exhibit,
+    Finding,
+    Mark,
+    Point,
+    Sheet,
+    SheetCell,
+    Subject,
+    practical,
+    table,
+)
+from waywiser.profile import Slowdown
+from waywiser.stats import THRESHOLD, Interval
+from waywiser.words import (
+    COLLECTIVE,
+    Transfer,
+    Value,
+    format_settings,
+    format_time,
+    size_text,
+    with_units,
+)
 
 
 class SustainedMember(Value, frozen=True):

@@ -13,14 +13,10 @@ from collections.abc import Hashable, Sequence
 from typing import Literal
 
 from waywiser.analysis.questions.curve_pairs import size_ratios
-from waywiser.curves.bystanders import bystander_of
-from waywiser.curves.curve import Curve, Point
-from waywiser.curves.regimes import BANDWIDTH_BYTES
-from waywiser.curves.subject import Subject
-from waywiser.stats.decision import THRESHOLD, Decision
+from waywiser.curves import BANDWIDTH_BYTES, Curve, Point, Subject, bystander_of
+from waywiser.stats import THRESHOLD, Decision, Interval, PairGroup, SizeRatios, decide_groups
 from waywiser.stats.method_choice import TOLERANCE
-from waywiser.stats.order import Interval
-from waywiser.stats.pairwise import HEADLINE, PairGroup, SizeRatios, decide_groups
+from waywiser.stats.pairwise import HEADLINE
 from waywiser.words import Transfer, Value, Workload, grouped
 
 Waiting = Literal["", "some wait", "one after another"]

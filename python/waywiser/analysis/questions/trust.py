@@ -13,17 +13,26 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from waywiser.analysis.questions.crashed import crashed_paths
-from waywiser.curves.answer import LOADED, Answer, Finding, Sheet, SheetCell, ranked, table
-from waywiser.curves.curve import FAMILIES, Curve, Point
-from waywiser.curves.name import label_of
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import amount
+from waywiser.curves import (
+    FAMILIES,
+    Answer,
+    Curve,
+    Finding,
+    Point,
+    Sheet,
+    SheetCell,
+    Subject,
+    amount,
+    label_of,
+    ranked,
+    table,
+)
+from waywiser.curves.answer import LOADED
 from waywiser.fitness.diagnosis import OTHER_WORK, disturbances, seen
 from waywiser.fitness.situation import Situation
-from waywiser.profile.quality_flags import Origin, remedy_of
-from waywiser.stats.order import INTERVAL_SAMPLES, median
-from waywiser.words import Place, Value, grouped
-from waywiser.words.number_format import count
+from waywiser.profile import Origin, remedy_of
+from waywiser.stats import INTERVAL_SAMPLES, median
+from waywiser.words import Place, Value, count, grouped
 
 STEPS = (0.02, 0.05, 0.10)
 """The target of a survey, what suffices to choose between methods, and what is rough."""

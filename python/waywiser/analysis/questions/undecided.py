@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from waywiser.analysis.questions.gpu_links import gpu_links, links_text, of_link
 from waywiser.analysis.questions.peer_groups import PeerResult
-from waywiser.curves.answer import MOST_EXHIBITS, UNDECIDED, Exhibit, Finding
-from waywiser.curves.subject import Subject
-from waywiser.curves.texts import percent
-from waywiser.stats.decision import THRESHOLD
-from waywiser.words.number_format import count
+from waywiser.curves import MOST_EXHIBITS, UNDECIDED, Exhibit, Finding, Subject, percent
+from waywiser.stats import THRESHOLD
+from waywiser.words import count
 
 BROKEN = 0.20
 """A link that is slower by this has lost lanes or a generation, or takes another route."""

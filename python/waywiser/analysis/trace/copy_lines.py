@@ -6,15 +6,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from waywiser.machine.traits import DECLARED, MemoryTraits
-from waywiser.profile.trace_file import (
-    CopyGroup,
-    Frame,
-    Site,
-    Trace,
-    TracedGpu,
-    TracedProcess,
-)
+from waywiser.machine import DECLARED
+from waywiser.machine.traits import MemoryTraits
+from waywiser.profile import Trace, TracedProcess
+from waywiser.profile.trace_file import CopyGroup, Frame, Site, TracedGpu
 from waywiser.words import Value
 
 UNKNOWN_PLACE = "unknown"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from waywiser.analysis.trace.copy_lines import CopyLine, copy_lines, exposed_seconds
 from waywiser.analysis.trace.savings import Saving, TraceAdvice
-from waywiser.profile.trace_file import Trace
+from waywiser.profile import Trace
 from waywiser.words import Value
 
 

@@ -24,12 +24,10 @@ from waywiser.analysis.trace.copy_lines import (
     exposed_seconds,
     place_of,
 )
-from waywiser.curves.subject import Subject
-from waywiser.machine.machine import Machine
-from waywiser.machine.traits import DECLARED
-from waywiser.profile.trace_file import Trace
-from waywiser.words import Value, WaywiserError, format_bytes
-from waywiser.words.number_format import count
+from waywiser.curves import Subject
+from waywiser.machine import DECLARED, Machine
+from waywiser.profile import Trace
+from waywiser.words import Value, WaywiserError, count, format_bytes
 
 SMALL = 64 << 10
 """Bytes below which a copy takes the time of its call."""

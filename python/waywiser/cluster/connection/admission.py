@@ -27,17 +27,10 @@ from waywiser.cluster.connection.token_proof import (
     is_nonce,
     is_proof,
 )
-from waywiser.measure.supervise.channel import ProtocolError
-from waywiser.profile.cluster_validation import (
-    LONGEST_NODE_NAME,
-    possible_counters,
-    require_valid_node,
-)
-from waywiser.profile.validation import InvalidRecord
-from waywiser.words import Value
-from waywiser.words.cluster import ClusterNode
-from waywiser.words.host_list import is_host_name
-from waywiser.words.visible_text import single_line
+from waywiser.measure.supervise import ProtocolError
+from waywiser.profile import InvalidRecord, possible_counters, require_valid_node
+from waywiser.profile.cluster_validation import LONGEST_NODE_NAME
+from waywiser.words import ClusterNode, Value, is_host_name, single_line
 
 
 class AdmissionDecision(Value, frozen=True):

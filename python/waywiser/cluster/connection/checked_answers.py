@@ -46,17 +46,16 @@ from waywiser.cluster.connection.rail_requests import (
     RankLoss,
     ReadyRails,
 )
+from waywiser.profile import InvalidRecord, possible_counters, require_valid_node
 from waywiser.profile.cluster_validation import (
     LONGEST_WORD,
-    possible_counters,
     require_count,
-    require_valid_node,
     require_valid_times,
     require_words,
     short_text,
 )
-from waywiser.profile.validation import MOST_INDEX, InvalidRecord, require_valid
-from waywiser.words.records import KILLED, MESSAGES
+from waywiser.profile.validation import MOST_INDEX, require_valid
+from waywiser.words import KILLED, MESSAGES
 
 _LONGEST_PATH = 4096
 """Characters (PATH_MAX of Linux)."""

@@ -12,9 +12,7 @@ from contextlib import suppress
 from waywiser.cluster.connection.protocol import JOIN_LINE_BYTES, LINE_BYTES, Leave, ToAgent, encode
 from waywiser.cluster.connection.secure_channel import ChannelError, SecureChannel
 from waywiser.cluster.connection.token_proof import new_nonce
-from waywiser.measure.supervise.channel import ChannelClosed, ProtocolError
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.listener import Connection
+from waywiser.measure.supervise import ChannelClosed, Connection, Deadline, ProtocolError
 
 _READ_BYTES = 1 << 16
 

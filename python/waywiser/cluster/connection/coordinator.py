@@ -22,12 +22,8 @@ from waywiser.cluster.connection.hub import Hub
 from waywiser.cluster.connection.protocol import Answer, Request
 from waywiser.cluster.connection.run_certificate import RunCertificate
 from waywiser.cluster.connection.token_proof import TokenError, with_certificate
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.listener import GREETING_SECONDS, listening_socket
-from waywiser.words import Value, WaywiserError
-from waywiser.words.closeable import Closeable
-from waywiser.words.cluster import ClusterNode, NodeState
-from waywiser.words.host_list import natural_key
+from waywiser.measure.supervise import GREETING_SECONDS, Deadline, listening_socket
+from waywiser.words import Closeable, ClusterNode, NodeState, Value, WaywiserError, natural_key
 
 
 class CoordinatorError(WaywiserError):

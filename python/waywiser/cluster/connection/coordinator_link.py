@@ -8,8 +8,7 @@ from contextlib import suppress
 
 from waywiser.cluster.connection.protocol import JOIN_LINE_BYTES
 from waywiser.cluster.connection.secure_channel import SecureChannel
-from waywiser.measure.supervise.channel import LineChannel
-from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise import Deadline, LineChannel
 
 
 class CoordinatorLink(LineChannel):

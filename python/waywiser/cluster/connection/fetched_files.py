@@ -12,9 +12,8 @@ from pathlib import Path
 from waywiser.cluster.connection.coordinator import Coordinator, NoAnswer
 from waywiser.cluster.connection.interruptible import run_interruptibly
 from waywiser.cluster.connection.protocol import FilePart, NodeFile, ReadPart
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.words import WaywiserError
-from waywiser.words.number_format import count
+from waywiser.measure.supervise import Deadline
+from waywiser.words import WaywiserError, count
 
 MOST_AT_ONCE = 16
 """Nodes whose files are fetched at the same time: the coordinator holds a part of each."""

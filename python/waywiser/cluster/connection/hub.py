@@ -29,12 +29,8 @@ from waywiser.cluster.connection.protocol import (
 )
 from waywiser.cluster.connection.secure_channel import ChannelError
 from waywiser.cluster.connection.unidentified import UnidentifiedConnections
-from waywiser.measure.supervise.channel import ChannelClosed, ProtocolError
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.listener import Listen
-from waywiser.measure.supervise.team import Team
-from waywiser.words import WaywiserError
-from waywiser.words.cluster import ClusterNode
+from waywiser.measure.supervise import ChannelClosed, Deadline, Listen, ProtocolError, Team
+from waywiser.words import ClusterNode, WaywiserError
 
 _LEAVE_SECONDS = 2.0
 """Seconds for the last lines to be sent."""

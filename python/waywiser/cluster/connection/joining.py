@@ -29,10 +29,8 @@ from waywiser.cluster.connection.token_proof import (
     is_proof,
     new_nonce,
 )
-from waywiser.measure.supervise.channel import ProtocolError
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.words import Value, WaywiserError
-from waywiser.words.cluster import ClusterNode
+from waywiser.measure.supervise import Deadline, ProtocolError
+from waywiser.words import ClusterNode, Value, WaywiserError
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0
 """Seconds between two tries; they double."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.stats.order import median
-from waywiser.words.cluster import FinishedTest
+from waywiser.stats import median
+from waywiser.words import FinishedTest
 
 FIRST_BYTES = 256 * 1024
 """The size of messages before any test has finished."""

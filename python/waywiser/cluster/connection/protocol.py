@@ -24,12 +24,10 @@ from contextlib import suppress
 import msgspec
 
 from waywiser.cluster.connection.rail_requests import RailAnswer, RailRequest
-from waywiser.machine.machine import Machine
-from waywiser.measure.supervise.channel import LineProtocol, decode_any
-from waywiser.measure.supervise.process import RunningProcess
-from waywiser.words import Value
-from waywiser.words.cluster import ClusterNode
-from waywiser.words.visible_text import single_line_json
+from waywiser.machine import Machine
+from waywiser.measure.supervise import LineProtocol, RunningProcess
+from waywiser.measure.supervise.channel import decode_any
+from waywiser.words import ClusterNode, Value, single_line_json
 
 VERSION = 2
 

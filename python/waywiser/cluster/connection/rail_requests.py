@@ -9,9 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from waywiser.cluster.connection.rank_orders import TestPart
-from waywiser.words import Value
-from waywiser.words.cluster import RailTime
-from waywiser.words.records import Failure
+from waywiser.words import Failure, RailTime, Value
 
 LossCause = Literal["own", "others"]
 """``own``: what happened in a process of this node, or that it did not leave the test when it was

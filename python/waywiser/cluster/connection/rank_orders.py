@@ -11,17 +11,29 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from waywiser.cluster.connection.message_size import MOST_BYTES
-from waywiser.machine.machine import Machine, PlacedRank
+from waywiser.machine import DECLARED, Machine, PlacedRank
 from waywiser.machine.ranks import STREAM, TEST, WINDOW
-from waywiser.machine.traits import DECLARED
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.ranks.placement import place_ranks
 from waywiser.profile.block import counted
-from waywiser.stats.order import median, median_interval
-from waywiser.words import Memory, Path, Place, Transfer, Value, WaywiserError, Workload
-from waywiser.words.cluster import ClusterNode, Rail, RailTime
-from waywiser.words.memory import MOST_TOGETHER
-from waywiser.words.records import Order, Process, Rule, Samples
+from waywiser.stats import median, median_interval
+from waywiser.words import (
+    MOST_TOGETHER,
+    ClusterNode,
+    Memory,
+    Order,
+    Path,
+    Place,
+    Process,
+    Rail,
+    RailTime,
+    Rule,
+    Samples,
+    Transfer,
+    Value,
+    WaywiserError,
+    Workload,
+)
 
 RULE = Rule(minimum=6, minimum_seconds=0.03, soft_seconds=0.1, hard_seconds=0.4)
 """Nodes differ by more than the interval of one test: more tests show more than more samples."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from waywiser.cluster.connection.coordinator import OnReply, Reply
 from waywiser.cluster.connection.protocol import Request
-from waywiser.words.cluster import ClusterNode, NodeState
+from waywiser.words import ClusterNode, NodeState
 
 
 class RequestedAgents(Protocol):

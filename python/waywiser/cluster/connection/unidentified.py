@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 from waywiser.cluster.connection.connection import AgentConnection
 from waywiser.cluster.connection.protocol import Challenge, Rejection
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.listener import Listen, Listener
+from waywiser.measure.supervise import Deadline, Listen, Listener
 
 _MOST_LOGGED = 1000
 

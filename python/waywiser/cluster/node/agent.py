@@ -30,8 +30,7 @@ from waywiser.cluster.connection.protocol import (
     encode,
 )
 from waywiser.cluster.connection.secure_channel import ChannelError
-from waywiser.measure.supervise.channel import ProtocolError
-from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise import Deadline, ProtocolError
 from waywiser.measure.supervise.lifeline import adopt_orphans
 from waywiser.measure.supervise.process import kill_descendants
 from waywiser.words import WaywiserError

@@ -19,11 +19,9 @@ from waywiser.measure.plan.preset import CHECK, Request
 from waywiser.measure.probe.sharing import SharingError
 from waywiser.measure.probe.supervisor import Progress
 from waywiser.measure.scope import ALL, MachineSelection
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.lifeline import die_with
+from waywiser.measure.supervise import Deadline, die_with
 from waywiser.measure.survey_run import prepare, require_free_host, start
-from waywiser.words import WaywiserError
-from waywiser.words.records import Visit
+from waywiser.words import Visit, WaywiserError
 
 _LOOK_SECONDS = 0.5
 

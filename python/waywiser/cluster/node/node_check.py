@@ -10,8 +10,7 @@ from contextlib import suppress
 from waywiser.cluster.connection.protocol import CheckEnded, NodeFile, RunCheck
 from waywiser.cluster.node.node_files import NodeFileError, NodeFiles
 from waywiser.measure.probe.environment import worker_environment
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.process import ChildProcess
+from waywiser.measure.supervise import ChildProcess, Deadline
 
 COMMAND = (sys.executable, "-m", "waywiser.cluster.node.check_process")
 

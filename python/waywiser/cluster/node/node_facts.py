@@ -6,13 +6,12 @@ import os
 import socket
 from collections.abc import Mapping
 
+from waywiser.machine import Machine, find_interfaces
 from waywiser.machine.environment import environment
-from waywiser.machine.interfaces import find_interfaces, rails, read_errors
-from waywiser.machine.machine import Machine
+from waywiser.machine.interfaces import rails, read_errors
 from waywiser.measure.ranks.mpi_library import MpiError, find_library
 from waywiser.measure.scope import nccl_version
-from waywiser.words.cluster import ClusterNode
-from waywiser.words.user_cache import CacheError
+from waywiser.words import CacheError, ClusterNode
 
 _OF_SLURM = "SLURMD_NODENAME"
 """The name of the node in a step of Slurm."""

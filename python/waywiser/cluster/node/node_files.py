@@ -18,9 +18,7 @@ from waywiser.cluster.connection.protocol import (
     ReadPart,
 )
 from waywiser.measure.ranks.bridge_file import received_bridge, sha256_of, store_bridge
-from waywiser.words import WaywiserError
-from waywiser.words.closeable import Closeable
-from waywiser.words.temporary_folder import TemporaryFolder
+from waywiser.words import Closeable, TemporaryFolder, WaywiserError
 
 _PREFIX = "waywiser-agent-"
 

@@ -19,8 +19,8 @@ from waywiser.cluster.node.node_facts import node_of
 from waywiser.cluster.node.node_files import NodeFiles, find_bridge, put_bridge
 from waywiser.cluster.node.node_processes import kill_launch, kill_processes
 from waywiser.cluster.node.watched_interfaces import count_bytes
-from waywiser.machine.machine import Machine
-from waywiser.words.cluster import ClusterNode
+from waywiser.machine import Machine
+from waywiser.words import ClusterNode
 
 
 def node_handlers(

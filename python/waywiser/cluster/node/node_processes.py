@@ -11,8 +11,8 @@ from waywiser.cluster.connection.protocol import KillLaunch, KillProcesses, Kill
 from waywiser.measure.probe.environment import RANKS_VARIABLE
 from waywiser.measure.ranks.launcher import LAUNCH_PARAMETER
 from waywiser.measure.ranks.leftovers import name_of, remove_leftovers
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.process import RunningProcess, end_all, processes
+from waywiser.measure.supervise import Deadline, RunningProcess
+from waywiser.measure.supervise.process import end_all, processes
 
 _LEAVE_SECONDS = 2.0
 """Seconds for daemons of a launcher to leave, and to remove their files."""

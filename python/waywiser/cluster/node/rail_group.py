@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.measure.probe.member import Member
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.protocol import MeasuredVisit
-from waywiser.words.records import Failure, Order, Visit
+from waywiser.words import Failure, Order, Visit
 
 
 class RailGroup(Protocol):

@@ -7,13 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from waywiser.cluster.node.rail_group import RailGroup
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.measure.probe.options import ProbeOptions
-from waywiser.measure.supervise.process import ProcessError
-from waywiser.words import WaywiserError
-from waywiser.words.cluster import Rail
-from waywiser.words.number_format import count
-from waywiser.words.records import Failure
+from waywiser.measure.supervise import ProcessError
+from waywiser.words import Failure, Rail, WaywiserError, count
 
 _ATTEMPTS = 2
 """Groups that are started before workers are given up."""

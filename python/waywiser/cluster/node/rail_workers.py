@@ -29,13 +29,11 @@ from waywiser.cluster.connection.rank_orders import (
 from waywiser.cluster.node.rail_group import RailGroup
 from waywiser.cluster.node.rail_groups import RailError, RailGroups
 from waywiser.cluster.node.watched_interfaces import WatchedInterfaces
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.protocol import OTHER_MEMBER
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.words.closeable import Closeable
-from waywiser.words.cluster import Rail, RailTime
-from waywiser.words.records import MESSAGES, Failure, Visit
+from waywiser.measure.supervise import Deadline
+from waywiser.words import MESSAGES, Closeable, Failure, Rail, RailTime, Visit
 
 KEY_SECONDS = 15.0
 """Seconds for NCCL to load and to make a key."""

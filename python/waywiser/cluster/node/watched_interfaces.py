@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from waywiser.cluster.connection.rail_requests import BytesCounted, CountBytes
-from waywiser.machine.interfaces import InterfaceBytes, find_interfaces, read_bytes
-from waywiser.machine.system_files import SystemFiles
-from waywiser.words.cluster import Rail, RailTime
+from waywiser.machine import SystemFiles, find_interfaces
+from waywiser.machine.interfaces import InterfaceBytes, read_bytes
+from waywiser.words import Rail, RailTime
 
 WATCHED = frozenset({"hangs"})
 """Phases in which counters are read: each node sends in one of its tests. A second is lost if they

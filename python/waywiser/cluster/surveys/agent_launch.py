@@ -12,11 +12,9 @@ from collections.abc import Callable, Collection, Sequence
 from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE
 from waywiser.cluster.transports.launcher_output import hosts_named_first
 from waywiser.measure.ranks.outer_launcher import without_outer_launcher
-from waywiser.measure.supervise.deadline import NEVER, Deadline
-from waywiser.measure.supervise.process import ChildProcess, Log
-from waywiser.measure.supervise.team import Team
-from waywiser.words import WaywiserError
-from waywiser.words.closeable import Closeable
+from waywiser.measure.supervise import NEVER, ChildProcess, Deadline, Team
+from waywiser.measure.supervise.process import Log
+from waywiser.words import Closeable, WaywiserError
 
 SLURM = (
     "srun --overlap --nodes={nodes} --ntasks={ranks} --ntasks-per-node=1 --nodelist={hosts} "

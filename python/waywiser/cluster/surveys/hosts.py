@@ -18,9 +18,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from waywiser.words import WaywiserError, WordError
-from waywiser.words.host_list import MOST_HOSTS, expand_hosts
-from waywiser.words.regular_file import read_regular, why_not_read
+from waywiser.words import (
+    MOST_HOSTS,
+    WaywiserError,
+    WordError,
+    expand_hosts,
+    read_regular,
+    why_not_read,
+)
 
 LIMIT_BYTES = 16 * 2**20
 SCONTROL_SECONDS = 20.0

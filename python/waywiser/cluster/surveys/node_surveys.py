@@ -8,12 +8,11 @@ from waywiser.analysis.comparison.fleet import assess_fleet
 from waywiser.cluster.connection.coordinator import Coordinator, NoAnswer, Reply
 from waywiser.cluster.connection.fetched_files import fetch_files
 from waywiser.cluster.connection.protocol import CheckEnded, NodeFile, RunCheck
-from waywiser.curves.subject import read_subject
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.profile import ProfileError
-from waywiser.profile.cluster_folder import ClusterFolder, profile_path
-from waywiser.words.cluster import ClusterNode
-from waywiser.words.host_list import compress_hosts
+from waywiser.curves import read_subject
+from waywiser.measure.supervise import Deadline
+from waywiser.profile import ClusterFolder, ProfileError
+from waywiser.profile.cluster_folder import profile_path
+from waywiser.words import ClusterNode, compress_hosts
 
 SURVEY_SECONDS = 300.0
 """Seconds for the survey of one node."""

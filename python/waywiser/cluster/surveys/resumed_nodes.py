@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from waywiser.cluster.connection.coordinator import Coordinator
 from waywiser.cluster.surveys.run import FINAL_STATES
-from waywiser.profile.cluster_folder import ClusterFolder
+from waywiser.profile import ClusterFolder
 
 
 def resume_nodes(

@@ -19,11 +19,16 @@ from waywiser.cluster.connection.message_size import FIRST_BYTES, choose_size
 from waywiser.cluster.surveys.run_time import RunTime
 from waywiser.cluster.surveys.time_plan import RoundCosts, TimePlan, skipped
 from waywiser.cluster.transports.transport import OnFinished, Transport
-from waywiser.measure.supervise.deadline import NEVER
-from waywiser.profile.cluster_folder import ClusterFolder
-from waywiser.words import WaywiserError
-from waywiser.words.cluster import ClusterNode, FailedTest, FinishedTest, PlannedTest
-from waywiser.words.records import Failure
+from waywiser.measure.supervise import NEVER
+from waywiser.profile import ClusterFolder
+from waywiser.words import (
+    ClusterNode,
+    FailedTest,
+    Failure,
+    FinishedTest,
+    PlannedTest,
+    WaywiserError,
+)
 
 _UNRUN_ROUNDS = 2
 """So many rounds in a row of which no test could run end a run."""

@@ -17,9 +17,9 @@ from waywiser.cluster.surveys.time_plan import (
     time_plan,
 )
 from waywiser.cluster.transports.time_limits import collective_limit, pair_limit
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.profile.cluster_folder import ClusterFolder
-from waywiser.words.cluster import ClusterNode, FinishedTest
+from waywiser.measure.supervise import Deadline
+from waywiser.profile import ClusterFolder
+from waywiser.words import ClusterNode, FinishedTest
 
 MOST_FORESEEN_NODES = 2048
 """Nodes beyond which the rounds that follow are not counted: it would take long."""

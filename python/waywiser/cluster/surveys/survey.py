@@ -34,14 +34,19 @@ from waywiser.cluster.surveys.survey_transport import choose_transport, make_tra
 from waywiser.cluster.surveys.time_plan import check_seconds, measured_costs
 from waywiser.cluster.transports.transport import Transport
 from waywiser.machine.interfaces import new_errors
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.profile.cluster_folder import ClusterFolder
-from waywiser.profile.cluster_validation import possible_counters
-from waywiser.words import WaywiserError, grouped, parse_bytes
-from waywiser.words.cluster import ClusterNode, ClusterPlan
-from waywiser.words.host_list import compress_hosts
-from waywiser.words.number_format import count, format_seconds
-from waywiser.words.temporary_folder import TemporaryFolder
+from waywiser.measure.supervise import Deadline
+from waywiser.profile import ClusterFolder, possible_counters
+from waywiser.words import (
+    ClusterNode,
+    ClusterPlan,
+    TemporaryFolder,
+    WaywiserError,
+    compress_hosts,
+    count,
+    format_seconds,
+    grouped,
+    parse_bytes,
+)
 
 JOIN_SECONDS = 60.0
 """Seconds for nodes to join, by default."""

@@ -20,8 +20,7 @@ from waywiser.cluster.surveys.hosts import (
     slurm_groups,
     slurm_hosts,
 )
-from waywiser.words import Value, WaywiserError
-from waywiser.words.cluster import ClusterPlan
+from waywiser.words import ClusterPlan, Value, WaywiserError
 
 
 class HostsUnknown(WaywiserError):

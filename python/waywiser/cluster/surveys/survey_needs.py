@@ -18,8 +18,7 @@ from waywiser.measure.ranks.launch_hosts import LaunchHosts
 from waywiser.measure.ranks.launch_start import require_room
 from waywiser.measure.ranks.launcher import launch_command
 from waywiser.measure.ranks.mpi_library import find_library
-from waywiser.words import WaywiserError
-from waywiser.words.temporary_folder import TemporaryFolder
+from waywiser.words import TemporaryFolder, WaywiserError
 
 WITHOUT_NCCL = "mpi"
 """The transport if most nodes have no GPU with NCCL."""

@@ -12,8 +12,7 @@ from waywiser.cluster.survey_options import ClusterSurveyOptions
 from waywiser.cluster.surveys.survey_hosts import SurveyHosts
 from waywiser.cluster.transports.transport import Transport
 from waywiser.measure.ranks.mpi_library import MpiLibrary, find_library
-from waywiser.words import WaywiserError
-from waywiser.words.cluster import ClusterNode, ClusterPlan
+from waywiser.words import ClusterNode, ClusterPlan, WaywiserError
 
 TRANSPORTS = ("nccl", "mpi")
 

@@ -11,18 +11,19 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from waywiser.analysis.cluster.procedure import Round, next_round
-from waywiser.stats.order import median
-from waywiser.words import Value, grouped
-from waywiser.words.cluster import (
+from waywiser.stats import median
+from waywiser.words import (
     ClusterNode,
     ClusterPlan,
     FailedTest,
+    Failure,
     FinishedTest,
     Phase,
     PlannedTest,
     RailTime,
+    Value,
+    grouped,
 )
-from waywiser.words.records import Failure
 
 _ROUND_SECONDS: dict[str, tuple[float, float]] = {"mpi": (2.0, 0.006), "nccl": (2.5, 0.002)}
 """What a round of each transport costs before any is measured: so many seconds, and so many more

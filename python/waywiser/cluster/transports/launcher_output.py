@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from waywiser.words import WordError
-from waywiser.words.host_list import expand_hosts
+from waywiser.words import WordError, expand_hosts
 
 _LINE_CHARACTERS = 400
 

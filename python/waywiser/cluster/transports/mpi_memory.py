@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from waywiser.words.cluster import ClusterNode, MessageMemory, PlannedTest
+from waywiser.words import ClusterNode, MessageMemory, PlannedTest
 
 _MOST_PAIRS = 3
 """Pairs of nodes that are tried: one may be bad whatever the memory is."""

@@ -19,13 +19,11 @@ from waywiser.cluster.connection.protocol import (
 )
 from waywiser.cluster.connection.rank_orders import placed_rails
 from waywiser.cluster.connection.requested_agents import RequestedAgents
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.measure.ranks.bridge_file import MOST_BYTES, sha256_of
 from waywiser.measure.ranks.mpi_library import MpiLibrary
 from waywiser.measure.ranks.placement import PlacementError
-from waywiser.words.cluster import ClusterNode, FailedTest, PlannedTest
-from waywiser.words.records import Failure
-from waywiser.words.trusted_file import read_trusted
+from waywiser.words import ClusterNode, FailedTest, Failure, PlannedTest, read_trusted
 
 _ASK_SECONDS = 60.0
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from waywiser.cluster.transports.transport import OnFinished
 from waywiser.measure.ranks.mpi_library import MpiError
-from waywiser.words.cluster import FailedTest, FinishedTest, PlannedTest, RailTime
+from waywiser.words import FailedTest, FinishedTest, PlannedTest, RailTime
 
 
 class MpiReports:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Collection, Sequence
 
-from waywiser.words.cluster import PlannedTest
+from waywiser.words import PlannedTest
 
 _MOST_FAILED_LAUNCHES = 15
 """First launches, of which none got ready, before the launcher is to blame. By halves, so many find

@@ -11,10 +11,8 @@ from waywiser.cluster.connection.rank_orders import TestPart, order_of, rail_tim
 from waywiser.cluster.transports.mpi_world import MpiWorld
 from waywiser.cluster.transports.watched_sender import WatchedSender
 from waywiser.measure.probe.group import WorkerGroup
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.words import Memory, Path, Place, Value
-from waywiser.words.cluster import FailedTest, PlannedTest, RailTime
-from waywiser.words.records import Failure
+from waywiser.measure.supervise import Deadline
+from waywiser.words import FailedTest, Failure, Memory, Path, Place, PlannedTest, RailTime, Value
 
 
 class TestEnd(Value, frozen=True):

@@ -30,17 +30,18 @@ from waywiser.cluster.transports.mpi_world import MpiWorld, WorldNotStarted
 from waywiser.cluster.transports.time_limits import start_limit
 from waywiser.cluster.transports.transport import OnFinished
 from waywiser.cluster.transports.watched_sender import WatchedSender
-from waywiser.machine.traits import DECLARED
+from waywiser.machine import DECLARED
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
-from waywiser.words import WaywiserError
-from waywiser.words.cluster import (
+from waywiser.words import (
+    MESSAGES,
     ClusterNode,
     FailedTest,
+    Failure,
     FinishedTest,
     MessageMemory,
     PlannedTest,
+    WaywiserError,
 )
-from waywiser.words.records import MESSAGES, Failure
 
 _TRIAL_SECONDS = 20.0
 """Seconds for a test that tries a kind of memory."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from waywiser.cluster.connection.rank_orders import most_memory, placed_rails, rails_of
 from waywiser.cluster.transports.launcher_output import hosts_named_first, hosts_that_failed
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.measure.probe.group import WorkerGroup
 from waywiser.measure.probe.member import MemberLost
 from waywiser.measure.probe.options import ProbeOptions
@@ -21,10 +21,7 @@ from waywiser.measure.ranks.launch_hosts import LaunchHosts
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.ranks.rank_end import RankEnd
 from waywiser.measure.ranks.world import PartOfRanks, RankTeams
-from waywiser.words.closeable import Closeable
-from waywiser.words.cluster import ClusterNode, FailedTest
-from waywiser.words.number_format import count
-from waywiser.words.records import MESSAGES, Failure, Process
+from waywiser.words import MESSAGES, Closeable, ClusterNode, FailedTest, Failure, Process, count
 
 _LEAVE_SECONDS = 10.0
 """Seconds for ranks that are well to leave MPI, and for the launcher to follow them."""

@@ -34,16 +34,17 @@ from waywiser.cluster.connection.requested_agents import RequestedAgents
 from waywiser.cluster.node.watched_interfaces import WATCHED, with_crossed
 from waywiser.cluster.transports.transport import OnFinished
 from waywiser.measure.probe.protocol import OTHER_MEMBER
-from waywiser.words import WaywiserError
-from waywiser.words.cluster import (
+from waywiser.words import (
+    MESSAGES,
     ClusterNode,
     FailedTest,
+    Failure,
     FinishedTest,
     MessageMemory,
     PlannedTest,
     RailTime,
+    WaywiserError,
 )
-from waywiser.words.records import MESSAGES, Failure
 
 NCCL = "nccl"
 

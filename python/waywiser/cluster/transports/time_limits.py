@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from waywiser.stats.order import median
-from waywiser.words.cluster import FinishedTest
+from waywiser.stats import median
+from waywiser.words import FinishedTest
 
 FACTOR = 10.0
 """What takes so many times as long as others took does not end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from waywiser.words.cluster import ClusterNode, FinishedTest, MessageMemory, PlannedTest
+from waywiser.words import ClusterNode, FinishedTest, MessageMemory, PlannedTest
 
 OnFinished = Callable[[FinishedTest], None]
 

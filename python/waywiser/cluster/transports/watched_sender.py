@@ -9,8 +9,7 @@ from waywiser.cluster.connection.rail_requests import BytesCounted, CountBytes
 from waywiser.cluster.connection.rank_orders import TestPart, least_sent_bytes, sent_bytes
 from waywiser.cluster.connection.requested_agents import RequestedAgents
 from waywiser.cluster.node.watched_interfaces import LATE_SECONDS, with_crossed
-from waywiser.words.cluster import ClusterNode, RailTime
-from waywiser.words.records import Samples
+from waywiser.words import ClusterNode, RailTime, Samples
 
 _ASK_SECONDS = 5.0
 

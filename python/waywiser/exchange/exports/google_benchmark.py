@@ -15,12 +15,11 @@ from typing import Any, TextIO
 
 from waywiser.exchange.exports.json_lines import write_lines
 from waywiser.exchange.imports.commscope_names import counters_of, name_of
-from waywiser.profile import Profile
+from waywiser.profile import Estimate, Profile
 from waywiser.profile.block import counted
-from waywiser.profile.estimate import Estimate, estimate
+from waywiser.profile.estimate import estimate
 from waywiser.version import __version__
-from waywiser.words import Workload, json_text
-from waywiser.words.records import SUMMARY, Series, Visit
+from waywiser.words import SUMMARY, Series, Visit, Workload, json_text
 
 NANO = 1e9
 

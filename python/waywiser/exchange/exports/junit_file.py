@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
-from waywiser.profile.output_file import OutputKind
-from waywiser.words.visible_text import visible
+from waywiser.profile import OutputKind
+from waywiser.words import visible
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no way to write."""

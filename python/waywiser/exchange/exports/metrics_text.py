@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from waywiser.words.visible_text import visible
+from waywiser.words import visible
 
 Sample = tuple[Mapping[str, str], float]
 """Labels and a value."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, BinaryIO
 
-from waywiser.profile.arrow_batches import arrow_batches, arrow_schema
+from waywiser.profile import arrow_schema
+from waywiser.profile.arrow_batches import arrow_batches
 from waywiser.words import WaywiserError
 
 ROWS = 65_536

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from waywiser.analysis.trace.copy_lines import base_of, place_of
-from waywiser.profile.trace_file import Timeline, Trace, TracedProcess
+from waywiser.profile import Timeline, Trace, TracedProcess
 
 KINDS = ("copy", "kernel", "set", "collective")
 OF_GROUPS = (0, 2)

@@ -14,11 +14,10 @@ from waywiser.analysis.comparison.checkup import Checkup
 from waywiser.analysis.comparison.comparison_text import verdict_text
 from waywiser.analysis.comparison.path_change import PATH_REASONS, PathChange
 from waywiser.analysis.health.health_check import HEALTH_REASONS, HealthCheck
-from waywiser.curves.subject import Subject
+from waywiser.curves import Subject
 from waywiser.exchange.exports.metrics_text import Family, Sample, metrics_text
 from waywiser.exchange.exports.prometheus_nodes import fleet_families, history_families
-from waywiser.profile.health import readings
-from waywiser.profile.output_file import OutputKind
+from waywiser.profile import OutputKind, readings
 from waywiser.words import STATUSES
 
 STATUS = "waywiser_check_status"

@@ -26,17 +26,14 @@ import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
+from waywiser.curves import SERIES_TYPES
 from waywiser.curves.overview import overview
-from waywiser.curves.series_rows import SERIES_TYPES, series_rows
+from waywiser.curves.series_rows import series_rows
 from waywiser.exchange.exports.google_benchmark import write_benchmark
 from waywiser.exchange.exports.json_lines import write_lines
-from waywiser.profile import Profile
-from waywiser.profile.estimate import worst_stop
-from waywiser.profile.locality import decide_sides
-from waywiser.profile.sample_rows import COLUMNS, ends, gb_per_s, records, rows_of
-from waywiser.profile.series_frame import SeriesFrame
-from waywiser.words import Workload, json_text
-from waywiser.words.records import Series, Visit
+from waywiser.profile import Profile, SeriesFrame, decide_sides, rows_of, worst_stop
+from waywiser.profile.sample_rows import COLUMNS, ends, gb_per_s, records
+from waywiser.words import Series, Visit, Workload, json_text
 
 SCHEMA = 2
 """The schema of the JSON form. A new field does not change it."""

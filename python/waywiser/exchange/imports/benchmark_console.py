@@ -20,7 +20,7 @@ from waywiser.exchange.imports.google_benchmark import (
     gather,
     started,
 )
-from waywiser.words.records import Unsupported
+from waywiser.words import Unsupported
 
 TITLE = re.compile(r"^Benchmark {2,}Time {2,}CPU\b", re.MULTILINE)
 """The head of the table, which each run has."""

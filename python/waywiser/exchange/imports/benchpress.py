@@ -31,8 +31,7 @@ from msgspec.structs import replace
 from waywiser.exchange.imports.benchpress_places import NodePlaces, RankPlace, stated_places
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries, Malformed, clipped
 from waywiser.exchange.imports.summary import is_time, summary
-from waywiser.words import Memory, Path, Transfer, Value, Workload
-from waywiser.words.records import Unsupported
+from waywiser.words import Memory, Path, Transfer, Unsupported, Value, Workload
 
 FLOAT_BYTES = 4
 MOST_SIZES = 30

@@ -45,7 +45,7 @@ from waywiser.exchange.imports.result_titles import TRANSFERBENCH
 from waywiser.exchange.imports.run_commands import Titled
 from waywiser.exchange.imports.text_runs import TextRun, of_format, runs_at
 from waywiser.exchange.imports.visible_gpus import with_settings
-from waywiser.words.records import Unsupported
+from waywiser.words import Unsupported
 
 FORMATS = {
     "nvbandwidth": "nvbandwidth, as it prints it or with -j",

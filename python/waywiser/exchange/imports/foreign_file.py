@@ -19,9 +19,19 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from waywiser.words import TimingMode, Value, WaywiserError, Workload
-from waywiser.words.records import Failure, Samples, Unsupported
-from waywiser.words.regular_file import NotRegular, TooLarge, read_regular, why_not_read
+from waywiser.words import (
+    Failure,
+    NotRegular,
+    Samples,
+    TimingMode,
+    TooLarge,
+    Unsupported,
+    Value,
+    WaywiserError,
+    Workload,
+    read_regular,
+    why_not_read,
+)
 
 
 class ImportFailed(WaywiserError):

@@ -36,8 +36,16 @@ from waywiser.exchange.imports.foreign_file import (
     text_of,
 )
 from waywiser.exchange.imports.walk_slope import walk_of
-from waywiser.words import Operation, TimingMode, WordError, Workload
-from waywiser.words.records import SUMMARY, Failure, Samples, Unsupported
+from waywiser.words import (
+    SUMMARY,
+    Failure,
+    Operation,
+    Samples,
+    TimingMode,
+    Unsupported,
+    WordError,
+    Workload,
+)
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 """Units of time."""

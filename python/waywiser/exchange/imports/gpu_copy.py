@@ -16,9 +16,7 @@ from typing import NamedTuple
 
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries, Malformed, clipped
 from waywiser.exchange.imports.summary import is_time, summary
-from waywiser.words import Memory, Path, Place, Transfer, Workload
-from waywiser.words.numbers import MOST_BYTES
-from waywiser.words.records import Unsupported
+from waywiser.words import MOST_BYTES, Memory, Path, Place, Transfer, Unsupported, Workload
 
 _END = r"(?:cpu|gpu(?:[0-9]{1,4}|_all))"
 TITLE = re.compile(rf"^[ \t]{{0,20}}{_END}_(?:to|and)_{_END}_\w{{0,20}}by_\w", re.MULTILINE)

@@ -19,10 +19,18 @@ from waywiser.exchange.imports.topology_check import (
     contradictions,
     unchecked,
 )
-from waywiser.machine.assemble import machine_from
-from waywiser.machine.capture import load_capture
-from waywiser.machine.machine import UNKNOWN_CPU, Gpu, Machine, NumaNode, Package
-from waywiser.machine.traits import DECLARED, Traits, traits_of_hip
+from waywiser.machine import (
+    DECLARED,
+    UNKNOWN_CPU,
+    Gpu,
+    Machine,
+    NumaNode,
+    Package,
+    Traits,
+    load_capture,
+    machine_from,
+)
+from waywiser.machine.traits import traits_of_hip
 from waywiser.words import Place, Workload
 
 UNNAMED = "unknown"

@@ -39,10 +39,20 @@ from waywiser.exchange.imports.foreign_file import (
 )
 from waywiser.exchange.imports.google_benchmark import started
 from waywiser.exchange.imports.summary import is_time, summary
-from waywiser.words import Memory, Path, Place, Transfer, Workload
-from waywiser.words.collective import COLLECTIVE, ROOT
-from waywiser.words.memory import MOST_TOGETHER
-from waywiser.words.records import SUMMARY, Failure, Samples, Unsupported
+from waywiser.words import (
+    COLLECTIVE,
+    MOST_TOGETHER,
+    SUMMARY,
+    Failure,
+    Memory,
+    Path,
+    Place,
+    Samples,
+    Transfer,
+    Unsupported,
+    Workload,
+)
+from waywiser.words.collective import ROOT
 
 MOST_COUNT = 4096
 """Ranks, threads or GPUs: more is no count of them."""

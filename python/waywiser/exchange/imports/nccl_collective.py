@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from waywiser.exchange.imports.foreign_file import Malformed
 from waywiser.exchange.imports.nccl import COLLECTIVES, RING, ROOTED
-from waywiser.words.collective import bus_factor
+from waywiser.words import bus_factor
 
 SUMS = ("all_reduce", "reduce_scatter", "reduce")
 """Collectives that name how they reduce."""

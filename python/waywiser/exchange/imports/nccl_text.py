@@ -33,8 +33,7 @@ from waywiser.exchange.imports.nccl_collective import (
 )
 from waywiser.exchange.imports.result_titles import NCCL
 from waywiser.exchange.imports.text_runs import TextRun, mixed, of_format, text_runs, truncated
-from waywiser.words import Value
-from waywiser.words.records import Unsupported
+from waywiser.words import Unsupported, Value
 
 TITLE = NCCL
 """How each run begins."""

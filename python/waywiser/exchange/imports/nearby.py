@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignSeries
-from waywiser.machine.machine import Machine
-from waywiser.words import Memory, Operation, Path, Place, Transfer
-from waywiser.words.numbers import whole_number
+from waywiser.machine import Machine
+from waywiser.words import Memory, Operation, Path, Place, Transfer, whole_number
 
 ANYWHERE = Place("numa", 0)
 """The written place until a topology is known."""

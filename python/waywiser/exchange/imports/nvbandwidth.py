@@ -35,8 +35,7 @@ from waywiser.exchange.imports.nvbandwidth_cases import (
     unit_of,
     why_no_matrix,
 )
-from waywiser.words.number_format import count
-from waywiser.words.records import Unsupported
+from waywiser.words import Unsupported, count
 
 _GPU = re.compile(r"^\s*(?P<index>[0-9]{1,4}): (?P<name>.*?)(?: \((?P<pci>[0-9a-fA-F:.]+)\))?"
                   r"(?:: \((?P<host>[^()]*)\))?\s*$")  # fmt: skip

@@ -20,9 +20,18 @@ from msgspec.structs import replace
 from waywiser.exchange.imports.foreign_file import ForeignSeries, HalfSeries
 from waywiser.exchange.imports.nearby import ALLOCATED, ANYWHERE, MOST_GPUS, NODE
 from waywiser.exchange.imports.summary import is_time, summary
-from waywiser.words import Memory, Operation, Path, Place, Transfer, Workload, format_bytes
-from waywiser.words.number_format import count
-from waywiser.words.records import Failure, Unsupported
+from waywiser.words import (
+    Failure,
+    Memory,
+    Operation,
+    Path,
+    Place,
+    Transfer,
+    Unsupported,
+    Workload,
+    count,
+    format_bytes,
+)
 
 BYTES = 512 * 2**20
 """The default size of its buffers, for transfers."""

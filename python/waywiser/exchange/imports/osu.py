@@ -52,8 +52,7 @@ from waywiser.exchange.imports.osu_command import (
 from waywiser.exchange.imports.result_titles import OSU
 from waywiser.exchange.imports.summary import is_time, summary
 from waywiser.exchange.imports.text_runs import TextRun, mixed, text_runs, truncated
-from waywiser.words import Memory, Path, Place, Transfer, Value, Workload
-from waywiser.words.records import Unsupported
+from waywiser.words import Memory, Path, Place, Transfer, Unsupported, Value, Workload
 
 _TITLE = re.compile(
     r"^\s*#\s*OSU\s+(?P<library>\S+)\s+(?P<what>.+?)\s+Test(?:\s+v(?P<version>[\w.]+))?\s*$",

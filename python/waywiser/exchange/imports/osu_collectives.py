@@ -12,9 +12,7 @@ from typing import NamedTuple
 
 from waywiser.exchange.imports.foreign_file import clipped
 from waywiser.exchange.imports.text_runs import TextRun
-from waywiser.words import Memory, Path, Place, Transfer, Workload
-from waywiser.words.collective import COLLECTIVE
-from waywiser.words.memory import MOST_TOGETHER
+from waywiser.words import COLLECTIVE, MOST_TOGETHER, Memory, Path, Place, Transfer, Workload
 
 
 class OsuCollective(NamedTuple):

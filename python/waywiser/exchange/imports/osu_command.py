@@ -14,8 +14,7 @@ from waywiser.exchange.imports.commands.transcript import shown_commands
 from waywiser.exchange.imports.foreign_file import Malformed, clipped
 from waywiser.exchange.imports.text_runs import TextRun
 from waywiser.exchange.imports.visible_gpus import visible_gpus
-from waywiser.words import Value
-from waywiser.words.number_format import format_rate
+from waywiser.words import Value, format_rate
 
 _BUFFERS = re.compile(
     r"^\s*#\s*Send Buffer on \w+ \((?P<send>[DHM])\w?\) "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from waywiser.exchange.imports.foreign_file import ForeignSeries
-from waywiser.words.number_format import format_rate
+from waywiser.words import format_rate
 
 MOST_OF_LINK = 20e12
 """Bytes per second between two places: several times an NVLink of the sixth generation."""

@@ -32,12 +32,9 @@ from waywiser.exchange.imports.nearby import placed_local
 from waywiser.exchange.imports.plausible import with_warning
 from waywiser.exchange.imports.run_labels import with_labels
 from waywiser.exchange.imports.topology_check import BY_RANK, CONTRADICTS, UNCHECKED
-from waywiser.machine.assemble import machine_from
-from waywiser.machine.capture import load_capture
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine, load_capture, machine_from
 from waywiser.profile.writable import write_profile
-from waywiser.words import Value
-from waywiser.words.records import Unsupported, Visit
+from waywiser.words import Unsupported, Value, Visit
 
 EMPTY = "the file is empty: nothing was imported from it"
 

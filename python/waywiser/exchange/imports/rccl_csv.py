@@ -28,9 +28,7 @@ from waywiser.exchange.imports.foreign_file import (
 )
 from waywiser.exchange.imports.run_commands import Titled
 from waywiser.exchange.imports.text_runs import TextRun, of_format, runs_at
-from waywiser.words import grouped
-from waywiser.words.collective import bus_factor
-from waywiser.words.records import Samples, Unsupported
+from waywiser.words import Samples, Unsupported, bus_factor, grouped
 
 TITLE = re.compile(
     r"^(?:numCycle,collective|name),(?=[\w,#]*\bsize,)(?=[\w,#]*\btime,)[\w,#]*\bbusbw\b[\w,#]*\r?$",

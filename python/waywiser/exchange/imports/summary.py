@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.words.records import SUMMARY, Samples
+from waywiser.words import SUMMARY, Samples
 
 LEAST_SECONDS = 1e-12
 MOST_SECONDS = 1e9

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from waywiser.exchange.imports.foreign_file import ForeignFile, ForeignGpu, hosts_of
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 
 _ADDRESS = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:\.([0-7]))?")
 

@@ -26,7 +26,7 @@ from waywiser.exchange.imports.transferbench_tests import (
     test_name,
 )
 from waywiser.exchange.imports.visible_gpus import with_settings
-from waywiser.words.records import Unsupported
+from waywiser.words import Unsupported
 
 TITLE = re.compile(
     r"^[ \t]{0,20}(?:TransferBench (?:Client )?v[0-9]|EnvVar,Value,Description,\(TransferBench"

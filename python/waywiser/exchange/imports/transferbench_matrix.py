@@ -17,9 +17,7 @@ from waywiser.exchange.imports.summary import summary
 from waywiser.exchange.imports.transferbench_figures import NUMBER, BadFigure, rate_of
 from waywiser.exchange.imports.transferbench_route import Route, ToolRun, parse_route
 from waywiser.exchange.imports.transferbench_tests import route_notes
-from waywiser.words import Workload
-from waywiser.words.numbers import MOST_BYTES
-from waywiser.words.records import Unsupported
+from waywiser.words import MOST_BYTES, Unsupported, Workload
 
 Found = ForeignSeries | Unsupported
 

@@ -32,7 +32,7 @@ from waywiser.exchange.imports.transferbench_matrix import (
 )
 from waywiser.exchange.imports.transferbench_route import ToolRun, parse_route
 from waywiser.exchange.imports.transferbench_tests import opens_test
-from waywiser.words.records import Unsupported
+from waywiser.words import Unsupported
 
 
 class PresetTable(NamedTuple):

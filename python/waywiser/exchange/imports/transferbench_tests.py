@@ -22,9 +22,7 @@ from waywiser.exchange.imports.nearby import NEAR
 from waywiser.exchange.imports.summary import is_time, summary
 from waywiser.exchange.imports.transferbench_figures import NUMBER, BadFigure, seconds_of
 from waywiser.exchange.imports.transferbench_route import Route, ToolRun, parse_route
-from waywiser.words import Workload
-from waywiser.words.numbers import MOST_BYTES
-from waywiser.words.records import Failure, Samples, Unsupported
+from waywiser.words import MOST_BYTES, Failure, Samples, Unsupported, Workload
 
 _CELL = r"[\s|,]*"
 _FIGURES = rf"(?P<rate>{NUMBER})\s*GB/s{_CELL}(?P<time>{NUMBER})\s*ms{_CELL}"

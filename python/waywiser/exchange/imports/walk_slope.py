@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from waywiser.exchange.imports.foreign_file import ForeignSeries
-from waywiser.words.records import SUMMARY, Samples, Unsupported
+from waywiser.words import SUMMARY, Samples, Unsupported
 
 
 def walk_of(walks: Sequence[tuple[ForeignSeries, int]]) -> ForeignSeries | Unsupported:

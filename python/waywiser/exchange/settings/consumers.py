@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from waywiser.curves.subject import Subject
+from waywiser.curves import Subject
 from waywiser.exchange.settings.flexkv import flexkv_variables
 from waywiser.exchange.settings.kv_offload import kv_offload_json
 from waywiser.exchange.settings.origin import SettingsError
@@ -10,7 +10,7 @@ from waywiser.exchange.settings.reframe import reframe_references
 from waywiser.exchange.settings.sglang import sglang_config
 from waywiser.exchange.settings.ucx import ucx_conf
 from waywiser.exchange.settings.vllm import vllm_constants
-from waywiser.machine.machine import require_real
+from waywiser.machine import require_real
 from waywiser.profile import Profile
 
 CONSUMERS = ("ucx", "vllm", "sglang", "flexkv", "kv-offload", "reframe")

@@ -8,7 +8,7 @@ has, 4 by default. Another version calls these ``FLEXKV_TRANSFER_NUM_CTA_H2D`` a
 
 from __future__ import annotations
 
-from waywiser.curves.subject import Subject
+from waywiser.curves import Subject
 from waywiser.exchange.settings.list_methods import (
     DIRECTIONS,
     MULTIPROCESSORS,

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from waywiser.curves.subject import Subject
+from waywiser.curves import Subject
 from waywiser.exchange.settings.list_methods import (
     DIRECTIONS,
     MULTIPROCESSORS,
@@ -23,8 +23,7 @@ from waywiser.exchange.settings.list_methods import (
 from waywiser.exchange.settings.origin import OmittedSetting
 from waywiser.profile.layout_crossover import is_first_clear
 from waywiser.version import __version__
-from waywiser.words import Value
-from waywiser.words.numbers import whole_number
+from waywiser.words import Value, whole_number
 
 VERSION = 1
 """Raised whenever an older reader would misunderstand a newer file. A new key does not raise it."""

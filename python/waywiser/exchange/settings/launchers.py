@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from waywiser.analysis.questions.rank_binding import BoundRank, RankBinding
-from waywiser.machine.system_files import format_list
+from waywiser.machine import format_list
 
 
 def slurm(found: RankBinding) -> str:

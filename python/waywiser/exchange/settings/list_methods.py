@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from waywiser.curves.curve import Point
-from waywiser.curves.subject import Subject
+from waywiser.curves import Point, Subject
 from waywiser.exchange.settings.origin import (
     SettingsError,
     longer_text,
     samples_text,
     seen_rate_text,
 )
-from waywiser.machine.calls import call_text
-from waywiser.machine.traits import DECLARED, Traits
-from waywiser.profile.estimate import Estimate
+from waywiser.machine import DECLARED, Traits, call_text
+from waywiser.profile import Estimate
 from waywiser.words import Transfer, Value, format_bytes, format_settings
 
 Direction = Literal["H2D", "D2H"]

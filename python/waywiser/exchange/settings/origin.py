@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from waywiser.curves.curve import Point
-from waywiser.curves.subject import Subject
-from waywiser.profile.estimate import Estimate
-from waywiser.stats.order import Interval
+from waywiser.curves import Point, Subject
+from waywiser.profile import Estimate
+from waywiser.stats import Interval
 from waywiser.version import __version__
-from waywiser.words import Value, WaywiserError
-from waywiser.words.number_format import count, format_rate, format_time
+from waywiser.words import Value, WaywiserError, count, format_rate, format_time
 
 LEAST_LOSS = 0.005
 """Smaller differences are shown as none."""

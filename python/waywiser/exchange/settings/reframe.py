@@ -12,7 +12,7 @@ import msgspec
 
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.part_change import SizeChange
-from waywiser.curves.subject import Subject
+from waywiser.curves import Subject
 from waywiser.exchange.settings.origin import SettingsError
 from waywiser.version import __version__
 from waywiser.words import Value, format_bytes

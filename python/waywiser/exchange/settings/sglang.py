@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from waywiser.curves.subject import Subject
+from waywiser.curves import Subject
 from waywiser.exchange.settings.list_methods import (
     DIRECTIONS,
     ONE_CALL,

@@ -15,9 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 
-from waywiser.curves.curve import Curve, Point
-from waywiser.curves.headline import Group, headline
-from waywiser.curves.subject import Subject
+from waywiser.curves import Curve, Group, Point, Subject
+from waywiser.curves.headline import headline
 from waywiser.exchange.settings.origin import (
     OmittedSetting,
     SettingsError,

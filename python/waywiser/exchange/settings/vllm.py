@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waywiser.curves.subject import Subject
+from waywiser.curves import Subject
 from waywiser.exchange.settings.list_methods import (
     ONE_CALL,
     KernelAndEngine,

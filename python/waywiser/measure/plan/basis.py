@@ -6,9 +6,8 @@ from copy import copy
 
 import msgspec
 
-from waywiser.curves.sizes import parse_sizes
-from waywiser.machine.catalogue import Catalogue
-from waywiser.machine.machine import Gpu, Machine, PlacedRank
+from waywiser.curves import parse_sizes
+from waywiser.machine import Catalogue, Gpu, Machine, PlacedRank
 from waywiser.measure.plan.preset import Request, find_preset
 
 

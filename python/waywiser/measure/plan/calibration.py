@@ -15,7 +15,7 @@ import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.machine.catalogue import Catalogue
+from waywiser.machine import Catalogue
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve
 from waywiser.measure.plan.sets import (

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from waywiser.measure.plan.points import PlannedPoint
-from waywiser.words.records import Process
+from waywiser.words import Process
 
 
 class Costs:

@@ -22,13 +22,22 @@ from typing import Any, Literal
 
 import msgspec
 
+from waywiser.curves import name_of
 from waywiser.curves.headline import all_cores_group
-from waywiser.curves.name import name_of
-from waywiser.machine.catalogue import Catalogue, Parameter
+from waywiser.machine import Catalogue, Parameter
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.preset import Depth
-from waywiser.words import Cache, Layout, Memory, Operation, Path, Place, Transfer, Workload
-from waywiser.words.records import Unsupported
+from waywiser.words import (
+    Cache,
+    Layout,
+    Memory,
+    Operation,
+    Path,
+    Place,
+    Transfer,
+    Unsupported,
+    Workload,
+)
 from waywiser.words.workload import WorkloadKind
 
 CACHE_STATES: tuple[Cache, ...] = ("dirtied", "flushed")

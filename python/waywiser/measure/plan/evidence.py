@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from waywiser.curves.sizes import GROWING
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.measure.plan.findings import PROPORTIONAL_BYTES
 from waywiser.measure.plan.points import PlannedPoint
 from waywiser.words import Memory, Place

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from waywiser.curves.exchanges import BETWEEN, STRATEGY
-from waywiser.machine.catalogue import ExecutorKind, Parameter
+from waywiser.machine import ExecutorKind, Parameter
 from waywiser.machine.ranks import COUNTS, NEIGHBOURS
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve, Settings, combinations
 from waywiser.measure.plan.preset import Depth
-from waywiser.words import Memory, Path, Place, Transfer
-from waywiser.words.records import Unsupported
+from waywiser.words import Memory, Path, Place, Transfer, Unsupported
 
 
 def exchange_curves(

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from waywiser.machine import native
 from waywiser.stats.running_variance import RunningVariance
-from waywiser.words import Workload, format_bytes
-from waywiser.words.records import VOID, Visit
+from waywiser.words import VOID, Visit, Workload, format_bytes
 
 SATURATED = 0.01
 """Rates within it are the same rate: it is what the interval of a series is wanted to be."""

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from waywiser.curves.regimes import BANDWIDTH_BYTES
-from waywiser.machine.catalogue import Catalogue, ExecutorKind
+from waywiser.curves import BANDWIDTH_BYTES
+from waywiser.machine import Catalogue, ExecutorKind
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve, combinations, is_principal, is_remote
 from waywiser.measure.plan.preset import Depth
-from waywiser.words import Layout, Path, Transfer
-from waywiser.words.records import Unsupported
+from waywiser.words import Layout, Path, Transfer, Unsupported
 
 _KIB, _MIB = 2**10, 2**20
 

@@ -9,8 +9,7 @@ import msgspec
 
 from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.schedule import Schedule, is_for_time
-from waywiser.words import Value
-from waywiser.words.records import Order, Process, Samples, Visit
+from waywiser.words import Order, Process, Samples, Value, Visit
 
 PLAYED_SECONDS = 900.0
 """A schedule is played up to here, and further until a process repeats one before it. Those that

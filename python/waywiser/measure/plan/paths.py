@@ -14,12 +14,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from waywiser.machine.catalogue import Catalogue, ExecutorKind, MemoryKind
-from waywiser.machine.machine import Machine
+from waywiser.machine import Catalogue, ExecutorKind, Machine, MemoryKind
 from waywiser.measure.plan.basis import with_hypothetical_gpu
 from waywiser.measure.plan.layouts import example_on
-from waywiser.words import Layout, Memory, Path, Place, Transfer
-from waywiser.words.records import Unsupported
+from waywiser.words import Layout, Memory, Path, Place, Transfer, Unsupported
 
 _PLACE = re.compile(r"@?\b(numa|gpu):\d+")
 """Reasons that differ only in it are one reason."""

@@ -7,21 +7,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from waywiser.curves.classes import representatives
-from waywiser.curves.named_workloads import has_name, with_paths
-from waywiser.curves.select import (
-    NothingMatches,
+from waywiser.curves import (
+    SMALL_BYTES,
     asks_for_latency,
-    is_whole_path,
+    has_name,
     matches_any,
+    representatives,
     require_match,
     texts_of,
+    with_paths,
+)
+from waywiser.curves.select import (
+    NothingMatches,
+    is_whole_path,
     texts_of_unsupported,
     without_group,
 )
-from waywiser.curves.sizes import SMALL_BYTES
-from waywiser.machine.machine import Machine
-from waywiser.machine.ranks import placements
+from waywiser.machine import Machine, placements
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.calibration import CALIBRATING_BYTES, MODEL_SECONDS, model_curves
 from waywiser.measure.plan.curves import (
@@ -49,10 +51,7 @@ from waywiser.measure.plan.sets import (
     collective_curves,
     set_curves,
 )
-from waywiser.words import format_bytes, grouped
-from waywiser.words.member_lines import MOST_REASONS
-from waywiser.words.records import Unsupported
-from waywiser.words.sizes_in_text import with_units
+from waywiser.words import MOST_REASONS, Unsupported, format_bytes, grouped, with_units
 
 WORKING_BYTES = 256 * 2**20
 """What a worker may hold in any case: buffers are rounded up, and repetitions that must not find a

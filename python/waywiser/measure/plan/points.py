@@ -11,25 +11,15 @@ from enum import IntEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from waywiser.curves.regimes import BANDWIDTH_BYTES
-from waywiser.curves.select import asks_for_latency, matches_any, texts_of
-from waywiser.curves.sizes import (
-    GROWING,
-    LATENCY_BELOW,
-    SMALL_BYTES,
-    representative_sizes,
-    thin,
-)
-from waywiser.machine.bounds import bound
-from waywiser.machine.catalogue import footprint
-from waywiser.machine.machine import Machine
+from waywiser.curves import BANDWIDTH_BYTES, SMALL_BYTES, asks_for_latency, matches_any, texts_of
+from waywiser.curves.sizes import GROWING, LATENCY_BELOW, representative_sizes, thin
+from waywiser.machine import Machine, bound, footprint
 from waywiser.measure.plan import layouts
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.calibration import VALIDATION_PROCESSES
 from waywiser.measure.plan.curves import PlannedCurve
 from waywiser.measure.plan.preset import Depth, Request
-from waywiser.words import Workload, format_bytes
-from waywiser.words.records import Order, Process, Rule, Unsupported
+from waywiser.words import Order, Process, Rule, Unsupported, Workload, format_bytes
 
 GRACE_SECONDS = 30.0
 SLOWEST_RATE = 10e6

@@ -11,8 +11,7 @@ import msgspec
 
 from waywiser.curves.exchanges import as_measured
 from waywiser.curves.sizes import DEFAULT
-from waywiser.words import Value, WaywiserError
-from waywiser.words.records import Rule
+from waywiser.words import Rule, Value, WaywiserError
 
 MOST_GPUS = 8
 """The deadline grows with the GPUs up to so many."""

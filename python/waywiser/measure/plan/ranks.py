@@ -11,8 +11,7 @@ from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve, combinations
 from waywiser.measure.plan.exchanges import exchange_curves
 from waywiser.measure.plan.preset import Depth
-from waywiser.words import Memory, Operation, Path, Place, Transfer, grouped
-from waywiser.words.records import Unsupported
+from waywiser.words import Memory, Operation, Path, Place, Transfer, Unsupported, grouped
 
 BARRIER_SKEW = "barrier-skew"
 

@@ -12,15 +12,22 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from waywiser.curves.named_workloads import has_name, size_of_each, with_paths
-from waywiser.machine.catalogue import Catalogue, Parameter
-from waywiser.machine.machine import Machine
+from waywiser.curves import has_name, with_paths
+from waywiser.curves.named_workloads import size_of_each
+from waywiser.machine import Catalogue, Machine, Parameter
 from waywiser.measure.plan.curves import PlannedCurve
 from waywiser.measure.plan.paths import NO_GPU
-from waywiser.profile import Profile
-from waywiser.profile.series_frame import SeriesFrame
-from waywiser.words import Memory, Path, Transfer, WaywiserError, WordError, Workload, parse_bytes
-from waywiser.words.sizes_in_text import without_units
+from waywiser.profile import Profile, SeriesFrame
+from waywiser.words import (
+    Memory,
+    Path,
+    Transfer,
+    WaywiserError,
+    WordError,
+    Workload,
+    parse_bytes,
+    without_units,
+)
 
 
 class WorkloadError(WaywiserError):

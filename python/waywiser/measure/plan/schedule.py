@@ -34,8 +34,7 @@ from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.points import PlannedPoint, Priority, ProcessKind
 from waywiser.measure.plan.rounds import coverage_rounds
 from waywiser.measure.survey_options import DEADLINE
-from waywiser.words import format_bytes, grouped
-from waywiser.words.records import KILLED, Failure, Order, Process, Rule, Visit
+from waywiser.words import KILLED, Failure, Order, Process, Rule, Visit, format_bytes, grouped
 
 EQUAL = "equal to"
 """How a reason begins where another curve of the class was measured instead."""

@@ -30,16 +30,14 @@ from dataclasses import replace
 
 from msgspec.structs import replace as replace_bytes
 
-from waywiser.curves.regimes import BANDWIDTH_BYTES
-from waywiser.machine.catalogue import Catalogue, footprint
-from waywiser.machine.machine import Gpu, Machine
+from waywiser.curves import BANDWIDTH_BYTES
+from waywiser.machine import Catalogue, Gpu, Machine, footprint
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve, is_remote
 from waywiser.measure.plan.layouts import served_on, whole_units
 from waywiser.measure.plan.paths import NO_GPU
 from waywiser.measure.plan.preset import Depth
-from waywiser.words import Layout, Memory, Path, Place, Transfer, Workload
-from waywiser.words.records import Unsupported
+from waywiser.words import Layout, Memory, Path, Place, Transfer, Unsupported, Workload
 
 SHARED_SIZE = 2**20
 """Size of each transfer that writes into one shared buffer: eight H200s reach 0.4 GB/s together

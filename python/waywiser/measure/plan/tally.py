@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from waywiser.measure.plan.outlook import outlook
 from waywiser.measure.plan.plan import Plan
-from waywiser.words.records import Visit
+from waywiser.words import Visit
 
 CORRECTED_SHARE = 0.1
 CORRECTED_SECONDS = 2.0

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from waywiser.machine.catalogue import Catalogue, ExecutorKind
-from waywiser.machine.machine import Gpu, Machine
+from waywiser.machine import Catalogue, ExecutorKind, Gpu, Machine
 from waywiser.measure.plan.curves import combinations
 from waywiser.measure.plan.points import PlannedPoint
 from waywiser.measure.plan.preset import Depth

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 
 ENOUGH_CPUS = 4
 """Fewest CPUs of which one is kept aside: of fewer, it would be missed more than the supervisor's

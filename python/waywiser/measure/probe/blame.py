@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from waywiser.measure.probe.member import Member
 from waywiser.measure.probe.protocol import Pong
-from waywiser.words.records import Failure
+from waywiser.words import Failure
 
 _SHOWN_MEMBERS = 8
 """Members of which a failure says what each does."""

@@ -41,17 +41,9 @@ from waywiser.measure.probe.protocol import (
     Start,
 )
 from waywiser.measure.probe.teams import Teams
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.words import Memory, Transfer
-from waywiser.words.records import (
-    Failure,
-    GpuState,
-    Locality,
-    ObservedCopy,
-    Order,
-    Visit,
-    WhoCopies,
-)
+from waywiser.measure.supervise import Deadline
+from waywiser.words import Failure, GpuState, Locality, Memory, Order, Transfer, Visit, WhoCopies
+from waywiser.words.records import ObservedCopy
 
 Heard = Callable[[Progressed], None]
 

@@ -6,8 +6,13 @@ import queue
 from collections.abc import Callable
 
 from waywiser.measure.probe.protocol import Abort, End, Ping, ToWorker, decode_to_worker
-from waywiser.measure.supervise.channel import ChannelClosed, LineChannel, ProtocolError
-from waywiser.measure.supervise.lifeline import end_now, start_thread
+from waywiser.measure.supervise import (
+    ChannelClosed,
+    LineChannel,
+    ProtocolError,
+    end_now,
+    start_thread,
+)
 
 _READ_BYTES = 1 << 16
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from waywiser.machine.telemetry import GpuTelemetry
-from waywiser.words.records import GpuState
+from waywiser.machine import GpuTelemetry
+from waywiser.words import GpuState
 
 LARGE_BYTES = 16 * 2**20
 """Size of a large workload: from here on its time is that of a link, which no answer of a driver

@@ -20,10 +20,9 @@ from waywiser.measure.probe.protocol import (
     encode,
 )
 from waywiser.measure.probe.worker_process import WorkerProcess
-from waywiser.measure.supervise.channel import ChannelClosed, LineChannel, ProtocolError
-from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise import ChannelClosed, Deadline, LineChannel, ProtocolError
+from waywiser.words import LIMIT, Failure
 from waywiser.words.crash_text import PRINTED
-from waywiser.words.records import LIMIT, Failure
 
 _EXIT_SECONDS = 1.0
 """Seconds for the end of a worker to follow the end of its answers, before it is killed."""

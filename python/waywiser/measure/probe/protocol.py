@@ -35,20 +35,24 @@ from __future__ import annotations
 
 import msgspec
 
-from waywiser.machine.machine import Machine
-from waywiser.measure.supervise.channel import LineProtocol
-from waywiser.words import Memory, Stop, TimingMode, Transfer, Value
-from waywiser.words.records import (
-    BlockLatencies,
+from waywiser.machine import Machine
+from waywiser.measure.supervise import LineProtocol
+from waywiser.words import (
     BufferRecord,
     Failure,
     LinkEvidence,
+    Memory,
     Observation,
     Order,
     Process,
     Samples,
+    Stop,
+    TimingMode,
+    Transfer,
+    Value,
     Visit,
 )
+from waywiser.words.records import BlockLatencies
 
 
 class Hello(Value, frozen=True, tag="hello", tag_field="type"):

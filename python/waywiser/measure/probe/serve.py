@@ -46,11 +46,9 @@ from waywiser.measure.probe.protocol import (
     ToWorker,
     encode,
 )
-from waywiser.measure.supervise.channel import LineChannel, ProtocolError
-from waywiser.measure.supervise.deadline import NEVER
-from waywiser.measure.supervise.lifeline import die_with, end_first_without_memory, end_now
-from waywiser.words import Transfer, WaywiserError
-from waywiser.words.records import LIMIT, Failure, Locality, Order
+from waywiser.measure.supervise import NEVER, LineChannel, ProtocolError, die_with, end_now
+from waywiser.measure.supervise.lifeline import end_first_without_memory
+from waywiser.words import LIMIT, Failure, Locality, Order, Transfer, WaywiserError
 
 PROGRESS_SECONDS = 0.1
 """Seconds between two progress lines: enough for a person, and too seldom to disturb the

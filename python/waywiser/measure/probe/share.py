@@ -13,8 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from waywiser.measure.probe.protocol import MeasuredVisit
-from waywiser.words import Stop, Workload
-from waywiser.words.records import Samples
+from waywiser.words import Samples, Stop, Workload
 
 _Share = tuple[int, MeasuredVisit]
 _T = TypeVar("_T")

@@ -8,11 +8,8 @@ import struct
 from collections.abc import Collection
 from typing import Self
 
-from waywiser.machine import limits
-from waywiser.machine.machine import Gpu, Machine
-from waywiser.words import WaywiserError, format_bytes
-from waywiser.words.closeable import Closeable
-from waywiser.words.records import Unsupported
+from waywiser.machine import Gpu, Machine, limits
+from waywiser.words import Closeable, Unsupported, WaywiserError, format_bytes
 
 LOCK_NAME = "waywiser-survey"
 """Name of the abstract socket: it is no file, and is gone with its process, however that ends."""

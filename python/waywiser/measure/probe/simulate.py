@@ -28,8 +28,7 @@ from waywiser.measure.probe.protocol import (
 from waywiser.measure.probe.serve import Estimate, OrderFailed, located, parser, serve
 from waywiser.model.errors import ModelError
 from waywiser.model.simulation import SimulatedMachine, Simulation
-from waywiser.words import Transfer, WaywiserError
-from waywiser.words.records import Order
+from waywiser.words import Order, Transfer, WaywiserError
 
 
 def command(file: Path) -> tuple[str, ...]:

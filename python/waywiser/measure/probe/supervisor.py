@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import cached_property, partial
 
-from waywiser.machine.catalogue import Catalogue
-from waywiser.machine.machine import Machine
-from waywiser.machine.telemetry import GpuTelemetry
+from waywiser.machine import Catalogue, GpuTelemetry, Machine
 from waywiser.measure.probe.aside import off_measured_cpus
 from waywiser.measure.probe.group import WorkerGroup
 from waywiser.measure.probe.load import LARGE_BYTES, PEACE_SECONDS, LoadReadings
@@ -24,9 +22,19 @@ from waywiser.measure.probe.protocol import Hello, Progressed, Ready
 from waywiser.measure.probe.teams import Teams, Workers
 from waywiser.measure.probe.watch import gpus_of
 from waywiser.measure.probe.worker_process import LimitReached, ProbeError
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.words import Transfer, Value, Workload
-from waywiser.words.records import KILLED, LIMIT, Locality, Order, Process, Visit, WhoCopies
+from waywiser.measure.supervise import Deadline
+from waywiser.words import (
+    KILLED,
+    LIMIT,
+    Locality,
+    Order,
+    Process,
+    Transfer,
+    Value,
+    Visit,
+    WhoCopies,
+    Workload,
+)
 
 
 class Progress(Value, frozen=True):

@@ -10,7 +10,7 @@ from waywiser.measure.probe.member import Member
 from waywiser.measure.probe.protocol import MeasuredVisit, Ready
 from waywiser.measure.probe.share import ranks_of, together
 from waywiser.measure.probe.worker_process import ProbeError
-from waywiser.measure.supervise.team import Team
+from waywiser.measure.supervise import Team
 from waywiser.words import WaywiserError, Workload
 
 

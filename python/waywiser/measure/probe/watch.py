@@ -9,10 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
-from waywiser.machine.catalogue import Requirements
-from waywiser.machine.counters import LinkCounters, Reading
-from waywiser.words import Workload
-from waywiser.words.records import GpuTraffic, LinkEvidence
+from waywiser.machine import LinkCounters, Requirements
+from waywiser.machine.counters import Reading
+from waywiser.words import GpuTraffic, LinkEvidence, Workload
 
 SETTLE_SECONDS = 0.002
 """Seconds from the end of the work to the reading: what is on its way through a switch is counted

@@ -15,17 +15,16 @@ from typing import Any
 
 import msgspec
 
-from waywiser.machine import native
-from waywiser.machine.catalogue import Requirements
-from waywiser.machine.counters import LinkCounters
-from waywiser.machine.machine import Machine
-from waywiser.machine.met_limit import met_limit
-from waywiser.machine.native_words import (
+from waywiser.machine import (
+    LinkCounters,
+    Machine,
+    Requirements,
+    native,
     native_machine,
     native_memory,
-    native_operation,
-    native_transfer,
 )
+from waywiser.machine.met_limit import met_limit
+from waywiser.machine.native_words import native_operation, native_transfer
 from waywiser.measure.probe.protocol import (
     OTHER_MEMBER,
     Hello,
@@ -39,8 +38,7 @@ from waywiser.measure.probe.protocol import (
 from waywiser.measure.probe.serve import Estimate, OrderFailed, parser, serve
 from waywiser.measure.probe.share import share_of
 from waywiser.measure.probe.watch import Watch, gpus_of
-from waywiser.words import Transfer, Workload
-from waywiser.words.records import LIMIT, MESSAGES, LinkEvidence, Order
+from waywiser.words import LIMIT, MESSAGES, LinkEvidence, Order, Transfer, Workload
 
 _GPU_KINDS = {
     "out_of_memory": "out-of-memory",

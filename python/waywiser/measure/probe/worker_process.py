@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from waywiser.machine import limits
 from waywiser.machine.met_limit import met_limit
 from waywiser.measure.probe.environment import worker_environment
-from waywiser.measure.supervise.process import ChildProcess, ProcessError
-from waywiser.words.records import KILLED
+from waywiser.measure.supervise import ChildProcess, ProcessError
+from waywiser.words import KILLED
 
 
 class ProbeError(ProcessError):

@@ -14,13 +14,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from waywiser.machine import native
-from waywiser.machine.native_words import native_machine, native_memory
+from waywiser.machine import native, native_machine, native_memory
 from waywiser.measure.probe.protocol import Attempt, Outcome, decode_to_worker, encode
 from waywiser.measure.ranks.bridge_file import loaded_bridge
 from waywiser.measure.ranks.rank import RankError, connect_back, end_now, end_with, say_joined
-from waywiser.measure.supervise.channel import ChannelClosed, LineChannel
-from waywiser.measure.supervise.deadline import NEVER
+from waywiser.measure.supervise import NEVER, ChannelClosed, LineChannel
 from waywiser.words import WaywiserError, format_bytes
 
 SIZES = (7, 4096, 1 << 20)

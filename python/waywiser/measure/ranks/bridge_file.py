@@ -12,10 +12,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from waywiser.words.regular_file import why_not_read
-from waywiser.words.trusted_file import UntrustedPath, open_trusted, read_trusted, write_private
+from waywiser.words import CacheError, UntrustedPath, read_trusted, why_not_read
+from waywiser.words.trusted_file import open_trusted, write_private
 from waywiser.words.user_cache import VARIABLE as CACHE_VARIABLE
-from waywiser.words.user_cache import CacheError, user_cache
+from waywiser.words.user_cache import user_cache
 
 MOST_BYTES = 64 << 20
 """A bridge has some 30 kB."""

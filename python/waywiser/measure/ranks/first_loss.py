@@ -6,7 +6,7 @@ import select
 import socket
 from collections.abc import Sequence
 
-from waywiser.words.closeable import Closeable
+from waywiser.words import Closeable
 
 
 class FirstLoss(Closeable):

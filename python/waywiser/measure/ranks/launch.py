@@ -29,10 +29,9 @@ from waywiser.measure.ranks.met_limit import met_limit
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.ranks.rank_end import DistantRank, RankEnd, readable
 from waywiser.measure.ranks.rank_listener import RankListener
-from waywiser.measure.supervise.deadline import NEVER, Deadline
-from waywiser.measure.supervise.team import Team, TeamMember
-from waywiser.words.closeable import Closeable
-from waywiser.words.number_format import count
+from waywiser.measure.supervise import NEVER, Deadline, Team
+from waywiser.measure.supervise.team import TeamMember
+from waywiser.words import Closeable, count
 
 _LOOK_SECONDS = 0.05
 """Seconds between two looks at a launcher that has not ended, while ranks start."""

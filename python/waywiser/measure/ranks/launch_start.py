@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from waywiser.machine.rank_limits import TASKS_REMEDY, is_no_task, rank_limits
+from waywiser.machine import TASKS_REMEDY
+from waywiser.machine.rank_limits import is_no_task, rank_limits
 from waywiser.measure.ranks.leftovers import folder_of, folders, shared_folder
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
-from waywiser.measure.supervise import process
-from waywiser.measure.supervise.process import ChildProcess
+from waywiser.measure.supervise import ChildProcess, process
 
 _GUARD = Path(process.__file__).with_name("launch_guard.py")
 """The program that starts the launcher and outlives this process."""

@@ -6,8 +6,9 @@ import errno
 import os
 import re
 
-from waywiser.machine.rank_limits import SHARED_MEMORY, SHARED_REMEDY, TASKS_REMEDY
-from waywiser.words.sizes import size_text
+from waywiser.machine import TASKS_REMEDY
+from waywiser.machine.rank_limits import SHARED_MEMORY, SHARED_REMEDY
+from waywiser.words import size_text
 
 _OF_SHARED_MEMORY = re.compile(
     r"Bus error|SIGBUS|signal 7\b|Shared memory error|/dev/shm|" + os.strerror(errno.ENOSPC)

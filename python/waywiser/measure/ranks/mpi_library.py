@@ -24,10 +24,14 @@ import msgspec
 
 from waywiser.measure.probe.environment import worker_environment
 from waywiser.measure.ranks.bridge_file import MOST_BYTES, bridge_folder, sha256_of, store_bridge
-from waywiser.words import Value, WaywiserError
-from waywiser.words.regular_file import read_regular
-from waywiser.words.temporary_folder import TemporaryFolder
-from waywiser.words.trusted_file import UntrustedPath, read_trusted
+from waywiser.words import (
+    TemporaryFolder,
+    UntrustedPath,
+    Value,
+    WaywiserError,
+    read_regular,
+    read_trusted,
+)
 
 VARIABLE = "WAYWISER_MPICC"
 """Names the ``mpicc`` to use, if ``--mpicc`` does not."""

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 import msgspec
 
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.measure.probe.group import WorkerGroup, first_failed
 from waywiser.measure.probe.member import Member, MemberLost
 from waywiser.measure.probe.options import ProbeOptions
@@ -38,10 +38,8 @@ from waywiser.measure.probe.protocol import (
 from waywiser.measure.probe.teams import started_team
 from waywiser.measure.probe.worker_process import ProbeError, WorkerProcess
 from waywiser.measure.ranks.world import together_of_ranks
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.team import Team
-from waywiser.words import Workload
-from waywiser.words.records import Failure, Process
+from waywiser.measure.supervise import Deadline, Team
+from waywiser.words import Failure, Process, Workload
 
 COMMAND = (sys.executable, "-m", "waywiser.measure.ranks.nccl_worker")
 

@@ -16,8 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from waywiser.machine.machine import Machine, PlacedRank
-from waywiser.machine.native_words import native_machine
+from waywiser.machine import Machine, PlacedRank, native_machine
 from waywiser.measure.probe.environment import PROCESS_ENVIRONMENT
 from waywiser.measure.probe.protocol import (
     OTHER_MEMBER,
@@ -30,8 +29,7 @@ from waywiser.measure.probe.protocol import (
 )
 from waywiser.measure.probe.serve import OrderFailed, parser, serve
 from waywiser.measure.probe.worker import NativeMeasurer, ready_of, use_cpus
-from waywiser.words import Transfer
-from waywiser.words.records import Order
+from waywiser.words import Order, Transfer
 
 _KINDS = {"timeout": "timeout", "stopped": "interrupted", "remote": OTHER_MEMBER}
 """Kinds of failures of a connection that ended so; ``crash`` if it ended in another way."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from waywiser.machine.machine import Machine, PlacedRank
+from waywiser.machine import Machine, PlacedRank
 from waywiser.words import Place, WaywiserError, WordError
 
 

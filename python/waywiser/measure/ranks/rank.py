@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from waywiser.machine.rank_limits import TASKS_REMEDY
+from waywiser.machine import TASKS_REMEDY
 from waywiser.measure.probe.environment import NODE_VARIABLE, RANKS_VARIABLE
 from waywiser.measure.probe.protocol import (
     Greeting,
@@ -35,9 +35,8 @@ from waywiser.measure.ranks.leftovers import (
     remove,
     remove_folders,
 )
-from waywiser.measure.supervise.channel import LineChannel, ProtocolError
-from waywiser.measure.supervise.deadline import NEVER
-from waywiser.measure.supervise.lifeline import signal_at_end_of, start_thread
+from waywiser.measure.supervise import NEVER, LineChannel, ProtocolError, start_thread
+from waywiser.measure.supervise.lifeline import signal_at_end_of
 from waywiser.words import WaywiserError
 
 _ALIVE = (

@@ -14,10 +14,13 @@ from waywiser.measure.probe.protocol import (
     encode,
 )
 from waywiser.measure.ranks.leftovers import mapped_files
-from waywiser.measure.supervise.channel import LineChannel, ProtocolError
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.listener import Connection
-from waywiser.measure.supervise.process import RunningProcess
+from waywiser.measure.supervise import (
+    Connection,
+    Deadline,
+    LineChannel,
+    ProtocolError,
+    RunningProcess,
+)
 
 _STAGE_SECONDS = 1.0
 """Seconds for a rank to say what it does; a stopped one does not."""

@@ -10,14 +10,15 @@ from typing import NamedTuple
 
 from waywiser.measure.probe.protocol import Greeting, decode_from_worker
 from waywiser.measure.ranks.mpi_library import MpiError
-from waywiser.measure.supervise.channel import LONGEST_LINE_BYTES, ProtocolError
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.listener import (
+from waywiser.measure.supervise import (
     GREETING_SECONDS,
     Connection,
+    Deadline,
     Listener,
+    ProtocolError,
     listening_socket,
 )
+from waywiser.measure.supervise.channel import LONGEST_LINE_BYTES
 
 
 class GreetedRank(NamedTuple):

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from waywiser.machine import native
-from waywiser.machine.native_words import native_machine, native_memory
+from waywiser.machine import native, native_machine, native_memory
 from waywiser.measure.probe.protocol import Hello, Ready
 from waywiser.measure.probe.serve import converse
 from waywiser.measure.probe.worker import NativeMeasurer, order_failed, ready_of

@@ -6,14 +6,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from waywiser.machine import native
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine, native
 from waywiser.measure.probe.protocol import Attempt, Outcome, decode_from_worker, encode
 from waywiser.measure.ranks.attempt import OPERATIONS
 from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.ranks.rank_end import RankEnd
-from waywiser.measure.supervise.deadline import Deadline
+from waywiser.measure.supervise import Deadline
 from waywiser.words import Memory, Place, Value
 
 RANKS = 2

@@ -17,11 +17,8 @@ from waywiser.measure.ranks.launch import Launch
 from waywiser.measure.ranks.launch_hosts import LaunchHosts
 from waywiser.measure.ranks.mpi_library import MpiError, MpiLibrary
 from waywiser.measure.ranks.rank_end import RankEnd
-from waywiser.measure.supervise.deadline import Deadline
-from waywiser.measure.supervise.team import Team
-from waywiser.words import Workload
-from waywiser.words.number_format import count
-from waywiser.words.records import KILLED, Failure
+from waywiser.measure.supervise import Deadline, Team
+from waywiser.words import KILLED, Failure, Workload, count
 
 COMMAND = (sys.executable, "-m", "waywiser.measure.ranks.rank_worker")
 

@@ -13,3 +13,28 @@ Types to know:
 
 Never here: what a process measures, or what its messages mean.
 """
+
+from typing import TYPE_CHECKING
+
+from waywiser.words import lazy_root
+
+if TYPE_CHECKING:
+    from waywiser.measure.supervise.channel import (
+        ChannelClosed,
+        LineChannel,
+        LineProtocol,
+        ProtocolError,
+    )
+    from waywiser.measure.supervise.deadline import NEVER, Deadline
+    from waywiser.measure.supervise.lifeline import die_with, end_now, start_thread
+    from waywiser.measure.supervise.listener import (
+        GREETING_SECONDS,
+        Connection,
+        Listen,
+        Listener,
+        listening_socket,
+    )
+    from waywiser.measure.supervise.process import ChildProcess, ProcessError, RunningProcess
+    from waywiser.measure.supervise.team import Team
+else:
+    __getattr__ = lazy_root(__name__)

@@ -20,9 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import msgspec
 
 from waywiser.measure.supervise.deadline import Deadline
-from waywiser.words import WaywiserError
-from waywiser.words.closeable import Closeable
-from waywiser.words.visible_text import with_short_quotes
+from waywiser.words import Closeable, WaywiserError, with_short_quotes
 
 if TYPE_CHECKING:  # workers over pipes start sooner without it
     import socket

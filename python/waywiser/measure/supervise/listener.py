@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 
 from waywiser.measure.supervise.channel import Cipher, LineChannel
 from waywiser.measure.supervise.deadline import Deadline
-from waywiser.words.closeable import Closeable
+from waywiser.words import Closeable
 
 GREETING_SECONDS = 30.0
 """Seconds for who connects to say who it is; on a busy machine an honest process may take

@@ -14,8 +14,7 @@ from threading import Lock
 
 from waywiser.measure.supervise.channel import LOOK_SECONDS, READ_BYTES
 from waywiser.measure.supervise.deadline import Deadline
-from waywiser.words import Value, WaywiserError
-from waywiser.words.closeable import Closeable
+from waywiser.words import Closeable, Value, WaywiserError
 from waywiser.words.crash_text import BETWEEN_LINES, crash_lines, names_signal
 
 _KEPT_BYTES = 65536

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Generic, Protocol, TypeVar
 
 from waywiser.measure.supervise.deadline import Deadline
-from waywiser.words.closeable import Closeable
+from waywiser.words import Closeable
 
 
 class TeamMember(Protocol):

@@ -19,7 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from waywiser.measure.supervise.foreground import run_in_foreground
-from waywiser.profile.trace_file import Trace, TraceError, read_processes
+from waywiser.profile import Trace, TraceError
+from waywiser.profile.trace_file import read_processes
 from waywiser.version import __version__
 
 INJECTION = "CUDA_INJECTION64_PATH"

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from waywiser.machine.counters import LinkCounters
-from waywiser.machine.machine import Gpu, Machine
-from waywiser.profile.trace_file import TraceError
+from waywiser.machine import Gpu, LinkCounters, Machine
+from waywiser.profile import TraceError
 from waywiser.profile.traffic import PacketOverhead
 from waywiser.words import Value
 

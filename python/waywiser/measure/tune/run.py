@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.machine.machine import Machine, require_real
+from waywiser.machine import Machine, require_real
 from waywiser.measure.probe.options import MEASURE, ProbeOptions
 from waywiser.measure.probe.sharing import SurveyLock
 from waywiser.measure.scope import MachineSelection, Scope, live_machine, read_scope
@@ -36,11 +36,9 @@ from waywiser.measure.tune.targets import (
     fitting,
 )
 from waywiser.measure.tune.tuner import REPORTED, ROUNDS, Tuned, Tuner, grid_points
-from waywiser.profile import Profile, WritableProfile
+from waywiser.profile import Profile, WritableProfile, is_finished
 from waywiser.profile.planned import TUNING
-from waywiser.profile.profile import is_finished
-from waywiser.words import Value
-from waywiser.words.records import Unsupported, Visit
+from waywiser.words import Unsupported, Value, Visit
 
 LEAST_BUFFER_BYTES = 256 * 2**20
 """Workers may use so much for buffers at least."""

@@ -30,8 +30,7 @@ import random
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from waywiser.stats.distributions import student_quantile
-from waywiser.stats.order import CONFIDENCE, Interval, median
+from waywiser.stats import CONFIDENCE, Interval, median, student_quantile
 from waywiser.words import Value
 
 PATIENCE = 2

@@ -12,11 +12,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from waywiser.curves.classes import representatives
-from waywiser.curves.select import matches_any, require_match, texts_of
-from waywiser.machine.calls import call_text
-from waywiser.machine.catalogue import Catalogue, Parameter, footprint
-from waywiser.machine.machine import Machine
+from waywiser.curves import matches_any, representatives, require_match, texts_of
+from waywiser.machine import Catalogue, Machine, Parameter, call_text, footprint
 from waywiser.machine.ranks import OF_TASK
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.curves import PlannedCurve, is_principal, is_remote
@@ -26,8 +23,7 @@ from waywiser.measure.plan.points import PlannedPoint, Points
 from waywiser.measure.plan.preset import Request
 from waywiser.measure.plan.ranks import rank_curves
 from waywiser.measure.tune.search import Configuration, SearchAxis, configurations
-from waywiser.words import Transfer, Value
-from waywiser.words.records import Unsupported
+from waywiser.words import Transfer, Unsupported, Value
 
 SIZES = "1MiB,16MiB,256MiB,1GiB"
 """The default sizes: one where overheads count, one that is nearly saturated, and two beyond."""

@@ -21,7 +21,7 @@ from typing import Protocol
 
 import msgspec
 
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.measure.plan.costs import Costs
 from waywiser.measure.plan.plan import GPU_SECONDS, WORKER_SECONDS
 from waywiser.measure.plan.points import PlannedPoint
@@ -35,10 +35,10 @@ from waywiser.measure.tune.search import (
     ratio,
 )
 from waywiser.measure.tune.targets import Target
-from waywiser.profile.block import counted, standard_error
-from waywiser.stats.order import median, median_interval
-from waywiser.words import Transfer, Value
-from waywiser.words.records import Order, Process, Rule, Visit
+from waywiser.profile import standard_error
+from waywiser.profile.block import counted
+from waywiser.stats import median, median_interval
+from waywiser.words import Order, Process, Rule, Transfer, Value, Visit
 
 ROUNDS = 6
 """Processes of the search."""

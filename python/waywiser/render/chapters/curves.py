@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.curves.curve import COLLECTIVES, Curve, Point
-from waywiser.machine.traits import Traits
+from waywiser.curves import COLLECTIVES, Curve, Point
+from waywiser.machine import Traits
 from waywiser.profile.quality_flags import REMEDIES
 from waywiser.render.decision_figures import decision_figures
 from waywiser.render.entry import Entry
@@ -51,9 +51,7 @@ from waywiser.render.parts import (
 )
 from waywiser.render.views.curve_sizes import operations_sheet
 from waywiser.render.writing import figure
-from waywiser.words import format_bytes, grouped
-from waywiser.words.number_format import count
-from waywiser.words.sizes_in_text import bytes_of_each, size_of, with_units
+from waywiser.words import bytes_of_each, count, format_bytes, grouped, size_of, with_units
 
 MOST_COLUMNS = 10
 """Sizes in a table of a family."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from waywiser.curves.headlines import ORDER, HeadlineRow, headline_rows
-from waywiser.curves.normal import NO_BASELINE, NormalPath, normal_paths
-from waywiser.machine.traits import DECLARED
+from waywiser.curves import NO_BASELINE, HeadlineRow, NormalPath, headline_rows, normal_paths
+from waywiser.curves.headlines import ORDER
+from waywiser.machine import DECLARED
 from waywiser.render.entry import Entry
 from waywiser.render.parts import Section, Sheet, SheetCell, SheetColumn, Tile, numbers
 from waywiser.render.views.headline import NORMAL, bandwidth_cell, headline_sheet, normal_cell
 from waywiser.render.writing import percent
-from waywiser.words.number_format import format_time
-from waywiser.words.sizes_in_text import size_of
+from waywiser.words import format_time, size_of
 
 TITLE = "Headline bandwidth and latency"
 

@@ -7,12 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from waywiser.analysis.questions.hidden import sentences
-from waywiser.curves.curve import Point
-from waywiser.curves.texts import size_span
+from waywiser.curves import Point, size_span
+from waywiser.machine import Gpu, Machine, NumaNode, call_text, lanes_text
 from waywiser.machine.bounds import nvlink_rate
-from waywiser.machine.calls import call_text
-from waywiser.machine.machine import Gpu, Machine, NumaNode
-from waywiser.machine.nvlink import lanes_text
 from waywiser.render.chapters.each import each
 from waywiser.render.entry import Entry
 from waywiser.render.figures.matrix import matrix_picture
@@ -39,8 +36,7 @@ from waywiser.render.rates import Between, between_places, places
 from waywiser.render.views.machine import generation_text
 from waywiser.render.views.pairs import entered, methods_note, rate_of, time_of
 from waywiser.render.writing import spread
-from waywiser.words import format_bytes, grouped
-from waywiser.words.number_format import count, format_rate
+from waywiser.words import count, format_bytes, format_rate, grouped
 
 _MAKER = re.compile(r"^(NVIDIA |GeForce |Tesla )+")
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from waywiser.curves.imported import imported_from
-from waywiser.machine.machine import machine_line
+from waywiser.curves import imported_from
+from waywiser.machine import machine_line
 from waywiser.render.entry import Entry
 from waywiser.render.origin import imported_files, when
 from waywiser.render.parts import Block, Code, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.version import __version__
-from waywiser.words import format_bytes, json_text
-from waywiser.words.member_lines import counted
-from waywiser.words.number_format import count, format_time
-from waywiser.words.same_wording import by_wording
+from waywiser.words import by_wording, count, counted, format_bytes, format_time, json_text
 
 HOW = (
     "A rate is the bytes of a workload over the median time of one execution; rates are never "

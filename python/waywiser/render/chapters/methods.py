@@ -34,10 +34,8 @@ from waywiser.render.parts import (
     SheetCell,
     Words,
 )
-from waywiser.stats.order import Interval, relative
-from waywiser.words import Memory, Place, grouped
-from waywiser.words.number_format import count
-from waywiser.words.sizes import size_text
+from waywiser.stats import Interval, relative
+from waywiser.words import Memory, Place, count, grouped, size_text
 
 TITLE = "Which method when"
 

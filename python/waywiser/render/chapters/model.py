@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.curves.name import label_of
-from waywiser.curves.texts import capital
+from waywiser.curves import capital, label_of
 from waywiser.model.errors import ModelError
 from waywiser.model.held_out import accuracy
 from waywiser.model.machine_model import MachineModel
@@ -22,9 +21,7 @@ from waywiser.render.chapters.each import each as each_machine
 from waywiser.render.entry import Entry
 from waywiser.render.parts import Block, Fold, Listing, Section, Sheet, Words, numbers
 from waywiser.render.views.model import capacity_sheet, curve_sheet
-from waywiser.words import Workload
-from waywiser.words.number_format import count, format_time
-from waywiser.words.sizes_in_text import with_sizes
+from waywiser.words import Workload, count, format_time, with_sizes
 
 MOST_ROWS = 100
 """Rows of a table; the rest is counted."""

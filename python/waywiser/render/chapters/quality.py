@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.curves.reasons import ReasonGroup
-from waywiser.curves.texts import capital
-from waywiser.curves.who_copies import who_copies_sentences
+from waywiser.curves import ReasonGroup, capital, who_copies_sentences
 from waywiser.render.chapters.each import each
 from waywiser.render.entry import Entry
 from waywiser.render.parts import Block, Fold, Listing, Section, Words
-from waywiser.words.member_lines import counted, member_lines, merged
-from waywiser.words.number_format import count
-from waywiser.words.same_wording import by_wording
-from waywiser.words.sizes_in_text import with_sizes
+from waywiser.words import by_wording, count, counted, with_sizes
+from waywiser.words.member_lines import member_lines, merged
 
 MOST_MEMBERS = 20
 """Members listed for one reason."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.curves.answer import Answer, Finding, Mark
+from waywiser.curves import Answer, Finding, Mark
 from waywiser.render.assessment import worst_of
 from waywiser.render.entry import Entry
 from waywiser.render.parts import (
@@ -19,8 +19,7 @@ from waywiser.render.parts import (
 )
 from waywiser.render.remarks import question_anchor, remark
 from waywiser.render.views.answers import answer_sheet
-from waywiser.words import Severity
-from waywiser.words.number_format import count
+from waywiser.words import Severity, count
 
 OPEN_FINDINGS = 5
 """Findings of a question that are not folded."""

@@ -12,8 +12,7 @@ from waywiser.render.figures.text_width import folded, text_width
 from waywiser.render.figures.theme import INK, LINE, SOFT, Colour
 from waywiser.render.parts import Picture, Sheet, SheetCell, numbers
 from waywiser.render.writing import spread
-from waywiser.words import Value, format_bytes
-from waywiser.words.number_format import format_number
+from waywiser.words import Value, format_bytes, format_number
 
 WIDTH = 360.0
 """A phone shows it without scrolling."""

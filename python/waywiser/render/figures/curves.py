@@ -13,7 +13,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from waywiser.curves.curve import Point
+from waywiser.curves import Point
 from waywiser.curves.sizes import joined
 from waywiser.render.figures.axes import (
     Axis,
@@ -30,9 +30,8 @@ from waywiser.render.figures.text_width import text_width
 from waywiser.render.figures.theme import INK, SOFT
 from waywiser.render.parts import Picture, Sheet, SheetCell, numbers
 from waywiser.render.writing import spread
-from waywiser.stats.order import Interval
-from waywiser.words import Value, format_bytes
-from waywiser.words.number_format import format_number, format_time
+from waywiser.stats import Interval
+from waywiser.words import Value, format_bytes, format_number, format_time
 
 HEIGHT = 240.0
 """Height of the axes with their labels."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from waywiser.curves.curve import Point
-from waywiser.stats.order import Interval
-from waywiser.words import Value, format_bytes
-from waywiser.words.sizes_in_text import bytes_of_each, size_of
+from waywiser.curves import Point
+from waywiser.stats import Interval
+from waywiser.words import Value, bytes_of_each, format_bytes, size_of
 
 
 class DrawnPoint(Value, frozen=True):

@@ -14,7 +14,7 @@ from waywiser.analysis.history.history_texts import change_text
 from waywiser.render.figures.drawing import HALF_CAPITAL, Drawing
 from waywiser.render.figures.theme import INK, LINE, SERIES, SOFT
 from waywiser.render.parts import Picture, Sheet, numbers
-from waywiser.words.number_format import format_rate
+from waywiser.words import format_rate
 
 WIDTH, HEIGHT = 348.0, 190.0
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 332.0, 26.0, 166.0

@@ -10,7 +10,7 @@ from waywiser.analysis.cluster.verdict_values import PairTime
 from waywiser.render.figures.drawing import Drawing
 from waywiser.render.figures.theme import HEAT, PANEL, SOFT
 from waywiser.render.parts import Picture, Sheet, numbers
-from waywiser.words.number_format import format_time
+from waywiser.words import format_time
 
 CELL = 14.0
 LEFT = 86.0

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from waywiser.analysis.trace.copy_lines import CopyLine
-from waywiser.profile.trace_file import Timeline, TracedProcess
+from waywiser.profile import Timeline, TracedProcess
 from waywiser.render.figures.drawing import Drawing
 from waywiser.render.figures.text_width import folded
 from waywiser.render.figures.theme import INK, LINE, SERIES, SOFT, Colour
 from waywiser.render.parts import Picture, Sheet, numbers
-from waywiser.words.number_format import count, format_time
+from waywiser.words import count, format_time
 
 WIDTH = 360.0
 NAME_SIZE = 11.0

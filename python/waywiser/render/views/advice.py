@@ -13,10 +13,15 @@ from waywiser.analysis.policy.decision_table import (
 )
 from waywiser.analysis.policy.texts import costly_text, costs_text
 from waywiser.render.parts import Block, Section, Sheet, SheetColumn, Words, numbers
-from waywiser.words import format_bytes
-from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
-from waywiser.words.same_wording import by_wording
-from waywiser.words.sizes import size_text
+from waywiser.words import (
+    RATE_BYTES,
+    by_wording,
+    count,
+    format_bytes,
+    format_rate,
+    format_time,
+    size_text,
+)
 
 USES_POLICY = (
     "waywiser.transfer chooses this method if a policy of this profile is installed that decides "

@@ -21,14 +21,19 @@ from waywiser.analysis.cluster.verdict_values import (
     NodeVerdict,
     PairTime,
 )
-from waywiser.curves.answer import Finding
+from waywiser.curves import Finding
 from waywiser.profile.cluster_folder import PROFILES
 from waywiser.render.parts import SEVERITIES as SIGNS
 from waywiser.render.parts import Block, Section, Sheet, Words, numbers
-from waywiser.words import format_bytes, grouped
-from waywiser.words.host_list import compress_hosts
-from waywiser.words.number_format import count, format_rate, format_time
-from waywiser.words.status import severity_of
+from waywiser.words import (
+    compress_hosts,
+    count,
+    format_bytes,
+    format_rate,
+    format_time,
+    grouped,
+    severity_of,
+)
 
 MOST_PAIRS = 5
 """Slowest pairs that are listed; ``--json`` has all."""

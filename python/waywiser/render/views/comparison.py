@@ -18,10 +18,8 @@ from waywiser.analysis.comparison.comparison_text import (
 )
 from waywiser.analysis.comparison.path_change import PathChange, ProfileComparison
 from waywiser.render.parts import Block, Sheet, SheetCell, SheetColumn, Tone, Words, numbers
-from waywiser.stats.order import Interval
-from waywiser.words import Reason, grouped
-from waywiser.words.number_format import count
-from waywiser.words.sizes_in_text import with_units
+from waywiser.stats import Interval
+from waywiser.words import Reason, count, grouped, with_units
 
 COMPARED: tuple[Reason, ...] = (
     "regression", "suspected", "improvement", "not decided", "no change",

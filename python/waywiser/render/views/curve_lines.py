@@ -11,20 +11,24 @@ from typing import NamedTuple
 
 import msgspec
 
-from waywiser.curves.curve import COLLECTIVES, SMALL_BYTES, Curve, Point
-from waywiser.curves.figure_range import range_of
-from waywiser.curves.name import name_of
-from waywiser.machine.system_files import format_list
+from waywiser.curves import COLLECTIVES, Curve, Point, name_of, range_of
+from waywiser.curves.curve import SMALL_BYTES
+from waywiser.machine import format_list
 from waywiser.render.parts import Section, Sheet, SheetColumn, Sheets
 from waywiser.render.views.curve_sizes import Marks, letters, operation_of
 from waywiser.render.writing import spread_or_processes
-from waywiser.words import Memory, Path, Transfer, Workload, grouped
-from waywiser.words.number_format import (
+from waywiser.words import (
+    Memory,
+    Path,
+    Transfer,
+    Workload,
     count,
     format_rate,
     format_time,
+    grouped,
+    size_of,
+    with_units,
 )
-from waywiser.words.sizes_in_text import size_of, with_units
 
 SHORT = 16
 """So few curves have a line each, whatever their settings."""

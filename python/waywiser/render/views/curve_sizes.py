@@ -12,23 +12,29 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
-from waywiser.curves.curve import Curve, Point, by_text
-from waywiser.curves.name import name_of
+from waywiser.curves import Curve, Point, name_of
+from waywiser.curves.curve import by_text
 from waywiser.measure.plan.schedule import EQUAL
-from waywiser.profile.estimate import Estimate
-from waywiser.profile.layout_crossover import layout_crossovers
+from waywiser.profile import Estimate, layout_crossovers
 from waywiser.render.parts import Block, Section, Sheet, SheetCell, SheetColumn, SheetRow, Words
 from waywiser.render.writing import spread, spread_or_processes
-from waywiser.words import Operation, Transfer, Workload, format_bytes, format_settings, grouped
-from waywiser.words.number_format import (
+from waywiser.words import (
     RATE_BYTES,
+    Operation,
+    Transfer,
+    Workload,
+    bytes_of_each,
     count,
+    format_bytes,
     format_number,
     format_rate,
+    format_settings,
     format_time,
+    grouped,
+    nearest_power_of_two,
+    size_of,
+    with_units,
 )
-from waywiser.words.sizes import nearest_power_of_two
-from waywiser.words.sizes_in_text import bytes_of_each, size_of, with_units
 
 Marks = Mapping[str, str]
 """The letter of each kind of quality flag."""

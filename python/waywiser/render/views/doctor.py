@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from waywiser.curves.answer import Finding
+from waywiser.curves import Finding
 from waywiser.fitness.diagnosis import CHECKS, disturbances, seen
 from waywiser.fitness.situation import Situation
 from waywiser.render.parts import Block, Remark, Remarks, Words
-from waywiser.words.number_format import count
-from waywiser.words.status import SEVERITY_ORDER
+from waywiser.words import SEVERITY_ORDER, count
 
 
 def finding_parts(findings: Sequence[Finding], missing: Sequence[str] = ()) -> Iterator[Block]:

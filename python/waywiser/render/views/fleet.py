@@ -14,13 +14,11 @@ from waywiser.analysis.comparison.fleet import (
 )
 from waywiser.analysis.comparison.outliers import FEWEST_HOSTS
 from waywiser.analysis.comparison.slow_paths import UsualPath
+from waywiser.curves import percent
 from waywiser.curves.headline import GROUPS
-from waywiser.curves.texts import named, percent
+from waywiser.curves.texts import named
 from waywiser.render.parts import Block, Words, tone_of
-from waywiser.words import grouped
-from waywiser.words.number_format import count
-from waywiser.words.same_wording import by_wording
-from waywiser.words.visible_text import single_line
+from waywiser.words import by_wording, count, grouped, single_line
 
 LESS = 0.005
 """How much smaller a loss must be to be named as well as another."""

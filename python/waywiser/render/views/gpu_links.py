@@ -12,13 +12,12 @@ from waywiser.analysis.questions.gpu_links import (
     link_verdict,
     of_link,
 )
-from waywiser.curves.curve import SMALL_BYTES, Curve
-from waywiser.curves.headline import Group, headline
+from waywiser.curves import SMALL_BYTES, Curve, Group
+from waywiser.curves.headline import headline
 from waywiser.profile import Profile
 from waywiser.render.parts import Section, Sheet, SheetColumn
-from waywiser.stats.decision import THRESHOLD
-from waywiser.words import format_bytes
-from waywiser.words.number_format import format_in_matrix
+from waywiser.stats import THRESHOLD
+from waywiser.words import format_bytes, format_in_matrix
 
 COLUMNS = (
     SheetColumn(TITLE),

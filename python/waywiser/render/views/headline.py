@@ -6,18 +6,22 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from waywiser.curves.curve import Curve, Point
-from waywiser.curves.figure_range import range_of
+from waywiser.curves import (
+    NO_BASELINE,
+    Curve,
+    HeadlineRow,
+    NormalPath,
+    Point,
+    headline_rows,
+    normal_paths,
+    range_of,
+)
 from waywiser.curves.headline import headline_title
-from waywiser.curves.headlines import HeadlineRow, headline_rows
-from waywiser.curves.normal import NO_BASELINE, NormalPath, normal_paths
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.render.parts import Sheet, SheetCell, SheetColumn
 from waywiser.render.writing import spread_or_processes
-from waywiser.stats.order import relative
-from waywiser.words import format_bytes
-from waywiser.words.number_format import format_rate, format_time
-from waywiser.words.sizes_in_text import size_of
+from waywiser.stats import relative
+from waywiser.words import format_bytes, format_rate, format_time, size_of
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 

@@ -17,8 +17,7 @@ from waywiser.render.parts import (
 from waywiser.render.views.fleet import fleet_parts
 from waywiser.render.views.history import history_parts
 from waywiser.render.views.normal import normal_parts
-from waywiser.words import STATUSES, Status
-from waywiser.words.number_format import count
+from waywiser.words import STATUSES, Status, count
 
 MOST_HOSTS = 20
 """Hosts that are listed by name, the worst first."""

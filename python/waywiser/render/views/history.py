@@ -15,9 +15,7 @@ from waywiser.analysis.history.history import (
 )
 from waywiser.analysis.history.history_texts import change_text, node_change_text
 from waywiser.render.parts import Block, Sheet, SheetCell, SheetColumn, Words, tone_of
-from waywiser.words.number_format import count, format_rate
-from waywiser.words.same_wording import by_wording
-from waywiser.words.visible_text import single_line
+from waywiser.words import by_wording, count, format_rate, single_line
 
 BARS = "▁▂▃▄▅▆▇█"
 

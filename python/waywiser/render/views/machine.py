@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from waywiser.machine.machine import Gpu, Machine, NumaNode, Package
-from waywiser.machine.nvlink import lanes_text
+from waywiser.machine import (
+    LOST_REMEDY,
+    Gpu,
+    Machine,
+    NumaNode,
+    Package,
+    format_list,
+    lanes_text,
+    lost_text,
+)
 from waywiser.machine.peaks import peaks
-from waywiser.machine.system_files import format_list
-from waywiser.machine.unusable_gpus import LOST_REMEDY, lost_text
 from waywiser.render.parts import Block, Outline, Section, Sheet, SheetColumn, Words, numbers
-from waywiser.words import format_bytes, grouped
-from waywiser.words.number_format import count, format_rate, format_time
-from waywiser.words.same_wording import by_wording
+from waywiser.words import by_wording, count, format_bytes, format_rate, format_time, grouped
 
 
 def machine_parts(machine: Machine) -> Iterator[Block | Section]:

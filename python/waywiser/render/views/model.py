@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from waywiser.curves.name import label_of
+from waywiser.curves import label_of
 from waywiser.model.curve import CurveModel
 from waywiser.model.held_out import Validation
 from waywiser.model.machine_model import MachineModel
@@ -20,9 +20,7 @@ from waywiser.model.texts import (
     with_interval,
 )
 from waywiser.render.parts import Block, Section, Sheet, SheetColumn, Words, numbers
-from waywiser.words import format_bytes
-from waywiser.words.number_format import count, format_rate, format_time
-from waywiser.words.same_wording import by_wording
+from waywiser.words import by_wording, count, format_bytes, format_rate, format_time
 
 MOST_ROWS = 16
 """Rows of a table, unless all are asked for."""

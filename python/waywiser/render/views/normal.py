@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from waywiser.curves.normal import NO_BASELINE, NormalPath, verdicts_text
+from waywiser.curves import NO_BASELINE, NormalPath, NormalValue, verdicts_text
 from waywiser.curves.normal_causes import Cause, causes_of
-from waywiser.curves.normal_table import (
-    LARGE_TEXT,
-    LEAST_SOURCES,
-    OURS,
-    NormalRange,
-    NormalValue,
-    ranges,
-)
+from waywiser.curves.normal_table import LARGE_TEXT, LEAST_SOURCES, OURS, NormalRange, ranges
 from waywiser.render.parts import Block, Code, Section, Sheet, SheetCell, SheetColumn, Words
 from waywiser.render.writing import spread
-from waywiser.stats.order import relative
-from waywiser.words import grouped
-from waywiser.words.number_format import count, format_number, format_rate
-from waywiser.words.sizes_in_text import size_of
+from waywiser.stats import relative
+from waywiser.words import count, format_number, format_rate, grouped, size_of
 
 RANGE_COLUMNS = (
     SheetColumn("normal for"),

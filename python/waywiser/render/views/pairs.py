@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from waywiser.curves.curve import SMALL_BYTES, Curve, Point
+from waywiser.curves import SMALL_BYTES, Curve, Point
 from waywiser.curves.figure_range import range_text
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.render.parts import Section, Sheet, SheetCell, SheetColumn
 from waywiser.render.rates import Between, between_places, places
 from waywiser.render.writing import spread
-from waywiser.words import Value, format_bytes, grouped
-from waywiser.words.number_format import format_in_matrix
+from waywiser.words import Value, format_bytes, format_in_matrix, grouped
 
 Pair = tuple[str, str]
 

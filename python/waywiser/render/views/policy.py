@@ -16,10 +16,16 @@ from waywiser.analysis.policy.table import Fingerprint, Policy, PolicyRow
 from waywiser.analysis.policy.texts import costly_text, costs_text, method_text
 from waywiser.curves.texts import span
 from waywiser.render.parts import Block, Code, Section, Sheet, SheetColumn, Words
-from waywiser.words import format_bytes, grouped
-from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
-from waywiser.words.same_wording import by_wording
-from waywiser.words.sizes import size_text
+from waywiser.words import (
+    RATE_BYTES,
+    by_wording,
+    count,
+    format_bytes,
+    format_rate,
+    format_time,
+    grouped,
+    size_text,
+)
 
 COLUMNS = (
     "from",

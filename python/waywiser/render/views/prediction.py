@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from waywiser.curves.name import label_of
+from waywiser.curves import label_of
 from waywiser.model.prediction import LONGER, LimitingCapacity, Prediction
 from waywiser.render.parts import Block, Sheet, SheetColumn, Words, numbers
-from waywiser.words import WaywiserError, Workload, format_bytes
-from waywiser.words.number_format import RATE_BYTES, count, format_rate, format_time
-from waywiser.words.same_wording import by_wording
-from waywiser.words.sizes_in_text import bytes_of_each, with_sizes
+from waywiser.words import (
+    RATE_BYTES,
+    WaywiserError,
+    Workload,
+    by_wording,
+    bytes_of_each,
+    count,
+    format_bytes,
+    format_rate,
+    format_time,
+    with_sizes,
+)
 
 MOST_MEASUREMENTS = 6
 """Measurements that a prediction is said to rest on; more are counted."""

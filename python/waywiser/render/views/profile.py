@@ -14,21 +14,30 @@ import msgspec
 from waywiser.analysis.questions.hidden import sentences
 from waywiser.analysis.questions.slow_links import links_of_gpus
 from waywiser.analysis.questions.sustained import found_sustained, sustained_table
-from waywiser.curves.answer import Finding
-from waywiser.curves.curve import Curve, Point, by_family, curves_of, outliers_text
-from waywiser.curves.headlines import ORDER, headline_groups
-from waywiser.curves.imported import imported_from
-from waywiser.curves.name import label_of
-from waywiser.curves.normal import NO_BASELINE, below_findings, normal_paths
-from waywiser.curves.overview import Overview, Summary
-from waywiser.curves.reasons import ReasonGroup
-from waywiser.curves.who_copies import who_copies_sentences
+from waywiser.curves import (
+    NO_BASELINE,
+    Curve,
+    Finding,
+    Overview,
+    Point,
+    ReasonGroup,
+    below_findings,
+    by_family,
+    curves_of,
+    headline_groups,
+    imported_from,
+    label_of,
+    normal_paths,
+    outliers_text,
+    who_copies_sentences,
+)
+from waywiser.curves.headlines import ORDER
+from waywiser.curves.overview import Summary
 from waywiser.fitness.situation import Situation
-from waywiser.machine.machine import Machine, machine_line
-from waywiser.machine.unusable_gpus import lost_text
+from waywiser.machine import Machine, lost_text, machine_line
 from waywiser.measure.plan.schedule import is_for_time
-from waywiser.profile import Profile
-from waywiser.profile.planned import planned, resume_command
+from waywiser.profile import Profile, resume_command
+from waywiser.profile.planned import planned
 from waywiser.profile.quality_flags import OUTLIER_PROCESS, REMEDIES
 from waywiser.render.parts import Block, Section, Words
 from waywiser.render.views.answers import answer_sheet
@@ -48,10 +57,8 @@ from waywiser.render.views.gpu_links import gpu_link_sections
 from waywiser.render.views.headline import headline_sheet
 from waywiser.render.views.pairs import pair_sections
 from waywiser.render.views.unsupported import all_unsupported_words, unsupported_words
-from waywiser.words.member_lines import counted, member_lines, series_of
-from waywiser.words.number_format import count, format_time
-from waywiser.words.same_wording import by_wording
-from waywiser.words.sizes_in_text import with_sizes
+from waywiser.words import by_wording, count, counted, format_time, series_of, with_sizes
+from waywiser.words.member_lines import member_lines
 
 FEW_REASONS = 3
 """The largest number of reasons of skipped sizes that are all shown; if there are more, only those

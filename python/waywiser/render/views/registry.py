@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from waywiser.curves.name import SETS
-from waywiser.machine.catalogue import ExecutorKind, MemoryKind, OperationKind, Parameter
+from waywiser.curves import SETS
+from waywiser.machine import ExecutorKind, MemoryKind, Parameter
+from waywiser.machine.catalogue import OperationKind
 from waywiser.render.parts import Block, Section, Words
-from waywiser.words import grouped
-from waywiser.words.sizes_in_text import with_units
+from waywiser.words import grouped, with_units
 
 INDENT = 27
 """Characters of the names."""

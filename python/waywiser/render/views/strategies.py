@@ -21,9 +21,7 @@ from waywiser.model.strategy_table import StrategyFall, StrategyTable
 from waywiser.model.texts import with_interval
 from waywiser.render.parts import Block, Section, Sheet, SheetColumn, Words, numbers
 from waywiser.render.views.strategy_texts import comparison_text, fastest_text, span_of
-from waywiser.words import format_bytes
-from waywiser.words.number_format import count, format_time, plural
-from waywiser.words.same_wording import by_wording
+from waywiser.words import by_wording, count, format_bytes, format_time, plural
 
 BASES = {"measured": "as measured", "modelled": "by the model"}
 CROSSINGS = (

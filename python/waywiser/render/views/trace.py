@@ -8,13 +8,11 @@ from collections.abc import Collection, Iterable, Iterator
 from waywiser.analysis.trace.copy_lines import CopyLine
 from waywiser.analysis.trace.patch_comparison import TraceComparison
 from waywiser.analysis.trace.savings import LEAST_SHARE, AdvisedLine, PinningLine, TraceAdvice
-from waywiser.curves.normal import normal_paths
-from waywiser.curves.subject import Subject
+from waywiser.curves import Subject, normal_paths
 from waywiser.measure.trace.watch import WatchedProgram
-from waywiser.profile.trace_file import Trace
+from waywiser.profile import Trace
 from waywiser.render.parts import Block, Section, Sheet, SheetColumn, Words, numbers
-from waywiser.words import format_bytes
-from waywiser.words.number_format import count, format_seconds
+from waywiser.words import count, format_bytes, format_seconds
 
 MOST_LINES = 12
 """Lines that are shown, those that save or take the most."""

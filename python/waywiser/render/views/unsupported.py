@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from waywiser.machine.machine import Machine
+from waywiser.machine import Machine
 from waywiser.render.parts import Words
-from waywiser.words import grouped
-from waywiser.words.member_lines import MOST_REASONS, counted, merged
-from waywiser.words.number_format import count
-from waywiser.words.records import Unsupported
-from waywiser.words.sizes_in_text import with_sizes
+from waywiser.words import MOST_REASONS, Unsupported, count, counted, grouped, with_sizes
+from waywiser.words.member_lines import merged
 
 Groups = Iterable[tuple[str, Sequence[str]]]
 """Reasons, each with the paths and operations that it concerns."""
