@@ -102,9 +102,9 @@ class ClusterJoinOptions:
     node_name: str | None = option(
         "Join as this node; by default SLURMD_NODENAME, or the name of the host.", metavar="NAME"
     )
-    join_seconds: float | None = option(
-        "Try so long to reach the coordinator; by default 600.",
-        metavar="SECONDS",
-        bounds=_SECONDS,
+    join_seconds: float | None = like(
+        ClusterSurveyOptions,
+        "join_seconds",
+        help="Try so long to reach the coordinator; by default 600.",
     )
     mpicc: str | None = like(AnySurveyOptions, "mpicc")
