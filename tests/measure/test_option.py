@@ -9,11 +9,12 @@ import msgspec
 import pytest
 
 from waywiser.cli.call import command
+from waywiser.cluster.survey_options import ClusterSurveyOptions
 from waywiser.measure.option import given, options_of, stored
 from waywiser.measure.plan.preset import Request
 from waywiser.measure.scope import MachineSelection
 from waywiser.measure.simulate_options import SimulateOptions
-from waywiser.measure.survey_options import OptionError, SurveyOptions
+from waywiser.measure.survey_options import AnySurveyOptions, OptionError, SurveyOptions
 from waywiser.measure.survey_request import request_of, selection_of
 from waywiser.measure.tune.targets import TuneRequest
 from waywiser.measure.tune_options import TuneOptions
@@ -105,3 +106,12 @@ def test_tables_share_their_options() -> None:
                 assert (mine.name, mine.bounds) == (theirs.name, theirs.bounds)
                 is_of_tuning = (table, each.name) == (TuneOptions, "only")  # kept as its paths
                 assert mine.stored == theirs.stored or is_of_tuning
+
+
+def test_what_every_survey_has_is_one_option_and_comes_last() -> None:
+    shared = options_of(AnySurveyOptions)
+    for table, verb in ((SurveyOptions, "survey"), (ClusterSurveyOptions, "cluster survey")):
+        declared = options_of(table)
+        assert {name: declared[name] for name in shared} == shared
+        names = [each.name for each in command().commands[verb].params if each.name in declared]
+        assert names[-len(shared) :] == list(shared)
