@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -265,13 +266,9 @@ def _line(
     base: str,
 ) -> CopyLine:
     own = [group for group, _ in groups]
-    pages: dict[str, int] = {}
-    for group in own:
-        for name, pages_there in group.nodes.items():
-            pages[name] = pages.get(name, 0) + pages_there
     sampled = sum(group.sampled_pages for group in own)
     addressed = sum(group.addressed for group in own)
-    node = _node(pages)
+    node = _node(own)
     first, number = groups[0]
     _, chain = place_of(processes[number].sites[first.site], base)
     source, destination = (
@@ -327,8 +324,11 @@ def exposed_seconds(process: TracedProcess) -> float:
     return sum(map(exposed_ns, process.gpus)) / 1e9
 
 
-def _node(pages: Mapping[str, int]) -> int | None:
+def _node(groups: Sequence[CopyGroup]) -> int | None:
     """The node that has most of the pages; None if none has, or a name is no number."""
+    pages = Counter[str]()
+    for group in groups:
+        pages.update(group.nodes)
     total = sum(pages.values())
     name, most = max(pages.items(), key=lambda item: item[1], default=("", 0))
     return int(name) if name.isascii() and name.isdigit() and most > MAJORITY * total else None
