@@ -21,6 +21,7 @@ from waywiser.curves.headlines import headline_groups, headline_path_rows
 from waywiser.curves.kinds import nearness_of
 from waywiser.curves.normal_causes import causes_of
 from waywiser.curves.normal_table import (
+    C2C,
     LEAST_SOURCES,
     NormalRange,
     NormalValue,
@@ -211,7 +212,8 @@ def _why_not(found: NormalRange | None, interval: Interval | None) -> str:
     if found is None:
         return "no source has this link, path and size"
     if not found.decides:
-        return f"a verdict needs {LEAST_SOURCES} sources"
+        of = " of this model" if found.link == C2C else ""
+        return f"a verdict needs {LEAST_SOURCES} sources{of}"
     return "" if interval is not None else "the measurement has no interval"
 
 
