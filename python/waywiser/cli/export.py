@@ -69,10 +69,11 @@ def export(
         kv-offload (JSON): settings from what was measured. reframe (JSON): references for a test of
         ReFrame. slurm, mpich (options), openmpi (a rankfile): one process for each GPU on the
         better NUMA node; standard error has the reasons. simgrid, astra-sim, model (JSON): the
-        model of the machine. normal-values: rows for a table of what machines reach.
+        model of the machine. normal-values: rows for a table of what machines reach, which name
+        no host, user, address or serial number; they are shown before -o FILE is written.
     --piece SIZE: Bytes of one piece of the KV cache, as 32KiB, for --for sglang or flexkv.
     --source SOURCE: The page (https://...) or the repository (owner/name:path) where others find
-        the profile, for --for normal-values.
+        the profile, for --for normal-values; by default "sent", for rows that you send to somebody.
     --ranks-per-gpu N: So many processes of each GPU for --for slurm, mpich or openmpi; by default
         1.
 
@@ -182,9 +183,9 @@ def _require_sense(output: str, consumer: str, piece: str, source: str, *, has_f
         raise ExportError(f"--for {consumer} has one form", remedy="remove --format and --summary")
     if piece and consumer in ("", POLICY, NORMAL_VALUES, *_launchers(), *_models()):
         raise ExportError("--piece is for settings", remedy="add --for sglang or --for flexkv")
-    if bool(source) is not (consumer == NORMAL_VALUES):
+    if source and consumer != NORMAL_VALUES:
         raise ExportError(
-            f"--source and --for {NORMAL_VALUES} belong together", remedy="write both or neither"
+            f"--source is for --for {NORMAL_VALUES}", remedy=f"add --for {NORMAL_VALUES}"
         )
 
 
@@ -282,11 +283,16 @@ def _export_settings(file: str, output: str, consumer: str, piece: str) -> None:
 
 
 def _export_normal_values(file: str, output: str, source: str) -> None:
+    from waywiser.cli.streams import say
     from waywiser.curves.normal import rows_text
+    from waywiser.curves.normal_table import SENT
     from waywiser.profile import Profile
+    from waywiser.profile.output_file import STANDARD_OUTPUT
 
     with Profile.open(file) as profile:
-        text = rows_text(profile, source)
+        text = rows_text(profile, source or SENT)
+    if output not in ("", STANDARD_OUTPUT):
+        say(f"{text}\nThis is all that {output} has: no host, user, address or serial number.\n")
     with _text_stream(output) as stream:
         stream.write(text)
 

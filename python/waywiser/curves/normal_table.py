@@ -45,6 +45,10 @@ OURS = "waywiser:"
 """What the sources of this project begin with. They count as one source: these machines are of two
 models in one kind of virtual machine."""
 
+SENT = "sent"
+"""The source of rows that somebody sent without a page. They count as one: nothing shows whether
+two of them are of one machine."""
+
 LARGE_TEXT = f"{format_bytes(BANDWIDTH_BYTES)} and more"
 """One class of sizes: links are saturated, and most sources do not state the size."""
 
@@ -55,7 +59,7 @@ _LINK = re.compile(
     rf"(?:[2-9]\d* × )?PCIe [1-7] x(?:1|2|4|8|16)(?:{THROUGH_HOST})?"
     rf"|NVLink [1-9] x[1-9]\d*|{C2C}|{MEMORY}"
 )
-_SOURCE = re.compile(r"https://[^\s/]+/\S+|[\w.-]+/[\w.-]+:\S+|waywiser:docs/results/\S+")
+_SOURCE = re.compile(r"https://[^\s/]+/\S+|[\w.-]+/[\w.-]+:\S+|waywiser:docs/results/\S+|sent")
 _DATE = re.compile(r"~?20\d\d(?:-[01]\d)?")
 _THRESHOLD = re.compile(r"\bthreshold\b", re.IGNORECASE)
 
