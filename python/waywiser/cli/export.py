@@ -285,12 +285,11 @@ def _export_settings(file: str, output: str, consumer: str, piece: str) -> None:
 def _export_normal_values(file: str, output: str, source: str) -> None:
     from waywiser.cli.streams import say
     from waywiser.curves.normal import rows_text
-    from waywiser.curves.normal_table import SENT
     from waywiser.profile import Profile
     from waywiser.profile.output_file import STANDARD_OUTPUT
 
     with Profile.open(file) as profile:
-        text = rows_text(profile, source or SENT)
+        text = rows_text(profile, source)
     if output not in ("", STANDARD_OUTPUT):
         say(f"{text}\nThis is all that {output} has: no host, user, address or serial number.\n")
     with _text_stream(output) as stream:

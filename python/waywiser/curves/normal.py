@@ -23,6 +23,7 @@ from waywiser.curves.normal_causes import causes_of
 from waywiser.curves.normal_table import (
     C2C,
     LEAST_SOURCES,
+    SENT,
     NormalRange,
     NormalValue,
     model_name,
@@ -249,10 +250,11 @@ class NoNormalValues(WaywiserError):
 
 
 def rows_text(profile: Profile, source: str) -> str:
-    """The rows of a profile for a table of values; ``source`` is where others find it. Raises
-    `NoNormalValues`, and what `read_values` raises for rows that are not in the form."""
+    """The rows of a profile for a table of values; ``source`` is where others find it, empty for
+    rows that are sent. Raises `NoNormalValues`, and what `read_values` raises for rows that are not
+    in the form."""
     curves = curves_of(overview(profile).series)
-    found = values_of(profile.machine, curves, source, profile.created[:7])
+    found = values_of(profile.machine, curves, source or SENT, profile.created[:7])
     if not found:
         raise NoNormalValues(
             "no headline path has a link that is known and an interval that is narrow enough",
