@@ -360,10 +360,11 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
                 "--rounds", str(arguments.rounds), "--within", str(arguments.within),
                 "--seed", str(arguments.seed),
             ]  # fmt: skip
+            visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
             environment = {
                 "GLOO_SOCKET_IFNAME": "lo",
-                "CUDA_VISIBLE_DEVICES": str(rank),
-                "LOCAL_RANK": str(rank),
+                "CUDA_VISIBLE_DEVICES": visible[rank] if visible[0] else str(rank),
+                "LOCAL_RANK": "0",  # of the GPUs that it sees
                 "LOCAL_WORLD_SIZE": str(arguments.ranks),
                 **({"OMP_NUM_THREADS": "1"} if arguments.device == "cpu" else {}),
             }

@@ -258,7 +258,7 @@ class Torch(Library):
     def _fastsafetensors(self) -> dict[str, Any]:
         from fastsafetensors import SafeTensorsFileLoader, SingleGroup
 
-        loader = SafeTensorsFileLoader(SingleGroup(), f"{self.device}:0", nogds=True)
+        loader = SafeTensorsFileLoader(SingleGroup(), self.device, nogds=True)
         loader.add_filenames({0: [str(path) for path in self.model.files]})
         loaded = loader.copy_files_to_device()
         found = {name: loaded.get_tensor(name) for name in loaded.key_to_rank_lidx}
@@ -486,6 +486,7 @@ def library_of(model: Model, device: str | None) -> tuple[Library, str]:
         return Numpy(model, "cpu"), "host memory, numpy"
     import torch
 
-    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    name = torch.cuda.get_device_name() if place == "cuda" else "host memory"
+    on_gpu = device == "cuda" or (device is None and torch.cuda.is_available())
+    place = "cuda:0" if on_gpu else "cpu"
+    name = torch.cuda.get_device_name() if on_gpu else "host memory"
     return Torch(model, place), f"{name}, torch {torch.__version__}"

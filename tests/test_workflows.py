@@ -58,9 +58,10 @@ def test_the_newest_packages_are_tested_each_month_as_a_change_is() -> None:
 
 KEYS = {
     "": {"name", True, "permissions", "concurrency", "jobs"},  # YAML 1.1 reads "on" as true
-    "job": {"runs-on", "container", "timeout-minutes", "needs", "permissions", "strategy", "steps"},
+    "job": {"runs-on", "container", "timeout-minutes", "needs", "permissions", "strategy", "steps",
+            "environment"},
     "step": {"name", "uses", "with", "env", "run"},
-}
+}  # fmt: skip
 """The keys that the workflows have. With an unknown one GitHub runs nothing."""
 
 
@@ -189,6 +190,17 @@ def test_every_file_is_attached_to_the_tag(tmp_path: Path) -> None:
     assert arguments[:3] == ["release", "create", "v9.8.7"]
     assert [each for each in arguments if each.startswith("dist/")] == [f"dist/{n}" for n in files]
     assert "--verify-tag" in arguments
+
+
+def test_what_is_published_is_what_is_released_and_needs_no_secret() -> None:
+    found = jobs(ROOT / ".github" / "workflows" / "release.yml")
+    publish, release = found["publish"], found["release"]
+    assert publish["needs"] == "release"
+    assert publish["permissions"] == {"id-token": "write"} and publish["environment"] == "pypi"
+    assert publish["steps"][0] == release["steps"][0]
+    (upload,) = publish["steps"][1:]
+    assert upload["uses"].startswith("pypa/gh-action-pypi-publish@")
+    assert upload["with"] == {"packages-dir": publish["steps"][0]["with"]["path"]}
 
 
 def test_the_container_has_what_the_wheels_are_made_with() -> None:

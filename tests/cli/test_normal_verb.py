@@ -13,9 +13,9 @@ from msgspec.structs import replace
 import profiles
 from waywiser import cli
 from waywiser.cli import printing
-from waywiser.curves.normal_table import COLUMNS, FILE, LARGE_TEXT, read_values
+from waywiser.curves.normal_table import COLUMNS, FILE, LARGE_TEXT, ranges, read_values
 from waywiser.machine.machine import PcieLink
-from waywiser.profile import WritableProfile
+from waywiser.profile import Profile, WritableProfile
 from waywiser.words.records import GpuState
 
 Output = pytest.CaptureFixture[str]
@@ -128,6 +128,32 @@ def test_causes_follow_a_path_that_is_below(
     assert {cause["id"] for cause in below["causes"]} > {"low-state", "numa"}
 
 
+def test_rows_to_send_name_no_machine_and_are_shown_first(
+    capsys: Output, node: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "rows.csv"
+    assert cli.run([*ROWS, node, "-o", str(file)]) == 0
+    shown = capsys.readouterr()
+    text = file.read_text()
+    assert shown.out == "" and shown.err.startswith(text)
+    assert f"This is all that {file} has" in shown.err
+    rows = read_values(text, "rows")
+    assert {value.source for value in rows} == {"sent"}
+    with Profile.open(node) as profile:
+        gpus = profile.machine.gpus
+        named = [profile.machine.hostname, *(each for gpu in gpus for each in (gpu.uuid, gpu.pci))]
+    assert len(list(filter(None, named))) >= 3
+    assert not any(name in text for name in named if name)
+
+
+def test_rows_that_were_sent_are_one_source(capsys: Output, node: str, tmp_path: Path) -> None:
+    rows = [row(50 + number, number).replace(f"https://example.org/{number}", "sent")
+            for number in range(4)]  # fmt: skip
+    found = read_values(Path(table(tmp_path, *rows)).read_text(), "rows")
+    (known,) = (each for each in ranges(found) if not each.gpu)
+    assert known.sources == ("sent",) and not known.decides
+
+
 def test_rows_of_a_profile_can_be_read_again(capsys: Output, node: str, tmp_path: Path) -> None:
     text = printed(capsys, *ROWS, node, "--source", "me/nodes:node7.wwp")
     rows = read_values(text, "rows")
@@ -161,7 +187,6 @@ def test_rows_need_a_profile_and_a_source_in_the_form(
 ) -> None:
     idle = error(capsys, "export", node, "--source", "me/nodes:x")
     assert "--source has no effect here: it is for --for normal-values" in idle
-    assert "needs the source of the profile (write --source)" in error(capsys, *ROWS, node)
     assert "names no page" in error(capsys, *ROWS, node, "--source", "my laptop")
     empty = tmp_path / "empty.wwp"
     with profiles.new(empty):

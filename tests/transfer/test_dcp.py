@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -292,6 +294,43 @@ class TestReplaced:
         with pytest.raises(CheckpointException, match="the power failed"):
             checkpoint.save({"x": torch.zeros(3)}, storage_writer=Failing(tmp_path))
         require_equal(loaded(old, SafetensorsReader(tmp_path)), old)
+
+
+SAVES = """
+import sys, warnings
+import torch
+from torch.distributed import checkpoint
+from waywiser.transfer.dcp import SafetensorsWriter
+warnings.simplefilter("ignore")
+number = int(sys.argv[2])
+while True:
+    number += 1
+    state = {f"t{n}": torch.full((100_000,), number) for n in range(20)}
+    checkpoint.save(state, storage_writer=SafetensorsWriter(sys.argv[1]))
+    print(number, flush=True)
+"""
+
+
+def test_a_killed_save_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
+    folder, saved, times = tmp_path / "new" / "checkpoint", 0, random.Random(5)
+    for _ in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-c", SAVES, folder, str(saved)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        time.sleep(times.uniform(0, 0.1))
+        process.kill()
+        reported = int([first, *process.stdout.read().splitlines()][-1])
+        process.wait()
+        found = loaded({f"t{n}": torch.zeros(100_000, dtype=torch.int64) for n in range(20)},
+                       SafetensorsReader(folder))  # fmt: skip
+        values = {int(value) for each in found.values() for value in each.unique()}
+        assert len(values) == 1 and values <= {reported, reported + 1}
+        (saved,) = values
 
 
 def test_ranks_load_with_other_shards(tmp_path: Path) -> None:

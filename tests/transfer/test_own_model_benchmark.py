@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def wanted(**changed: Any) -> argparse.Namespace:
+def requested(**changed: Any) -> argparse.Namespace:
     usual = {"model": None, "generate": None, "device": "cpu", "rounds": 1, "within": 60.0}
     return argparse.Namespace(**{**usual, "folder": "", "json": None, **changed})
 
@@ -52,7 +52,7 @@ def test_slices_are_those_of_one_of_four_ranks(own_model: ModuleType, folder: Pa
 
 def test_all_loaders_are_compared(own_model: ModuleType, folder: Path) -> None:
     found = folder / "found.json"
-    assert own_model.run(wanted(model=folder, json=found, rounds=2)) == 0
+    assert own_model.run(requested(model=folder, json=found, rounds=2)) == 0
     result = json.loads(found.read_text())
     assert (result["files"], result["tensors"]) == (2, 3)
     for name, each in result["loaders"].items():
@@ -110,6 +110,6 @@ def test_a_generated_model_is_removed(
 def test_what_is_no_model_is_named(
     own_model: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert own_model.run(wanted(model=tmp_path)) == 2
+    assert own_model.run(requested(model=tmp_path)) == 2
     error = capsys.readouterr().err
     assert error.startswith("loading.py: ") and str(tmp_path) in error and error.count("\n") == 1

@@ -41,10 +41,11 @@ def export(
         kv-offload (JSON): settings from what was measured. reframe (JSON): references for a test of
         ReFrame. slurm, mpich (options), openmpi (a rankfile): one process for each GPU on the
         better NUMA node; standard error has the reasons. simgrid, astra-sim, model (JSON): the
-        model of the machine. normal-values: rows for a table of what machines reach.
+        model of the machine. normal-values: rows for a table of what machines reach, which name
+        no host, user, address or serial number; they are shown before -o FILE is written.
     --piece SIZE: Bytes of one piece of the KV cache, as 32KiB, for --for sglang or flexkv.
     --source SOURCE: The page (https://...) or the repository (owner/name:path) where others find
-        the profile, for --for normal-values.
+        the profile, for --for normal-values; by default "sent", for rows that you send to somebody.
     --ranks-per-gpu N: For --for slurm, mpich or openmpi; by default 1.
 
     waywiser export node.wwp --for waywiser -o machine.json

@@ -21,7 +21,9 @@ from waywiser.curves.headlines import headline_groups, headline_path_rows
 from waywiser.curves.kinds import nearness_of
 from waywiser.curves.normal_causes import causes_of
 from waywiser.curves.normal_table import (
+    C2C,
     LEAST_SOURCES,
+    SENT,
     NormalRange,
     NormalValue,
     model_name,
@@ -218,7 +220,8 @@ def _why_not(found: NormalRange | None, interval: Interval | None) -> str:
     if found is None:
         return "no source has this link, path and size"
     if not found.decides:
-        return f"a verdict needs {LEAST_SOURCES} sources"
+        of = " of this model" if found.link == C2C else ""
+        return f"a verdict needs {LEAST_SOURCES} sources{of}"
     return "" if interval is not None else "the measurement has no interval"
 
 
@@ -254,10 +257,11 @@ class NoNormalValues(WaywiserError):
 
 
 def rows_text(profile: Profile, source: str) -> str:
-    """The rows of a profile for a table of values; ``source`` is where others find it. Raises
-    `NoNormalValues`, and what `read_values` raises for rows that are not in the form."""
+    """The rows of a profile for a table of values; ``source`` is where others find it, empty for
+    rows that are sent. Raises `NoNormalValues`, and what `read_values` raises for rows that are not
+    in the form."""
     curves = curves_of(overview(profile).series)
-    found = values_of(profile.machine, curves, source, profile.created[:7])
+    found = values_of(profile.machine, curves, source or SENT, profile.created[:7])
     if not found:
         raise NoNormalValues(
             "no headline path has a link that is known and an interval that is narrow enough",

@@ -2,8 +2,8 @@
 
 ``normal_values.csv`` has the values; `read_values` checks its form. A class of machines is a link
 (`waywiser.machine.link_class`), a headline path and a size. If at least `LEAST_SOURCES` sources
-have one model of GPU at that link, this model has a range of its own. Copies within a GPU are
-compared with those of the same model alone.
+have one model of GPU at that link, this model has a range of its own. Copies within a GPU and over
+NVLink-C2C are compared with those of the same model alone.
 """
 
 from __future__ import annotations
@@ -45,9 +45,16 @@ COLUMNS = (
 LEAST_SOURCES = 3
 """Sources without which a range decides nothing: one machine of others may be slow itself."""
 
+C2C = "NVLink-C2C"
+"""The link whose bandwidth depends on the product: how many GPUs share a CPU and its memory."""
+
 OURS = "waywiser:"
 """What the sources of this project begin with. They count as one source: these machines are of two
 models in one kind of virtual machine."""
+
+SENT = "sent"
+"""The source of rows that somebody sent without a page. They count as one: nothing shows whether
+two of them are of one machine."""
 
 LARGE_TEXT = f"{format_bytes(BANDWIDTH_BYTES)} and more"
 """One class of sizes: links are saturated, and most sources do not state the size."""
@@ -57,9 +64,9 @@ MOST_ERRORS = 5
 
 _LINK = re.compile(
     rf"(?:[2-9]\d* × )?PCIe [1-7] x(?:1|2|4|8|16)(?:{THROUGH_HOST})?"
-    rf"|NVLink [1-9] x[1-9]\d*|NVLink-C2C|{MEMORY}"
+    rf"|NVLink [1-9] x[1-9]\d*|{C2C}|{MEMORY}"
 )
-_SOURCE = re.compile(r"https://[^\s/]+/\S+|[\w.-]+/[\w.-]+:\S+|waywiser:docs/results/\S+")
+_SOURCE = re.compile(r"https://[^\s/]+/\S+|[\w.-]+/[\w.-]+:\S+|waywiser:docs/results/\S+|sent")
 _DATE = re.compile(r"~?20\d\d(?:-[01]\d)?")
 _THRESHOLD = re.compile(r"\bthreshold\b", re.IGNORECASE)
 
@@ -124,8 +131,9 @@ class NormalRange(Value, frozen=True):
 
     @property
     def decides(self) -> bool:
-        """Whether there are enough sources for a verdict."""
-        return len(self.sources) >= LEAST_SOURCES
+        """Whether there are enough sources for a verdict; other products over NVLink-C2C give
+        none."""
+        return len(self.sources) >= LEAST_SOURCES and (self.link != C2C or bool(self.gpu))
 
     @property
     def of(self) -> str:
@@ -194,7 +202,7 @@ def ranges(values: Iterable[NormalValue]) -> list[NormalRange]:
             found.append(NormalRange(link, path, size, "", tuple(own)))
         for gpu, of_model in grouped((value.gpu, value) for value in own if value.gpu).items():
             each = NormalRange(link, path, size, gpu, tuple(of_model))
-            if link == MEMORY or each.decides:
+            if link in (MEMORY, C2C) or each.decides:
                 found.append(each)
     return found
 

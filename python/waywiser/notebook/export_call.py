@@ -66,7 +66,7 @@ def export_files(
     _require_known(consumer)
     notes: tuple[str, ...] = ()
     if consumer == NORMAL_VALUES:
-        _export_normal_values(file, target, source)
+        notes = _export_normal_values(file, target, source)
     elif consumer in _launchers():
         form = "summary" if summary else format
         notes = _export_places(file, target, consumer, ranks_per_gpu, form)
@@ -199,10 +199,6 @@ def _require_sense(
         f"it is for --for {NORMAL_VALUES}": {"--source": not is_of_values and source},
     }
     require_effect(idle, ExportError)
-    if is_of_values and not source:
-        raise ExportError(
-            f"--for {NORMAL_VALUES} needs the source of the profile", remedy="write --source"
-        )
 
 
 def _export_policy(files: Sequence[str], target: _Target) -> VerbResult:
@@ -291,14 +287,19 @@ def _export_settings(file: str, target: _Target, consumer: str, piece: str) -> N
         stream.write(text)
 
 
-def _export_normal_values(file: str, target: _Target, source: str) -> None:
+def _export_normal_values(file: str, target: _Target, source: str) -> tuple[str, ...]:
+    """Returns what is said of rows in a file: all of them, since others will see them."""
     from waywiser.curves.normal import rows_text
-    from waywiser.profile import Profile
+    from waywiser.profile import STANDARD_OUTPUT, Profile
 
     with Profile.open(file) as profile:
         text = rows_text(profile, source)
     with target.text() as stream:
         stream.write(text)
+    if target.name in ("", STANDARD_OUTPUT):
+        return ()
+    name = target.name
+    return text, f"This is all that {name} has: no host, user, address or serial number."
 
 
 def _format_of(output: str) -> str:

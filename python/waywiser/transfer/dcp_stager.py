@@ -159,7 +159,8 @@ class _Found:
         own = (tensor.data_ptr() if tensor.nbytes else len(self.tensors),)
         key = (*own, tensor.device, tensor.dtype, tensor.shape, tensor.stride())
         name = self._names.setdefault(key, str(len(self.tensors)))
-        self.tensors[name] = tensor
+        if name not in self.tensors:  # a copy in the stream comes before what changes the tensor
+            self.tensors[name] = tensor if tensor.device.type == "cpu" else tensor.contiguous()
         return lambda host: host[name]
 
 

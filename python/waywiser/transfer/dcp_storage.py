@@ -25,7 +25,7 @@ from torch.distributed.checkpoint.planner import LoadItemType, WriteItemType
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 
 from waywiser.transfer.checkpoint import OpenFile, Selection, open_regular
-from waywiser.transfer.durable_output import named_errors, new_file
+from waywiser.transfer.durable_output import make_folder, named_errors, new_file
 from waywiser.transfer.errors import UnsupportedTransfer
 from waywiser.transfer.loading import load
 from waywiser.transfer.module import native
@@ -84,8 +84,7 @@ class SafetensorsWriter(StorageWriter):  # type: ignore[misc]
 
     def prepare_local_plan(self, plan: Any) -> Any:
         """Makes the folder; the plan stays as it is."""
-        with named_errors(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path)
         return plan
 
     def prepare_global_plan(self, plans: list[Any]) -> list[Any]:

@@ -116,6 +116,15 @@ def new_file(path: Path, nbytes: int) -> Iterator[NewFile]:
         sync_folder(path.parent)
 
 
+def make_folder(path: Path) -> None:
+    """Makes a folder and those above it that are missing, which are on the disk then."""
+    with named_errors(path):
+        missing = [each for each in (path, *path.parents) if not each.exists()]
+        path.mkdir(parents=True, exist_ok=True)
+        for each in missing:
+            sync_folder(each.parent)
+
+
 class WrittenFolder(Protocol):
     """A folder that is being written."""
 
