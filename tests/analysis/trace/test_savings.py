@@ -12,7 +12,7 @@ from waywiser.analysis.trace.savings import AdvisedLine, trace_advice
 from waywiser.curves.subject import Subject
 from waywiser.profile import Profile
 from waywiser.profile.trace_file import CopyGroup, MemoryCalls, MemorySide
-from waywiser.report.views.trace import headline_of
+from waywiser.render.views.trace import headline_of
 
 ONE = RESULTS / "2026-11-24-policy" / "h200-standard.wwp.xz"
 
