@@ -135,15 +135,23 @@ def survey(
     return survey_machine(given, progress)
 
 
-def show(file: FileName, *, only: str | Sequence[str] = (), all: bool = False) -> VerbResult:
+def show(
+    file: FileName,
+    *,
+    only: str | Sequence[str] = (),
+    profile: FileName | None = None,
+    all: bool = False,
+) -> VerbResult:
     """What a profile, or a trace, says, as ``waywiser show`` prints it.
 
-    ``only`` selects paths by words or globs. ``all``: every size, every setting and every path.
-    Raises `waywiser.WaywiserError`.
+    ``only`` selects paths by words or globs. ``profile`` is of the machine of a trace, by default the
+    one that it was traced with. ``all``: every size, every setting and every path. Raises
+    `waywiser.WaywiserError`.
     """
     from waywiser.notebook.show_call import show_file
 
-    return show_file(file, only=(only,) if isinstance(only, str) else only, everything=all)
+    words = (only,) if isinstance(only, str) else only
+    return show_file(file, only=words, profile=profile, everything=all)
 
 
 def report(
@@ -151,6 +159,7 @@ def report(
     output: FileName | None = None,
     format: str = "",
     figure: str = "",
+    profile: FileName | None = None,
     all: bool = False,
 ) -> VerbResult:
     """Makes a page of profiles, of a trace or of the folder of a cluster survey, as ``waywiser
@@ -158,11 +167,14 @@ def report(
 
     A page is written to ``output``, by default report.html. Markdown and single figures are written
     if ``output`` is named; `VerbResult.result` is the content of each form. ``figure="list"`` gives
-    the names of all figures. Raises `waywiser.WaywiserError`.
+    the names of all figures. ``profile`` is of the machine of a trace. Raises
+    `waywiser.WaywiserError`.
     """
     from waywiser.notebook.report_call import make_report
 
-    return make_report(files, output=output, format=format, figure=figure, whole=all)
+    return make_report(
+        files, output=output, format=format, figure=figure, profile=profile, whole=all
+    )
 
 
 def check(

@@ -187,3 +187,36 @@ def test_words_that_are_no_utf8_are_kept_as_they_can_be(program: list[str], tmp_
 def test_a_device_stays_one(program: list[str]) -> None:
     assert run(["trace", "-o", "/dev/null", *program]) == 4
     assert Path("/dev/null").is_char_device()
+
+
+def test_a_kept_trace_is_shown_beside_a_profile_that_is_named(
+    profile: Path, tmp_path: Path, capfd: Output
+) -> None:
+    """It was traced without one, on another machine than that on which it is read."""
+    with Profile.open(profile) as opened:
+        uuid = opened.machine.gpus[0].uuid
+    file = tmp_path / "alone.wwt"
+    write_trace(recorded.training(uuid), file)
+    assert run(["show", str(file)]) == 0
+    assert "can be saved" not in capfd.readouterr().out
+    assert run(["show", str(file), "--profile", str(profile)]) == 0
+    out = capfd.readouterr().out
+    assert "can be saved" in out and str(profile) in out
+    page = tmp_path / "alone.html"
+    assert run(["report", str(file), "--profile", str(profile), "-o", str(page)]) == 0
+    assert "Copies can take less time" in page.read_text()
+    assert run(["report", str(file), "--profile", str(tmp_path / "none.wwp"), "-o", str(page)]) == 2
+    assert "none.wwp" in capfd.readouterr().err
+
+
+def test_options_of_traces_and_of_profiles_have_an_effect(
+    profile: Path, kept: Path, tmp_path: Path, capfd: Output
+) -> None:
+    page = str(tmp_path / "a.html")
+    for arguments in (
+        ["show", str(profile), "--profile", str(profile)],
+        ["report", str(profile), "--profile", str(profile), "-o", page],
+        ["show", str(kept), "--only", "h2d"],
+    ):
+        assert run(arguments) == 2
+        assert "has no effect here" in capfd.readouterr().err

@@ -8,7 +8,12 @@ from waywiser.cli.app import given_of, print_verb, verb
 
 @verb("Make a page of profiles: status, findings, figures.")
 def report(
-    files: list[str], output: str = "", format: str = "", figure: str = "", all: bool = False
+    files: list[str],
+    output: str = "",
+    format: str = "",
+    figure: str = "",
+    profile: str = "",
+    all: bool = False,
 ) -> None:
     """Make a page of profiles: status, findings, figures, everything that was measured.
 
@@ -19,6 +24,7 @@ def report(
         pdf or png of one figure, or perfetto (the worst second of a trace, for ui.perfetto.dev);
         without it, what the name of FILE says, else html.
     --figure NAME: The figure of svg (the default with it), pdf and png; list names all of them.
+    --profile FILE: By default the one that it was traced with.
     --all: Of md the whole report, not the summary; a page has everything.
 
     waywiser report node.wwp -o report.html

@@ -24,6 +24,7 @@ _OTHERS = (
         "FILE",
         "--junit",
     ),
+    Option("A profile of the traced machine: what the copies could take.", "FILE", "--profile"),
     Option(
         "A profile in which suspected paths were measured again: it confirms or refutes them. May "
         "be repeated.",

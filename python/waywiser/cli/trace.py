@@ -39,7 +39,7 @@ def trace(
     [COMMAND...]: The program with its arguments; -- before it if it begins with a dash.
     -o, --output FILE: It keeps what was recorded (.wwt); show and report read it. A former file is
         replaced.
-    --profile FILE: A profile of this machine (waywiser survey): what the copies could take.
+    --profile FILE: Without it the trace has what was seen, and no advice.
     --against FILE: It is a trace of the same program before a change: what was saved, beside what
         was predicted.
     --with-patch: Run the program with waywiser.transfer.torch.patch active.

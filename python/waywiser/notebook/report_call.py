@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from waywiser.notebook.verb_result import FileName, VerbResult
+from waywiser.notebook.without_effect import require_effect
 from waywiser.words import WaywiserError
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def make_report(
     output: FileName | None = None,
     format: str = "",
     figure: str = "",
+    profile: FileName | None = None,
     whole: bool = False,
 ) -> VerbResult:
     """As `waywiser.report`. Raises `WaywiserError`."""
@@ -47,7 +49,7 @@ def make_report(
     target = target or ("report.html" if format == "html" else "")
     if figure != LIST:
         require_page(target)
-    made, notes = (None, ()) if format == PERFETTO else _made(files)
+    made, notes = (None, ()) if format == PERFETTO else _made(files, profile)
     if figure == LIST and made is not None:
         pictures = [(each.name, each.title) for each in _pictures(made)]
         lines = [f"{name}  {title}" for name, title in pictures]
@@ -68,7 +70,9 @@ def _perfetto(files: Sequence[str]) -> bytes:
     return perfetto_json(read_trace(files[0]))
 
 
-def _made(files: Sequence[str]) -> tuple[Document, tuple[str, ...]]:
+def _made(
+    files: Sequence[str], profile: FileName | None = None
+) -> tuple[Document, tuple[str, ...]]:
     """The document, and what a command says of it."""
     from waywiser.profile import is_trace
 
@@ -77,7 +81,8 @@ def _made(files: Sequence[str]) -> tuple[Document, tuple[str, ...]]:
             raise ReportError(
                 f"{traces[0]} is a trace, which has a report of its own", remedy="name it alone"
             )
-        return _trace(traces[0])
+        return _trace(traces[0], profile)
+    require_effect({"it is for a trace": {"--profile": profile}})
     from waywiser.profile import is_cluster_folder
 
     folder = next((file for file in files if is_cluster_folder(Path(file))), None)
@@ -100,14 +105,18 @@ def _copy_note(copy: str, original: str) -> str:
     return f"waywiser: {copy} {what}, and is shown once"
 
 
-def _trace(file: str) -> tuple[Document, tuple[str, ...]]:
+def _trace(file: str, profile: FileName | None) -> tuple[Document, tuple[str, ...]]:
+    import msgspec
+
     from waywiser.analysis.trace.savings import trace_advice
     from waywiser.notebook.trace_call import subject_of_trace
     from waywiser.profile import read_trace
     from waywiser.render.trace import trace_document
 
     found = read_trace(file)
-    subject, notes = subject_of_trace(found)
+    subject, notes = subject_of_trace(found, profile)
+    if profile:
+        found = msgspec.structs.replace(found, profile=os.path.abspath(profile))
     return trace_document(found, trace_advice(found, subject)), notes
 
 

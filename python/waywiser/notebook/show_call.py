@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from waywiser.notebook.verb_result import FileName, VerbResult
+from waywiser.notebook.without_effect import require_effect
 from waywiser.profile import is_trace
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ def show_file(
     file: FileName,
     *,
     only: Sequence[str] = (),
+    profile: FileName | None = None,
     everything: bool = False,
     headline_last: bool = False,
 ) -> VerbResult:
@@ -24,13 +26,15 @@ def show_file(
     if is_trace(os.fspath(file)):
         from waywiser.notebook.trace_call import show_trace
 
-        return show_trace(os.fspath(file), everything=everything)
+        require_effect({"a trace has no curves": {"--only": only}})
+        return show_trace(os.fspath(file), profile, everything=everything)
+    require_effect({"it is for a trace": {"--profile": profile}})
     from waywiser.curves.overview import overview
     from waywiser.profile import Profile
     from waywiser.render.views.profile import profile_parts
 
-    with Profile.open(file) as profile:
-        found, machine = overview(profile, only), profile.machine
+    with Profile.open(file) as opened:
+        found, machine = overview(opened, only), opened.machine
 
     def document() -> dict[str, Any]:
         """The JSON form, with the headline paths beside those of other machines."""
@@ -43,9 +47,9 @@ def show_file(
         return {**whole, "normal": [path_document(path) for path in normal]}
 
     def parts() -> Iterator[Block | Section]:
-        with Profile.open(file) as profile:
+        with Profile.open(file) as opened:
             yield from profile_parts(
-                profile, found, only=only, everything=everything, headline_last=headline_last
+                opened, found, only=only, everything=everything, headline_last=headline_last
             )
 
     return VerbResult(found, document, parts)

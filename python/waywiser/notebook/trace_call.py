@@ -146,19 +146,28 @@ def _watched(pid: int, seconds: int, profile: FileName | None) -> VerbResult:
     return VerbResult(found, lambda: found, lambda: watched_parts(found, subject))
 
 
-def subject_of_trace(found: Trace) -> tuple[Subject | None, tuple[str, ...]]:
-    """The profile that a trace was compared with; None, and why, if it is not there any more."""
+def subject_of_trace(
+    found: Trace, profile: FileName | None = None
+) -> tuple[Subject | None, tuple[str, ...]]:
+    """The ``profile``, else the one that a trace was compared with; None, and why, if that is not
+    there any more. Raises `WaywiserError` for a ``profile`` that cannot be used."""
+    if profile:
+        return _subject(profile), ()
     try:
         return _subject(found.profile), ()
     except WaywiserError as error:
         return None, (f"waywiser: the profile of the trace cannot be used: {error}",)
 
 
-def show_trace(file: str, *, everything: bool = False) -> VerbResult:
-    """A trace that was kept, beside the profile that it was made with if that is still there.
-    Raises `WaywiserError` for a bad file."""
+def show_trace(
+    file: str, profile: FileName | None = None, *, everything: bool = False
+) -> VerbResult:
+    """A trace that was kept, beside a profile, by default the one that it was made with if that is
+    still there. Raises `WaywiserError` for a bad file."""
     found = read_trace(file)
-    subject, notes = subject_of_trace(found)
+    subject, notes = subject_of_trace(found, profile)
+    if profile:
+        found = msgspec.structs.replace(found, profile=os.path.abspath(profile))
     advice = trace_advice(found, subject)
     return VerbResult(
         found,
