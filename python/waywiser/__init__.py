@@ -144,8 +144,8 @@ def show(
 ) -> VerbResult:
     """What a profile, or a trace, says, as ``waywiser show`` prints it.
 
-    ``only`` selects paths by words or globs. ``profile`` is of the machine of a trace, by default the
-    one that it was traced with. ``all``: every size, every setting and every path. Raises
+    ``only`` selects paths by words or globs. ``profile`` is of the machine of a trace, by default
+    the one that it was traced with. ``all``: every size, every setting and every path. Raises
     `waywiser.WaywiserError`.
     """
     from waywiser.notebook.show_call import show_file
