@@ -30,7 +30,8 @@ TIME = "time"
 
 
 class RunRecord(Value, frozen=True):
-    """What comparisons take of a run beside its paths."""
+    """What comparisons take of a run beside its paths: the fields of a `Subject` with these
+    names."""
 
     machine: Machine
     environment: dict[str, Any]
@@ -113,16 +114,7 @@ def rows_of(
 
 
 def _record(node: Subject) -> RunRecord:
-    return RunRecord(
-        machine=node.machine,
-        environment=node.environment,
-        links=node.links,
-        health=node.health,
-        tools=node.tools,
-        request=node.request,
-        unfinished=node.unfinished,
-        own_findings=node.own_findings,
-    )
+    return RunRecord(**{name: getattr(node, name) for name in RunRecord.__struct_fields__})
 
 
 def _about(node: Subject, night: Night, state: tuple[int, int], version: str) -> Row:
@@ -218,17 +210,10 @@ def subject_of_rows(rows: Sequence[Mapping[str, Any]], file: str) -> Subject:
     record = msgspec.json.decode(first["record"], type=RunRecord)
     return Subject(
         name=first["host"],
-        machine=record.machine,
         points=tuple(_points(rows)),
         file=file,
         created=created_text(first["measured"]),
-        request=record.request,
-        health=record.health,
-        links=record.links,
-        environment=record.environment,
-        tools=record.tools,
-        unfinished=record.unfinished,
-        own_findings=record.own_findings,
+        **msgspec.structs.asdict(record),
     )
 
 
