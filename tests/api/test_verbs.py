@@ -6,6 +6,7 @@ import inspect
 import json
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +170,35 @@ def test_a_cluster_is_planned_and_shown(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv(TOKEN_VARIABLE, "0123456789abcdef")
     with pytest.raises(waywiser.WaywiserError, match="is no address"):
         waywiser.cluster_join("host:port")
+
+
+def test_a_result_stays_what_it_was(file: Path, tmp_path: Path) -> None:
+    """Its profile may grow, or be gone."""
+    copied = tmp_path / "copied.wwp"
+    copied.write_bytes(file.read_bytes())
+    found = waywiser.show(copied)
+    copied.unlink()
+    assert "headline paths" in repr(found)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: waywiser.advise(), lambda: waywiser.advise(placement=True), lambda: waywiser.report(),
+    lambda: waywiser.advise(path="h2d", bytes=1), lambda: waywiser.export(),
+    lambda: waywiser.export(for_="waywiser"),
+])  # fmt: skip
+def test_a_verb_of_files_needs_one(call: Callable[[], Any]) -> None:
+    with pytest.raises(waywiser.WaywiserError, match="no file is named"):
+        call()
+
+
+def test_a_wrong_argument_names_the_help_of_its_function(file: Path, tmp_path: Path) -> None:
+    wrong: list[tuple[str, Callable[[], Any]]] = [
+        ("tune", lambda: waywiser.tune(file, grid="a")),  # type: ignore[arg-type]
+        ("cluster_survey", lambda: waywiser.cluster_survey(nodes="x")),  # type: ignore[arg-type]
+        ("simulate", lambda: waywiser.simulate(file, output=tmp_path / "a.wwp", seed="x")),  # type: ignore[arg-type]
+        ("survey", lambda: waywiser.survey(ranks="x")),  # type: ignore[arg-type]
+    ]
+    for name, call in wrong:
+        with pytest.raises(waywiser.WaywiserError) as raised:
+            call()
+        assert raised.value.remedy == f"see help(waywiser.{name})"

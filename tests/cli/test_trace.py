@@ -13,9 +13,11 @@ from analysis.trace import recorded_traces as recorded
 from kept import RESULTS, unpacked
 from waywiser.cli import run
 from waywiser.measure.trace import run as traced_run
+from waywiser.measure.trace.watch import GpuLinkTraffic, WatchedProgram
 from waywiser.profile import Profile
 from waywiser.profile.errors import NotWritable
 from waywiser.profile.trace_file import read_trace, write_trace
+from waywiser.words import WaywiserError
 
 Output = pytest.CaptureFixture[str]
 PACKED = RESULTS / "2026-11-24-policy" / "h200-standard.wwp.xz"
@@ -220,3 +222,34 @@ def test_options_of_traces_and_of_profiles_have_an_effect(
     ):
         assert run(arguments) == 2
         assert "has no effect here" in capfd.readouterr().err
+
+
+def test_a_trace_is_kept_though_it_cannot_be_analysed(
+    program: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Output
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise WaywiserError("no advice")
+
+    monkeypatch.setattr("waywiser.notebook.trace_call.trace_advice", fails)
+    file = tmp_path / "kept.wwt"
+    assert run(["trace", "-o", str(file), *program]) == 4
+    assert "no advice" in capfd.readouterr().err
+    assert read_trace(file).processes
+
+
+def test_a_profile_of_other_gpus_says_nothing_of_a_running_program(
+    profile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Output
+) -> None:
+    with Profile.open(profile) as opened:
+        machine = opened.machine
+    for uuid, is_used in ((machine.gpus[0].uuid, True), ("GPU-other", False)):
+        gpu = msgspec.structs.replace(machine.gpus[0], uuid=uuid)
+        live = msgspec.structs.replace(machine, gpus=(gpu,))
+        traffic = GpuLinkTraffic(0, 0, 30e9, 3e9, None, None)
+        watched = WatchedProgram(1, "train", 1.0, (traffic,), {}, {})
+        monkeypatch.setattr("waywiser.measure.scope.live_machine", lambda live=live: live)
+        monkeypatch.setattr("waywiser.measure.trace.watch.watch", lambda *_, it=watched: it)
+        assert run(["trace", "--pid", "1", "--profile", str(profile), "--json"]) == 0
+        found = json.loads(capfd.readouterr().out)
+        assert (found["gpus"][0]["h2d"] is not None) == is_used
+        assert any("other GPUs" in note for note in found["notes"]) != is_used

@@ -49,7 +49,7 @@ enum class CallKind : std::uint8_t {
     PinRegister,
     PinFree,
     Unregister,
-    Sleep,  // no call of CUDA: the thread slept between two
+    PeriodEnd,  // no call of CUDA: the thread slept between two, or it has ended
 };
 
 // One call of CUDA that has returned.
@@ -62,8 +62,10 @@ struct Call {
     std::uint64_t bytes = 0;       // of pinned memory
     std::uint32_t waited_for = 0;  // of Wait: correlation of the copy that it directly follows
     std::uint64_t library_transfer = 0;  // made by the transfer library for this transfer
-    // Of Copy: the number of the thread's busy period. Of Sleep: of the one that it ends.
+    // Of Copy: the number of the thread's busy period. Of PeriodEnd: of the one that ends, and
+    // whether a sleep ends it.
     std::uint64_t period = 0;
+    bool slept = false;
     // Of Copy: whether its host address is known, and its line has just copied there before.
     bool addressed = false, repeated = false;
     PageSample pages;

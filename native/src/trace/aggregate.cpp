@@ -59,7 +59,7 @@ void Aggregator::add(const Call& call) {
     switch (call.kind) {
         case CallKind::Copy: calls_.add(call); break;
         case CallKind::Wait: add_wait(call); break;
-        case CallKind::Sleep: add_sleep(call.period); break;
+        case CallKind::PeriodEnd: end_period(call); break;
         default:
             CallSums& sums = memory_[{call.site, call.kind}];
             ++sums.calls;
@@ -85,13 +85,17 @@ void Aggregator::add_wait(const Call& call) {
     }
 }
 
-void Aggregator::add_sleep(std::uint64_t period) {
+void Aggregator::end_period(const Call& call) {
+    const std::uint64_t period = call.period;
+    if (!call.slept && !periods_.contains(period)) return;
     PeriodCalls& ended = periods_[period];
     for (const auto& [group, calls] : ended.calls) {
+        if (!call.slept) break;
         groups_[group].slept_after += calls;
         ++groups_[group].sleeps;
     }
-    ended.slept = true;  // records of its calls may still come
+    ended.slept = call.slept;
+    // Records of its calls may still come.
     ended_periods_.push_back(period);
     if (ended_periods_.size() <= kMostPeriods) return;
     periods_.erase(ended_periods_.front());

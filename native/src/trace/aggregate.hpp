@@ -83,7 +83,7 @@ private:
     void use_call(Group& group, std::uint32_t number, CallTable::Entry& entry);
     void count_in_period(Group& group, std::uint32_t number, std::uint64_t period);
     void add_wait(const Call& call);
-    void add_sleep(std::uint64_t period);
+    void end_period(const Call& call);
     // The time in which the program waits for a copy: in its call, and in the wait that follows.
     void add_held(const Activity& activity, std::uint32_t number, const CallTable::Entry& entry);
     void forget_library_copies(std::uint64_t before);

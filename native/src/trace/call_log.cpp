@@ -1,6 +1,7 @@
 #include "trace/call_log.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "trace/clock.hpp"
@@ -69,7 +70,8 @@ std::uint64_t BusyPeriods::enter(std::uint64_t now) {
     if (begin_ == 0) begin_ = last_ = read_ = now, cpu_ = thread_cpu_now();
     if (now < last_ + kLeastSleep) return 0;
     const std::uint64_t cpu = thread_cpu_now(), ran = cpu - cpu_, passed = now - read_;
-    const std::uint64_t slept = passed > ran ? passed - ran : 0;
+    // It may have slept in short calls too, which is no sleep between calls.
+    const std::uint64_t slept = std::min(passed > ran ? passed - ran : 0, now - last_);
     const auto busy = static_cast<double>(last_ - begin_);
     read_ = now;
     cpu_ = cpu;
@@ -87,9 +89,10 @@ void BusyPeriods::leave(std::uint64_t began, std::uint64_t now) {
 }
 
 bool RecentAddresses::use(SiteId site, const void* address) {
-    // Buffers begin at pages, or in parts of a block.
-    const std::uintptr_t value = reinterpret_cast<std::uintptr_t>(address) >> 8;
-    Used& used = used_[(value ^ (value >> 8) ^ site) % used_.size()];
+    constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
+    static_assert(std::has_single_bit(kKept));
+    const std::uint64_t mixed = (reinterpret_cast<std::uintptr_t>(address) + site) * kGolden;
+    Used& used = used_[mixed >> (64 - std::countr_zero(kKept))];
     if (used.site == site && used.address == address) return true;
     used = {site, address};
     return false;
@@ -171,7 +174,7 @@ void CallLog::begin(ThreadLog& log, std::uint32_t domain, const ApiCall& call,
     }
     now.begin = monotonic_now();
     if (const std::uint64_t period = log.periods.enter(now.begin); period != 0)
-        append(log, Call{.kind = CallKind::Sleep, .period = period});
+        append(log, Call{.kind = CallKind::PeriodEnd, .period = period, .slept = true});
     now.period = log.periods.number();
 }
 
@@ -215,13 +218,15 @@ std::vector<Call> CallLog::take() {
     std::vector<std::shared_ptr<ThreadLog>> going_on;
     for (const auto& log : threads_) {
         // A thread that ends after this is taken from once more.
-        if (!log->ended.load()) going_on.push_back(log);
+        const bool ended = log->ended.load();
+        if (!ended) going_on.push_back(log);
         {
             const std::lock_guard short_lock(log->lock);
             taken.swap(log->calls);
         }
         all.insert(all.end(), taken.begin(), taken.end());
         taken.clear();
+        if (ended) all.push_back({.kind = CallKind::PeriodEnd, .period = log->periods.number()});
         lost_ += log->lost.exchange(0);
     }
     threads_ = std::move(going_on);

@@ -75,7 +75,8 @@ private:
         SiteId site = kUnknownSite;
         const void* address = nullptr;
     };
-    std::array<Used, 256> used_;
+    static constexpr std::size_t kKept = 2048;
+    std::array<Used, kKept> used_;
 };
 
 // Of one thread.

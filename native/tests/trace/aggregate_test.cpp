@@ -108,14 +108,40 @@ TEST(TraceAggregate, ASleepCountsForTheCallsOfItsPeriodAlone) {
         }
         if (!late) add_copies();
         Call sleep;
-        sleep.kind = CallKind::Sleep;
+        sleep.kind = CallKind::PeriodEnd;
         sleep.period = 11;
+        sleep.slept = true;
+        sums.add(sleep);
+        sleep.period = 12;  // of a thread that ended
+        sleep.slept = false;
         sums.add(sleep);
         if (late) add_copies();
         EXPECT_EQ(only_group(sums).traced_calls, 5u);
         EXPECT_EQ(only_group(sums).slept_after, 3u);
         EXPECT_EQ(only_group(sums).sleeps, 1u);
     }
+}
+
+TEST(TraceAggregate, ThreadsThatEndedLeaveRoomForOthers) {
+    constexpr std::uint32_t kThreads = 40'000;
+    Aggregator sums;
+    for (std::uint32_t i = 1; i <= kThreads; ++i) {
+        for (const bool slept : {false, true}) {
+            Call call = call_of(2 * i + (slept ? 1 : 0), 5);
+            call.period = call.correlations[0];
+            sums.add(call);
+            sums.add(copy_at(10 * call.correlations[0], 10 * call.correlations[0] + 5,
+                             call.correlations[0]));
+            sums.settle_all();
+            Call end;
+            end.kind = CallKind::PeriodEnd;
+            end.period = call.period;
+            end.slept = slept;
+            sums.add(end);
+        }
+    }
+    EXPECT_EQ(only_group(sums).slept_after, kThreads);
+    EXPECT_EQ(only_group(sums).sleeps, kThreads);
 }
 
 TEST(TraceAggregate, ACallForPageableMemoryWaitsWhateverItsName) {

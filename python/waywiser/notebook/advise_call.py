@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from waywiser.analysis.policy.advice import CopyRequest
-from waywiser.notebook.verb_result import FileName, VerbResult, together
+from waywiser.notebook.verb_result import FileName, VerbResult, file_names, together
 from waywiser.notebook.without_effect import require_effect
 from waywiser.words import WaywiserError
 
@@ -29,7 +29,7 @@ def advise_files(
 ) -> VerbResult:
     """As `waywiser.advise`, of which ``of_copy`` are the other arguments. Raises
     `WaywiserError`."""
-    files = [os.fspath(each) for each in names]
+    files = file_names(names)
     answers: list[tuple[str, VerbResult]] = []
     if any(value for name, value in of_copy.items() if name != "count" or value > 1):
         answers.append(("copy", _of_copy(files, table=table, **of_copy)))

@@ -67,7 +67,7 @@ def survey_nodes(
 ) -> VerbResult:
     """As `waywiser.cluster_survey`. Raises `WaywiserError`; finished tests are in the folder."""
     say = progress or _silent
-    options = options_of(ClusterSurveyOptions, arguments)
+    options = options_of(ClusterSurveyOptions, arguments, "cluster_survey")
     options = dataclasses.replace(options, resume=options.resume or options.retry)
     _require_agreement(options)
     path = Path(options.output or f"cluster-{datetime.now():%Y%m%d-%H%M%S}")
@@ -86,7 +86,7 @@ def join_nodes(arguments: Mapping[str, Any], progress: OnLine | None = None) -> 
     def note(line: str) -> None:
         say(visible(line))
 
-    join_survey(options_of(ClusterJoinOptions, arguments), note)
+    join_survey(options_of(ClusterJoinOptions, arguments, "cluster_join"), note)
 
 
 def show_cluster(folder: FileName) -> VerbResult:

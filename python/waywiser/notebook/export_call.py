@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TextIO
 
-from waywiser.notebook.verb_result import FileName, VerbResult
+from waywiser.notebook.verb_result import FileName, VerbResult, file_names
 from waywiser.notebook.without_effect import require_effect
 from waywiser.words import WaywiserError, parse_bytes
 
@@ -53,7 +53,7 @@ def export_files(
     ranks_per_gpu: int = 1,
 ) -> VerbResult:
     """As `waywiser.export`. Raises `WaywiserError`."""
-    files, target = [os.fspath(each) for each in names], _Target(output)
+    files, target = file_names(names), _Target(output)
     _require_sense(target, consumer, piece, source, format, summary=summary)
     if consumer == POLICY:
         return _export_policy(files, target)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from waywiser.notebook.verb_result import FileName, VerbResult
+from waywiser.notebook.verb_result import FileName, VerbResult, file_names
 from waywiser.notebook.without_effect import require_effect
 from waywiser.words import WaywiserError
 
@@ -44,7 +44,7 @@ def make_report(
     from waywiser.notebook.pages import require_page, write_page
     from waywiser.render.parts import Words
 
-    files, target = [os.fspath(each) for each in names], os.fspath(output or "")
+    files, target = file_names(names), os.fspath(output or "")
     format = _require_sense(target, format, figure)
     target = target or ("report.html" if format == "html" else "")
     if figure != LIST:

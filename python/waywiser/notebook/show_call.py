@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from waywiser.notebook.verb_result import FileName, VerbResult
@@ -11,7 +11,7 @@ from waywiser.notebook.without_effect import require_effect
 from waywiser.profile import is_trace
 
 if TYPE_CHECKING:
-    from waywiser.render.parts import Block, Section
+    pass
 
 
 def show_file(
@@ -35,6 +35,11 @@ def show_file(
 
     with Profile.open(file) as opened:
         found, machine = overview(opened, only), opened.machine
+        shown = tuple(
+            profile_parts(
+                opened, found, only=only, everything=everything, headline_last=headline_last
+            )
+        )
 
     def document() -> dict[str, Any]:
         """The JSON form, with the headline paths beside those of other machines."""
@@ -46,10 +51,4 @@ def show_file(
         whole = msgspec.to_builtins(found.for_json())
         return {**whole, "normal": [path_document(path) for path in normal]}
 
-    def parts() -> Iterator[Block | Section]:
-        with Profile.open(file) as opened:
-            yield from profile_parts(
-                opened, found, only=only, everything=everything, headline_last=headline_last
-            )
-
-    return VerbResult(found, document, parts)
+    return VerbResult(found, document, lambda: shown)

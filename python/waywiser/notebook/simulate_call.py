@@ -40,7 +40,7 @@ def simulate_machine(
     from waywiser.model.whatif import MachineChanges
     from waywiser.profile import require_output
 
-    options = options_of(SimulateOptions, arguments)
+    options = options_of(SimulateOptions, arguments, "simulate")
     file, target, watcher = Path(name), Path(output), watcher_of(progress, ("waywiser.simulate()",))
     texts = [changed] if isinstance(changed, str) else changed
     changes = MachineChanges.parse(texts, MOST_SIMULATED_GPUS)

@@ -183,16 +183,19 @@ def _require_new(file: Path) -> None:
 Table = TypeVar("Table")
 
 
-def options_of(table: type[Table], arguments: Mapping[str, Any]) -> Table:
-    """The options of a table. Raises `SurveyError` for a value that is empty or of another type."""
+def options_of(table: type[Table], arguments: Mapping[str, Any], verb: str = "survey") -> Table:
+    """The options of a table. Raises `SurveyError` for a value that is empty or of another type,
+    with the help of the function of the verb as its remedy."""
     declared, hints = declared_options(table), get_type_hints(table)
-    return table(
-        **{
+    try:
+        checked = {
             name: _checked(name, value, hints[name], declared[name])
             for name, value in arguments.items()
             if value is not None
         }
-    )
+    except _WrongType as error:
+        raise SurveyError(error.what, remedy=f"see help(waywiser.{verb})") from None
+    return table(**checked)
 
 
 def _checked(name: str, value: Any, hint: Any, option: Option) -> Any:
@@ -242,7 +245,7 @@ def _whole(name: str, value: Any, kind: str = "no whole number") -> int:
     if number is None:
         raise _wrong(name, value, kind)
     if number.bit_length() > _MOST_BITS:  # thousands of digits cannot even be printed
-        raise SurveyError(f"{name} is too large a number", remedy="see help(waywiser.survey)")
+        raise _WrongType(f"{name} is too large a number")
     return number
 
 
@@ -259,8 +262,12 @@ def _empty(name: str) -> SurveyError:
     return SurveyError(f"{name} is empty", remedy="leave it out, or say what is meant")
 
 
-def _wrong(name: str, value: Any, kind: str) -> SurveyError:
-    return SurveyError(f"{name}={value!r} is {kind}", remedy="see help(waywiser.survey)")
+class _WrongType(SurveyError):
+    """An argument of another type than its option."""
+
+
+def _wrong(name: str, value: Any, kind: str) -> _WrongType:
+    return _WrongType(f"{name}={value!r} is {kind}", remedy="see help(waywiser.survey)")
 
 
 def _call(given: Mapping[str, Any]) -> str:

@@ -70,19 +70,19 @@ def _kept(
     whole_chain: bool,
     everything: bool,
 ) -> VerbResult:
-    """The result. The exit code is the program's, whatever becomes of its records."""
+    """The result. The exit code is the program's, whatever becomes of its records, which are
+    written first."""
     from waywiser.analysis.trace.patch_comparison import compare_traces
     from waywiser.render.views.trace import comparison_parts
 
-    code = found.exit_code
+    code, said = found.exit_code, _written(found, output)
     try:
         advice = trace_advice(found, subject, whole_chain=whole_chain)
         compared = None
         if before is not None:
             compared = compare_traces(before, found, trace_advice(before, subject))
     except (OSError, WaywiserError) as error:
-        return VerbResult(found, dict, tuple, exit_code=code, said=(f"waywiser: {error}",))
-    said = _written(found, output)
+        return VerbResult(found, dict, tuple, exit_code=code, said=(*said, f"waywiser: {error}"))
 
     def parts() -> Iterator[Block | Section]:
         if compared is not None:
@@ -138,11 +138,19 @@ def _watched(pid: int, seconds: int, profile: FileName | None) -> VerbResult:
     from waywiser.profile.traffic import packet_overheads
     from waywiser.render.views.trace import watched_parts
 
-    subject = _subject(profile)
-    found = watch(pid, seconds, live_machine())
-    if profile:
-        with Profile.open(profile) as opened:
-            found = with_copies(found, packet_overheads(opened.iter_series(), DECLARED))
+    subject, machine = _subject(profile), live_machine()
+    found = watch(pid, seconds, machine)
+    if profile and subject is not None:
+        known = {gpu.index: gpu.uuid for gpu in subject.machine.gpus}
+        watched = {gpu.gpu for gpu in found.gpus}
+        if others := [gpu for gpu in machine.gpus
+                      if gpu.index in watched and known.get(gpu.index) != gpu.uuid]:  # fmt: skip
+            note = f"the profile is of other GPUs than gpu:{others[0].index}, and is not used"
+            found = msgspec.structs.replace(found, notes=(*found.notes, note))
+            subject = None
+        else:
+            with Profile.open(profile) as opened:
+                found = with_copies(found, packet_overheads(opened.iter_series(), DECLARED))
     return VerbResult(found, lambda: found, lambda: watched_parts(found, subject))
 
 

@@ -61,7 +61,7 @@ def tune_machine(
     arguments: Mapping[str, Any], *, dry_run: bool = False, progress: TuneWatcher | None = None
 ) -> VerbResult:
     """As `waywiser.tune`. Raises `WaywiserError`; what is finished by then is in the profile."""
-    options = options_of(TuneOptions, arguments)
+    options = options_of(TuneOptions, arguments, "tune")
     file = Path(options.profile)
     if not os.path.exists(file):  # Path.exists() raises if it is too long
         require_output(str(file))

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from waywiser.words import Status, visible
+from waywiser.words import Status, WaywiserError, visible
 
 if TYPE_CHECKING:
     from waywiser.render.parts import Block, Section
@@ -20,6 +20,14 @@ CLEAN, FINDING, INCONCLUSIVE = 0, 1, 3
 
 COLUMNS = 120
 """Width of the text."""
+
+
+def file_names(names: Iterable[FileName]) -> list[str]:
+    """The names of at least one file. Raises `WaywiserError` for none."""
+    files = [os.fspath(each) for each in names]
+    if not files:
+        raise WaywiserError("no file is named", remedy="name a profile (.wwp)")
+    return files
 
 
 class VerbResult:
