@@ -53,7 +53,7 @@ OTHER_WORDS = {
         "measure/ranks/mpi_library.py": "a folder",
     },
     "nccl": {
-        "cli/cluster_survey.py": "a transport",
+        "notebook/cluster_call.py": "a transport",
         "cli/listing.py": "a library",
         "cluster/transports/nccl_transport.py": "a transport",
         "cluster/node/node_facts.py": "a transport",

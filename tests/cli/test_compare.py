@@ -25,8 +25,9 @@ import profiles
 from analysis.comparison import nodes
 from damaging import reseal
 from effort import result_and_calls
+from kept import RESULTS, unpacked
 from waywiser.analysis.comparison.comparison import compare
-from waywiser.analysis.comparison.comparison_text import changed_alone
+from waywiser.analysis.comparison.comparison_text import changed_alone, figures_before_and_now
 from waywiser.analysis.comparison.path_change import ProfileComparison
 from waywiser.cli import run
 from waywiser.cli.app import USUAL_THRESHOLD
@@ -39,7 +40,7 @@ from waywiser.cli.compare import (
     compare as verb,
 )
 from waywiser.curves.curve import Point
-from waywiser.curves.subject import read_subject
+from waywiser.curves.subject import Subject, read_subject
 from waywiser.exchange.exports.junit import junit_xml
 from waywiser.profile import ExistingFile, NotWritable
 from waywiser.profile.block import STANDARD_ERRORS, BlockSummary
@@ -517,3 +518,37 @@ def test_chance_does_not_explain_that_nearly_all_are_slower(
     paths = [SimpleNamespace(ratio=ratio) for ratio in [0.9] * slower + [1.1] * faster]
     found: Any = SimpleNamespace(changed_alone=paths, measured=[None] * 500)
     assert why in changed_alone(found)
+
+
+def test_a_comparison_that_decides_nothing_is_not_fine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two surveys by one process each, as they were recorded: their noise is not known."""
+    folder = RESULTS / "2026-11-20-h200-catalogue" / "four-gpus-busy"
+    before, now = (
+        str(unpacked(folder / f"check-{n}.wwp.xz", tmp_path / f"{n}.wwp")) for n in (1, 2)
+    )
+    assert run(["compare", before, now]) == 3
+    assert "29 not decided, of 29 paths" in capsys.readouterr().out
+    assert run(["compare", before, now, "--fail-on", "never"]) == 0
+    capsys.readouterr()
+    assert run(["compare", before, now, "--fail-on", "suspected"]) == 3
+
+
+@pytest.mark.parametrize("change", [-0.0004, 0.01, -0.05, 0.3])
+def test_both_sides_have_digits_that_show_their_change(change: float) -> None:
+    """Also if it is within the noise: 230 and 210 GB/s are no change of 5 %."""
+    curve = nodes.h2d(0)
+
+    def survey(factor: float) -> Subject:
+        return nodes.node(
+            1, gpus=1, blocks=4, between_blocks=0.08,
+            slow=lambda what: factor if what.curve == curve else 1.0,
+        )  # fmt: skip
+
+    found = compare([survey(1.0)], [survey(1 / (1 + change))])
+    path = next(each for each in found.paths if each.curve == curve)
+    assert path.size is not None
+    before, now = (float(text.split()[0]) for text in figures_before_and_now(path.size))
+    exact = path.size.seconds_before / path.size.seconds_now
+    assert now / before == pytest.approx(exact, rel=max(0.3 * abs(exact - 1), 0.0011))

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from waywiser.analysis.comparison.comparison import compare
 from waywiser.analysis.comparison.comparison_text import (
+    NOT_DECIDED,
     answer_lines,
     change_text,
     note_lines,
     suspected_lines,
+    verdict_text,
 )
 from waywiser.analysis.comparison.path_change import (
     REGIMES,
@@ -201,7 +203,8 @@ def exit_code(found: ProfileComparison, failing: Status | None) -> int:
         return CLEAN
     if worst >= failing:
         return FINDING
-    is_nothing_decided = all(path.verdict == "not decided" for path in found.measured)
+    verdicts = {verdict_text(found, path) for path in found.measured}
+    is_nothing_decided = verdicts <= {NOT_DECIDED}
     return INCONCLUSIVE if worst is Status.SUSPECTED or is_nothing_decided else CLEAN
 
 

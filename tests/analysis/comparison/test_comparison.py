@@ -539,6 +539,10 @@ def in_common(slow: Callable[[str], bool]) -> str:
             "part in the slower path",
         ),
         (lambda curve: "gpu:1" in curve, "all 7 slower paths use gpu:1"),
+        (
+            lambda curve: {"gpu:0", "gpu:1"} <= set(re.findall(r"gpu:\d", curve)),
+            "all 4 slower paths use gpu:0, gpu:1 together",
+        ),
         (lambda curve: curve in (nodes.h2d(1), HOST), ""),
         (lambda curve: curve == nodes.h2d(1), ""),
         (lambda _: True, ""),

@@ -263,7 +263,7 @@ def test_a_table_of_all_sizes_needs_no_bytes(node: Path, capsys: Output) -> None
     assert cli.run([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kind"]["source"] == "pinned"
     assert cli.run([*words, "--polite"]) == 2
-    assert "--polite says nothing about a table of all sizes" in capsys.readouterr().err
+    assert "--polite has no effect here: a table of all sizes" in capsys.readouterr().err
 
 
 def test_notebooks_have_advice_and_the_policy(node: Path) -> None:

@@ -87,7 +87,8 @@ def outputs(profile: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[tuple
         files = [str(profile)] * (2 if verb == "compare" else 1)
         status = run([verb, *files, *options])
         out, err = capsys.readouterr()
-        assert status == 0 or (verb == "predict" and "measured alone" in err), err
+        is_undecided = verb == "compare" and status == 3  # of one run with itself
+        assert status == 0 or is_undecided or (verb == "predict" and "measured alone" in err), err
         yield verb, out.partition("## Glossary")[0]
 
 

@@ -303,12 +303,19 @@ def _shared(
     all_ = "both" if len(slower) == 2 else f"all {len(slower)}"
     who = "the slower path" if len(slower) == 1 else f"{all_} slower paths"
     number = 0 if len(slower) == 1 else 1
-    return [
-        texts[number].format(who)
+    found = {
+        trait: texts[number].format(who)
         for trait, texts in of_slower[0].items()
         if all(trait in each for each in of_slower)
         and not (of_others and all(trait in each for each in of_others))
-    ]
+    }
+    shared = [device.place for device in slower[0].devices if device.place in found]
+    if len(shared) > 1:  # none of them more than the others
+        for place in shared:
+            del found[place]
+        verb = "uses" if len(slower) == 1 else "use"
+        return [f"{who} {verb} {', '.join(shared)} together", *found.values()]
+    return list(found.values())
 
 
 def _traits(

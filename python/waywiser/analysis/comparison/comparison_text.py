@@ -113,6 +113,9 @@ def figures_before_and_now(size: SizeChange) -> tuple[str, str]:
     """``55.3 GB/s`` or ``2.2 µs`` of each side, with as many digits as the interval allows."""
     # Half the width of a 95 % interval. Of a change, both sides have the same share.
     relative = STANDARD_ERRORS * size.decision.deviation / math.sqrt(2)
+    # The two show their change, also one that is within the interval.
+    apart = abs(math.log(size.seconds_now / size.seconds_before)) / DIGITS_OF_A_CHANGE
+    relative = min(relative, max(apart, LEAST_DIGITS))
     before, now = (
         format_time(seconds, relative)
         if size.is_time
@@ -128,6 +131,12 @@ ONLY_IN_BASE = "is only in the machine of the base"
 
 UNNAMED = "is not named by the results"
 """What is said of a GPU of which results of other tools say nothing."""
+
+DIGITS_OF_A_CHANGE = 4
+"""Digits of both sides resolve this share of their change."""
+
+LEAST_DIGITS = 0.001
+"""The relative error of numbers whose change is smaller: they show that they are equal."""
 
 OF_ANOTHER_MACHINE = "so a difference can be the other machine, not a fault"
 """What follows if the two sides are of different machines."""

@@ -87,10 +87,14 @@ def untimed(node: Subject) -> str:
 def loaded(node: Subject) -> str:
     """How much other programs used the CPUs while a node was surveyed, with its file; empty if they
     did not, or if that is not known."""
+    text = load_text(node)
+    return f"{node.called} was surveyed under load: {text}" if text else ""
+
+
+def load_text(node: Subject) -> str:
+    """The same without the file."""
     load = load_of(node.environment)
-    if load is None or not load.is_loaded:
-        return ""
-    return f"{node.called} was surveyed under load: {load.text} ({load.source})"
+    return f"{load.text} ({load.source})" if load is not None and load.is_loaded else ""
 
 
 def another_machine(base: Sequence[Subject], new: Sequence[Subject]) -> str:

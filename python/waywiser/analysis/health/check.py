@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from waywiser.analysis.comparison.checkup import Checkup, check_up
-from waywiser.analysis.comparison.differences import loaded
+from waywiser.analysis.comparison.differences import load_text
 from waywiser.analysis.dataset.dask_parts import dask_parts
 from waywiser.analysis.dataset.engines import require_engines
 from waywiser.analysis.dataset.files import is_dataset
@@ -207,8 +207,9 @@ def keep(checked: CheckedProfile, file: str) -> str:
     if (checkup := checked.found.baseline) is not None and checkup.suspects:
         why = f"by its baseline a loss is suspected: {checkup.suspects[0]}"
         raise NotKept(f"is not kept: {why}", where=file, remedy="measure again")
-    if text := loaded(checked.node):
-        raise NotKept(f"is not kept: {text}", where=file, remedy="measure again while it is idle")
+    if text := load_text(checked.node):
+        why = f"is not kept: other programs used the CPUs meanwhile: {text}"
+        raise NotKept(why, where=file, remedy="measure again while it is idle")
     return str(keep_baseline(file, checked.node.machine))
 
 

@@ -139,9 +139,10 @@ class HealthCheck(Value, frozen=True):
 
     @property
     def suspects(self) -> tuple[str, ...]:
-        """The hosts on which something has to be measured again."""
+        """The hosts on which something has to be measured again, also beside what has failed."""
         found = {host.host for host in self.hosts
                  if any(STATUSES[r.status] is Status.SUSPECTED for r in host.results)}  # fmt: skip
+        found |= set(self.nights.suspects if self.nights is not None else ())
         return tuple(sorted(found, key=natural_key))
 
     @property
