@@ -109,11 +109,14 @@ def test_a_report_is_its_content_and_a_file(file: Path, tmp_path: Path) -> None:
     assert found.said[0].startswith(f"waywiser: wrote {page}")
     summary = waywiser.report(file, format="md")
     assert summary.result.startswith(b"# ") and summary.document["output"] == ""
+    assert str(summary) == summary.result.decode()
     assert {name for name, _ in waywiser.report(file, figure="list").result}
 
 
 def test_an_export_is_its_content_a_file_or_a_stream(file: Path, tmp_path: Path) -> None:
-    text = waywiser.export(file, format="csv", summary=True).result
+    found = waywiser.export(file, format="csv", summary=True)
+    text = found.result
+    assert text and str(found) == text
     target = tmp_path / "a.csv"
     assert waywiser.export(file, summary=True, output=target).result == ""
     assert target.read_bytes() == text.encode()
@@ -202,3 +205,10 @@ def test_a_wrong_argument_names_the_help_of_its_function(file: Path, tmp_path: P
         with pytest.raises(waywiser.WaywiserError) as raised:
             call()
         assert raised.value.remedy == f"see help(waywiser.{name})"
+
+
+def test_a_view_of_a_profile_is_taken_as_its_file(file: Path) -> None:
+    view = waywiser.open(file)
+    assert repr(waywiser.show(view)) == repr(waywiser.show(file))
+    assert waywiser.check(view, within=0).result.status
+    assert waywiser.export(view, for_="waywiser").result

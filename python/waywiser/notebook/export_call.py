@@ -111,7 +111,8 @@ class _Target:
     def result(self, parts: Iterable[Block | Section] = (), said: Sequence[str] = ()) -> VerbResult:
         """What `waywiser.export` returns."""
         shown, document = tuple(parts), {"schema": 1, "output": self.name}
-        return VerbResult(self.content, lambda: document, lambda: shown, said=said)
+        text = self.content if isinstance(self.content, str) and not shown else None
+        return VerbResult(self.content, lambda: document, lambda: shown, said=said, content=text)
 
 
 def _export_samples(file: str, target: _Target, format: str, *, summary: bool) -> None:

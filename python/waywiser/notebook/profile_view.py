@@ -114,6 +114,10 @@ class ProfileView:
         self.node: Subject = subject_of(profile, self._frame)
         """What comparisons read."""
 
+    def __fspath__(self) -> str:
+        """The file, for functions that take files."""
+        return self.path
+
     @cached_property
     def series(self) -> DataTable:
         """One row per series, by curve, then by size; those that were not measured too."""

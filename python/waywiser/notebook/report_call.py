@@ -58,7 +58,9 @@ def make_report(
     if target:
         notes += write_page(target, content)
     document = {"schema": 1, "format": format, "output": target}
-    return VerbResult(content, lambda: document, tuple, said=notes)
+    is_text = not target and format != "pdf" and format != "png"
+    text = content.decode() if is_text else None
+    return VerbResult(content, lambda: document, tuple, said=notes, content=text)
 
 
 def _perfetto(files: Sequence[str]) -> bytes:

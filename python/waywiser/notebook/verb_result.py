@@ -41,11 +41,14 @@ class VerbResult:
         *,
         exit_code: int = 0,
         said: Sequence[str] = (),
+        content: str | None = None,
     ) -> None:
+        """``content`` is the text of a command that prints a file of text."""
         self.result: Any = result
         """What was found, as the types of the packages have it."""
         self._document = document
         self._parts = parts
+        self._content = content
         self.exit_code: int = exit_code
         """That of the command."""
         self.said: tuple[str, ...] = tuple(said)
@@ -62,6 +65,8 @@ class VerbResult:
         return self._parts()
 
     def __repr__(self) -> str:
+        if self._content is not None:
+            return self._content
         from rich.console import Console
 
         from waywiser.render.terminal import print_parts

@@ -48,7 +48,8 @@ def trace_parts(
         yield pinning_sheet(pinning)
     for note in found.notes:
         yield Words(f"note: {note}", "note")
-    yield from _how_to_read(found, profile)
+    if found.lines:
+        yield from _how_to_read(found, profile)
 
 
 def headline_of(trace: Trace, found: TraceAdvice) -> str:
