@@ -7,9 +7,13 @@ py-rattler-build is installed, it reads that of conda.
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import subprocess
 import sys
 import tomllib
+import zipfile
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -86,11 +90,10 @@ class TestSpack:
         systems.PythonPackage = object  # type: ignore[attr-defined]
         for module in (directives, systems):
             monkeypatch.setitem(sys.modules, module.__name__, module)
-        spec = importlib.util.spec_from_file_location("p", PACKAGING / "spack" / "package.py")
-        assert spec is not None and spec.loader is not None
-        made = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(made)
-        return SimpleNamespace(called=called, made=made.PyWaywiser())
+        recipe = PACKAGING / "spack" / "package.py"
+        made: dict[str, Any] = {}
+        exec(compile(recipe.read_text(), recipe, "exec"), made)  # a loader would write __pycache__
+        return SimpleNamespace(called=called, made=made["PyWaywiser"]())
 
     def test_it_has_the_version_and_the_dependencies(self, package: Any) -> None:
         assert package.called["version"] == [((waywiser.__version__,), {})]
@@ -127,8 +130,65 @@ def test_images_are_made_of_the_wheels() -> None:
         assert any(f"--target {target} " in each for each in lines)
 
 
+@pytest.mark.skipif(
+    importlib.util.find_spec("ensurepip") is None, reason="this Python makes no venv with pip"
+)
+def test_an_image_has_the_package_of_the_wheels_and_not_of_an_index(tmp_path: Path) -> None:
+    """An index has a later package of the same name, and what the wheel needs."""
+    wheels, index, venv = (tmp_path / each for each in ("wheels", "index", "venv"))
+    write_wheel(wheels, "waywiser", "1.0", "needed>=1.0")
+    write_wheel(wheels, "waywiser", "0.9", "needed>=1.0")
+    write_wheel(index / "waywiser", "waywiser", "99.0")
+    write_wheel(index / "needed", "needed", "1.0")
+    for each in index.iterdir():
+        names = [file.name for file in each.iterdir()]
+        (each / "index.html").write_text("".join(f'<a href="{n}">{n}</a>' for n in names))
+    text = (PACKAGING / "Containerfile").read_text().replace("\\\n", " ")
+    (command,) = re.findall(r"^RUN --mount=\S+ (.*python.*)$", text, re.MULTILINE)
+    here = {
+        "/opt/waywiser": venv,
+        "/wheels": wheels,
+        "/tmp": tmp_path,
+        "python3 -m": f"{sys.executable} -m",
+    }
+    command = re.sub("|".join(here), lambda found: str(here[found[0]]), command)
+    environment = {
+        **{name: each for name, each in os.environ.items() if not name.startswith("PIP_")},
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_INDEX_URL": index.as_uri(),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+    done = subprocess.run(
+        ["sh", "-ec", command], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    made = {each.name for each in venv.glob("lib/*/site-packages/*.dist-info")}
+    assert {each for each in made if each.startswith(("waywiser-", "needed-"))} == {
+        "waywiser-1.0.dist-info",
+        "needed-1.0.dist-info",
+    }
+
+
+def write_wheel(folder: Path, name: str, version: str, *needed: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    about = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+        requires = "".join(f"Requires-Dist: {each}\n" for each in needed)
+        wheel.writestr(
+            f"{about}/METADATA",
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requires}",
+        )
+        wheel.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{about}/RECORD", "")
+
+
 def test_no_package_names_an_example_registry() -> None:
-    files = [each for each in PACKAGING.rglob("*") if each.is_file()]
+    files = [
+        each for each in PACKAGING.rglob("*")
+        if each.is_file() and each.parent.name != "__pycache__"
+    ]  # fmt: skip
     assert len(files) == 3
     copied = [*files, ROOT / "docs" / "install.md", ROOT / "README.md"]
     copied += [each for each in (ROOT / "docs" / "how-to").rglob("*") if each.is_file()]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import shlex
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from waywiser.cli import run
 from waywiser.cli.call import command
 from waywiser.cli.verb_table import VERBS
 from waywiser.cluster.connection.token_proof import TOKEN_VARIABLE
+from waywiser.notebook.export_call import ExportError
 from waywiser.words.value import json_text
 
 Output = pytest.CaptureFixture[str]
@@ -123,7 +126,24 @@ def test_an_export_is_its_content_a_file_or_a_stream(file: Path, tmp_path: Path)
     with (tmp_path / "b.csv").open("w", newline="") as stream:
         waywiser.export(file, summary=True, format="csv", output=stream)
     assert (tmp_path / "b.csv").read_bytes() == text.encode()
+    with tempfile.NamedTemporaryFile("w+", newline="") as stream:  # no class of `io`
+        waywiser.export(file, summary=True, format="csv", output=stream)
+        stream.seek(0)
+        assert stream.read() == text
     assert json.loads(waywiser.export(file, for_="waywiser").result)["format"]
+
+
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [
+        (io.BytesIO(), "a stream of bytes, not of text"),
+        (b"a.csv", "output is of type bytes"),
+        (1, "output is of type int"),
+    ],
+)
+def test_an_output_that_takes_no_text_is_an_error(file: Path, output: Any, says: str) -> None:
+    with pytest.raises(ExportError, match=says):
+        waywiser.export(file, format="csv", output=output)
 
 
 def test_an_import_is_a_profile(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from waywiser.stats.night_noise import UNKNOWN_NOISE, own_noise, usual_noise
+from waywiser.stats.night_noise import UNKNOWN_NOISE, NightNoise, own_noise, usual_noise
 
 
 @pytest.mark.parametrize(("freedom", "t"), [(5.0, 3.0), (9.0, 6.0), (40.0, 5.0)])
@@ -22,6 +22,17 @@ def test_the_least_size_has_its_chance() -> None:
     noise = own_noise(UNKNOWN_NOISE, 12 * 0.01**2, 12)
     size = noise.least_size(1e-6, 0.4)
     assert noise.chance(size, 0.4) == pytest.approx(1e-6, rel=1e-3)
+
+
+@pytest.mark.parametrize("chance", [1.0, 1.5])
+def test_any_difference_has_a_chance_of_one(chance: float) -> None:
+    """No bracket that ends at 0 gets narrow."""
+
+    class Unsearched(NightNoise):
+        def chance(self, size: float, share: float) -> float:
+            raise AssertionError(f"searched at {size}")
+
+    assert Unsearched(UNKNOWN_NOISE.weights).least_size(chance, 0.4) == 0.0
 
 
 def test_equal_peers_show_the_noise_of_a_series_of_few_nights() -> None:

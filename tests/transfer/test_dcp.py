@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import pickle
 import random
 import re
 import subprocess
 import sys
 import time
+from collections import UserDict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,13 +35,17 @@ from waywiser.transfer.dcp import (  # noqa: E402
 from waywiser.transfer.errors import (  # noqa: E402
     InvalidTransfer,
     TransferFileError,
+    TransferFileNotFound,
     UnsupportedTransfer,
 )
 from waywiser.transfer.safetensors_header import SafetensorsError  # noqa: E402
+from waywiser.transfer.torch import load_files  # noqa: E402
 
 # That one process saves alone, and that a folder has a checkpoint already, are warnings of PyTorch.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
+PAGE = ROOT / "docs" / "how-to" / "checkpoint-while-training.md"
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE_OF_RANK = re.compile(r"\d{5}-[0-9a-f]{16}\.safetensors")
 
 
@@ -184,6 +190,27 @@ class TestMemory:
         assert found["a"] is found["b"][0]
         assert torch.equal(found["c"], weight[1:])
 
+    def test_tied_conjugates_are_tied(self) -> None:
+        weight = torch.randn(3, 4, dtype=torch.complex64).t()
+        conjugate, negative = weight.conj(), weight.conj().imag
+        state = {
+            "a": conjugate, "b": conjugate, "plain": weight, "c": negative, "d": negative,
+            "imag": weight.imag,
+        }  # fmt: skip
+        found = self.staged(SnapshotStager(), state)
+        assert found["a"] is found["b"] and found["c"] is found["d"]
+        assert len({each.data_ptr() for each in found.values()}) == 4
+        assert require_equal(found, state) == 6
+
+    def test_tensors_that_a_state_makes_when_it_is_read(self) -> None:
+        class Made(UserDict[str, Any]):
+            def __getitem__(self, key: str) -> Any:
+                return torch.full((3,), complex(int(key), 1)).conj()
+
+        made = Made.fromkeys(map(str, range(50)))
+        found = self.staged(SnapshotStager(), {"made": made})
+        assert require_equal(found["made"], dict(made.items())) == 50
+
     def test_what_is_no_tensor_is_copied_at_once(self) -> None:
         state = {"list": [1, {"n": 2}], "bytes": io.BytesIO(b"abc")}
         staged = SnapshotStager().stage(state)
@@ -272,7 +299,7 @@ def causes(error: BaseException) -> list[BaseException]:
 class TestReplaced:
     def test_the_new_one_takes_the_place_of_the_old_one(self, tmp_path: Path) -> None:
         for value in (1.0, 2.0):
-            (tmp_path / ".00003-0123456789abcdef.safetensors.saving-rest").touch()
+            (tmp_path / unfinished_of_a_killed_save()).touch()
             (tmp_path / "notes.safetensors").touch()
             state = {"x": torch.full((3,), value)}
             checkpoint.save(state, storage_writer=SafetensorsWriter(tmp_path))
@@ -294,6 +321,76 @@ class TestReplaced:
         with pytest.raises(CheckpointException, match="the power failed"):
             checkpoint.save({"x": torch.zeros(3)}, storage_writer=Failing(tmp_path))
         require_equal(loaded(old, SafetensorsReader(tmp_path)), old)
+
+    def test_of_saves_that_overlap_the_last_to_end_counts(self, tmp_path: Path) -> None:
+        states = [{"x": torch.full((3,), float(value))} for value in range(4)]
+
+        class Overlapped(SafetensorsWriter):
+            """Saves the next state before it ends."""
+
+            def finish(self, metadata: Any, results: Any) -> None:
+                state = left.pop()
+                writer = Overlapped if left else SafetensorsWriter
+                checkpoint.save(state, storage_writer=writer(tmp_path))
+                require_equal(loaded(state, SafetensorsReader(tmp_path)), state)
+                super().finish(metadata, results)
+
+        checkpoint.save(states[0], storage_writer=SafetensorsWriter(tmp_path))
+        left = states[2:]
+        checkpoint.save(states[1], storage_writer=Overlapped(tmp_path))
+        require_equal(loaded(states[1], SafetensorsReader(tmp_path)), states[1])
+        assert len(files_of(tmp_path)) == 2
+
+    def test_files_that_no_metadata_names_stay(self, tmp_path: Path) -> None:
+        other = f"00000-{'0' * 16}.safetensors"
+        (tmp_path / other).touch()
+        for value in (1.0, 2.0):
+            state = {"x": torch.full((3,), value)}
+            checkpoint.save(state, storage_writer=SafetensorsWriter(tmp_path))
+        assert len(files_of(tmp_path)) == 3 and (tmp_path / other).exists()
+
+    def test_a_file_of_a_rank_that_is_missing(self, tmp_path: Path) -> None:
+        old = {"x": torch.ones(3)}
+        checkpoint.save(old, storage_writer=SafetensorsWriter(tmp_path))
+        before = files_of(tmp_path)
+
+        class Losing(SafetensorsWriter):
+            def finish(self, metadata: Any, results: Any) -> None:
+                for each in {*files_of(tmp_path)} - {*before}:
+                    (tmp_path / each).unlink()
+                super().finish(metadata, results)
+
+        with pytest.raises(CheckpointException, match="No such file") as raised:
+            checkpoint.save({"x": torch.zeros(3)}, storage_writer=Losing(tmp_path))
+        assert any(isinstance(each, TransferFileNotFound) for each in causes(raised.value))
+        assert files_of(tmp_path) == before
+        require_equal(loaded(old, SafetensorsReader(tmp_path)), old)
+
+    def test_a_pickle_in_the_folder_is_not_run(self, tmp_path: Path) -> None:
+        class Harmful:
+            def __reduce__(self) -> Any:
+                return os.mkdir, (str(tmp_path / "ran"),)
+
+        (tmp_path / ".metadata").write_bytes(pickle.dumps(Harmful()))
+        state = {"x": torch.ones(3)}
+        checkpoint.save(state, storage_writer=SafetensorsWriter(tmp_path))
+        assert not (tmp_path / "ran").exists()
+        require_equal(loaded(state, SafetensorsReader(tmp_path)), state)
+
+
+def unfinished_of_a_killed_save() -> str:
+    """A name of a process that has ended."""
+    code = """if True:
+        from waywiser.files.unfinished import unfinished_name
+        print(unfinished_name(".00003-0123456789abcdef.safetensors.saving-"), end="")
+    """
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
 
 
 SAVES = """
@@ -331,6 +428,30 @@ def test_a_killed_save_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
         values = {int(value) for each in found.values() for value in each.unique()}
         assert len(values) == 1 and values <= {reported, reported + 1}
         (saved,) = values
+
+
+def test_the_examples_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a page of their own: what one of them uses is set before, in it or here."""
+
+    class Model(torch.nn.Linear):
+        def forward(self, batch: Any) -> Any:
+            return super().forward(batch).sum()
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "checkpoints").mkdir()
+    model = Model(3, 2)
+    names: dict[str, Any] = {
+        "model": model,
+        "optimizer": torch.optim.Adam(model.parameters()),
+        "batches": [torch.ones(3)] * 1001,
+    }
+    for block in PYTHON.findall(PAGE.read_text()):
+        # without a GPU there is no pinned memory
+        names["state"] = {"model": model.state_dict()}
+        exec(block.replace(", pinned=True", ""), names)
+    names["saved"].result()
+    assert sorted(load_files("checkpoints/step-1000", "cpu")) == ["bias", "weight"]
+    assert files_of(Path("checkpoints/1000"))[0] == ".metadata"
 
 
 def test_ranks_load_with_other_shards(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -330,6 +331,14 @@ class TestPrefetch:
         with pytest.raises(InvalidTransfer, match="it is closed"):
             next(iter(loader))
         assert np.array_equal(kept, numbers(7))
+
+    def test_open_files_do_not_keep_a_closed_loader(self, model: tuple[Path, Any]) -> None:
+        with transfer.safe_open(model[0], "np") as files:
+            with files.prefetch() as loader:
+                kept = weakref.ref(loader)
+            del loader
+            gc.collect()
+            assert kept() is None
 
     def test_a_tensor_that_was_taken_is_freed_alone(self, model: tuple[Path, Any]) -> None:
         with transfer.safe_open(model[0], "np") as files, files.prefetch() as loader:

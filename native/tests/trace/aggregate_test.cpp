@@ -98,7 +98,8 @@ TEST(TraceAggregate, ASleepCountsForTheCallsOfItsPeriodAlone) {
     for (const bool late : {false, true}) {  // records come before the sleep, or after it
         Aggregator sums;
         const auto add_copies = [&] {
-            for (std::uint32_t i = 1; i <= 5; ++i) sums.add(copy_at(1000 * i, 1000 * i + 500, i));
+            for (std::uint32_t i = 1; i <= 5; ++i)
+                sums.add(copy_at(1000ull * i, 1000ull * i + 500, i));
             sums.settle_all();
         };
         for (std::uint32_t i = 1; i <= 5; ++i) {
@@ -130,8 +131,8 @@ TEST(TraceAggregate, ThreadsThatEndedLeaveRoomForOthers) {
             Call call = call_of(2 * i + (slept ? 1 : 0), 5);
             call.period = call.correlations[0];
             sums.add(call);
-            sums.add(copy_at(10 * call.correlations[0], 10 * call.correlations[0] + 5,
-                             call.correlations[0]));
+            const std::uint64_t start = 10ull * call.correlations[0];
+            sums.add(copy_at(start, start + 5, call.correlations[0]));
             sums.settle_all();
             Call end;
             end.kind = CallKind::PeriodEnd;

@@ -204,10 +204,11 @@ TEST(TraceCalls, AddressesOfALineRepeat) {
     EXPECT_FALSE(addresses.use(5, memory.data() + 4096));
     // Two buffers in turn repeat; new ones each time do not.
     int repeated = 0;
-    for (int i = 0; i < 100; ++i) repeated += addresses.use(7, &memory[i % 2 * 65536]) ? 1 : 0;
+    for (std::size_t i = 0; i < 100; ++i)
+        repeated += addresses.use(7, &memory[i % 2 * 65536]) ? 1 : 0;
     EXPECT_EQ(repeated, 98);
     repeated = 0;
-    for (int i = 0; i < 1000; ++i) repeated += addresses.use(8, &memory[i * 1024]) ? 1 : 0;
+    for (std::size_t i = 0; i < 1000; ++i) repeated += addresses.use(8, &memory[i * 1024]) ? 1 : 0;
     EXPECT_EQ(repeated, 0);
 }
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from waywiser.notebook.verb_result import FileName, VerbResult, file_names
 from waywiser.notebook.without_effect import require_effect
@@ -80,11 +80,15 @@ def export_files(
 
 
 class _Target:
-    """Where an export goes."""
+    """Where an export goes. Raises `ExportError` for what is no output."""
 
     def __init__(self, output: Output) -> None:
-        self._stream = output if isinstance(output, io.TextIOBase) else None
-        self.name = os.fspath(output) if isinstance(output, str | os.PathLike) else ""
+        self.name = ""
+        self._stream: TextIO | None = None
+        if isinstance(output, str | os.PathLike):
+            self.name = os.fspath(output)
+        elif output is not None:
+            self._stream = _text_stream(output)
         self.content: str | bytes = ""
         """What was written, if no output is named."""
 
@@ -113,6 +117,19 @@ class _Target:
         shown, document = tuple(parts), {"schema": 1, "output": self.name}
         text = self.content if isinstance(self.content, str) and not shown else None
         return VerbResult(self.content, lambda: document, lambda: shown, said=said, content=text)
+
+
+def _text_stream(output: Any) -> TextIO:
+    """Raises `ExportError` if text cannot be written to it."""
+    remedy = "pass the name of a file, a stream of text or None"
+    if not callable(getattr(output, "write", None)):
+        raise ExportError(f"output is of type {type(output).__name__}", remedy=remedy)
+    try:
+        output.write("")
+    except TypeError:
+        raise ExportError("output is a stream of bytes, not of text", remedy=remedy) from None
+    stream: TextIO = output
+    return stream
 
 
 def _export_samples(file: str, target: _Target, format: str, *, summary: bool) -> None:

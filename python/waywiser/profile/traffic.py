@@ -73,8 +73,8 @@ class LinkUse(Value, frozen=True):
 
 class PacketOverhead(Value, frozen=True):
     """What the PCIe counters of a GPU count for each byte of a copy between it and page-locked host
-    memory, as a survey saw it: packets have headers, and reads of host memory are asked for by
-    packets in the other direction."""
+    memory, as a survey saw it: packets have headers, and each read of host memory is
+    requested by a packet in the other direction."""
 
     received: float
     """Of a copy to the GPU."""

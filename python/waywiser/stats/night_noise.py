@@ -62,6 +62,8 @@ class NightNoise(NamedTuple):
     def least_size(self, chance: float, share: float) -> float:
         """The difference that noise alone makes with this chance, to `SIZE_ERROR`: the root of the
         logarithm of the chance by Newton's method, which is concave, within a bracket."""
+        if chance >= 1:
+            return 0.0
         scales = DEVIATIONS * math.sqrt(share)
         low, high = 0.0, 100 * math.sqrt(share)
         size = self.deviation * math.sqrt(share)

@@ -122,6 +122,8 @@ class _Found:
     def __init__(self) -> None:
         self.tensors: dict[str, Any] = {}
         self._names: dict[tuple[Any, ...], str] = {}
+        self._kept: list[Any] = []
+        """What has the memory of the names, so that no other tensor gets it."""
 
     def add(self, value: Any, where: str) -> Rebuild:
         """Finds the tensors in a part of a state, which ``where`` names, and copies the rest."""
@@ -155,12 +157,15 @@ class _Found:
                 where=CALL,
                 remedy="stage dense tensors on the host or on a GPU",
             )
-        tensor = tensor.detach().resolve_conj().resolve_neg()
+        tensor = tensor.detach()
         own = (tensor.data_ptr() if tensor.nbytes else len(self.tensors),)
-        key = (*own, tensor.device, tensor.dtype, tensor.shape, tensor.stride())
+        bits = (tensor.is_conj(), tensor.is_neg())
+        key = (*own, *bits, tensor.device, tensor.dtype, tensor.shape, tensor.stride())
         name = self._names.setdefault(key, str(len(self.tensors)))
         if name not in self.tensors:  # a copy in the stream comes before what changes the tensor
-            self.tensors[name] = tensor if tensor.device.type == "cpu" else tensor.contiguous()
+            self._kept.append(tensor)
+            plain = tensor.resolve_conj().resolve_neg()
+            self.tensors[name] = plain if plain.device.type == "cpu" else plain.contiguous()
         return lambda host: host[name]
 
 

@@ -24,6 +24,7 @@ from torch.distributed.checkpoint.metadata import StorageMeta
 from torch.distributed.checkpoint.planner import LoadItemType, WriteItemType
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 
+from waywiser.files.unfinished import remove_leftovers
 from waywiser.transfer.checkpoint import OpenFile, Selection, open_regular
 from waywiser.transfer.durable_output import make_folder, named_errors, new_file
 from waywiser.transfer.errors import UnsupportedTransfer
@@ -38,8 +39,8 @@ from waywiser.transfer.torch import maker_of
 from waywiser.transfer.torch_tensors import bytes_of
 
 METADATA_NAME = ".metadata"
-_FILE_OF_A_RANK = re.compile(r"\.?\d{5,}-[0-9a-f]{16}\.safetensors(\.saving-.*)?")
-"""Complete or not."""
+_FILE_OF_A_RANK = re.compile(rb"\d{5,}-[0-9a-f]{16}\.safetensors")
+_UNFINISHED = re.compile(r"\.\d{5,}-[0-9a-f]{16}\.safetensors\.saving-")
 
 
 class StoredItem(NamedTuple):
@@ -54,8 +55,10 @@ class SafetensorsWriter(StorageWriter):  # type: ignore[misc]
     """Writes a checkpoint to a folder: a safetensors file for each rank, and their metadata.
 
     All is on the disk when a save ends. A folder that has a checkpoint keeps it until the new one
-    is complete: then its metadata is replaced, and the files of the old one are removed. All ranks
-    must see the folder.
+    is complete: then its metadata is replaced, and the files that the old metadata names are
+    removed. Of two saves that overlap, the one that ends last counts. Whole files of a save that
+    was killed or has failed stay: they may be of a save that has not ended. All ranks must see the
+    folder.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -109,17 +112,23 @@ class SafetensorsWriter(StorageWriter):  # type: ignore[misc]
         ])  # fmt: skip
 
     def finish(self, metadata: Any, results: list[list[Any]]) -> None:
-        """Makes what all ranks have written the checkpoint of the folder."""
+        """Makes what all ranks have written the checkpoint of the folder. Raises
+        `TransferFileNotFound`, and leaves the old checkpoint, if a file of a rank is missing."""
         stored = {each.index: each.storage_data for own in results for each in own}
         meta = StorageMeta(checkpoint_id=str(self.path))
         pickled = pickle.dumps(replace(metadata, storage_data=stored, storage_meta=meta))
+        current = {each.file for each in stored.values()}
         with new_file(self.path / METADATA_NAME, len(pickled)) as file:
             native.write(file, pickled)
-        current = {each.file for each in stored.values()}
-        for name in os.listdir(self.path):
-            if name not in current and _FILE_OF_A_RANK.fullmatch(name):
-                with suppress(OSError):
-                    os.unlink(self.path / name)
+            former = _files_of_ranks(self.path / METADATA_NAME)
+            for name in current:
+                with named_errors(self.path / name):
+                    os.stat(self.path / name)
+        for name in former - current:
+            with suppress(OSError):
+                os.unlink(self.path / name)
+        for prefix in {each[0] for each in map(_UNFINISHED.match, os.listdir(self.path)) if each}:
+            remove_leftovers(self.path, prefix, remove=os.unlink)
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
@@ -359,6 +368,14 @@ def _dense(tensor: Any, name: str) -> Any:
             remedy="save it with FileSystemWriter",
         )
     return tensor.detach().resolve_conj().resolve_neg().contiguous()
+
+
+def _files_of_ranks(metadata: Path) -> set[str]:
+    """The files that metadata names, by its bytes: the folder may have a pickle of others, which a
+    save does not run."""
+    with suppress(OSError):
+        return {os.fsdecode(each) for each in _FILE_OF_A_RANK.findall(metadata.read_bytes())}
+    return set()
 
 
 def _opened(path: Path, files: ExitStack) -> OpenFile:

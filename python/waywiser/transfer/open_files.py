@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from importlib import import_module
 from types import TracebackType
 from typing import Any, NamedTuple, Self
+from weakref import WeakSet
 
 from waywiser.transfer.checkpoint import Selection, TensorNotFoundError, open_checkpoint
 from waywiser.transfer.errors import InvalidOperand, InvalidTransfer
@@ -57,6 +58,8 @@ class SafeOpen:
         self._is_closed = False
         self._files = ExitStack()
         self._selections = self._files.enter_context(open_checkpoint(filename))
+        self._loaders: WeakSet[PrefetchLoader] = WeakSet()
+        self._files.callback(self._close_loaders)
         self._of = {
             entry.name: (selection, entry)
             for selection in self._selections
@@ -136,7 +139,7 @@ class SafeOpen:
         ]
         make = self._maker(selections, self._device if device is None else device)
         loader = PrefetchLoader(selections, make, slices_of(selections, indices, CALL))
-        self._files.callback(loader.close)
+        self._loaders.add(loader)
         return loader
 
     def __enter__(self) -> Self:
@@ -150,6 +153,10 @@ class SafeOpen:
     ) -> None:
         self._files.close()
         self._is_closed = True
+
+    def _close_loaders(self) -> None:
+        for each in list(self._loaders):
+            each.close()
 
     def _require_open(self) -> None:
         """Raises `InvalidTransfer` after the end of the context."""

@@ -33,13 +33,16 @@ def register() -> None:
             if self.load_config.safetensors_load_strategy == "torchao":
                 yield from super()._get_weights_iterator(source)  # tensors of parts
                 return
-            files = self._prepare_weights(
+            _, files, is_safetensors, *_ = self._prepare_weights(
                 source.model_or_path,
                 source.subfolder,
                 source.revision,
                 source.fall_back_to_pt,
                 source.allow_patterns_overrides,
-            )[1]
+            )
+            if not is_safetensors:
+                yield from super()._get_weights_iterator(source)
+                return
             if not getattr(self, "counter_before_loading_weights", 0.0):
                 self.counter_before_loading_weights = time.perf_counter()
             device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -39,9 +39,6 @@ from waywiser.words import KILLED, Failure, Order, Process, Rule, Visit, format_
 EQUAL = "equal to"
 """How a reason begins where another curve of the class was measured instead."""
 
-SETTLED = "settled after"
-"""How a reason begins where further processes would decide nothing."""
-
 
 class Settle(Protocol):
     """Ends the measurement of curves early."""
