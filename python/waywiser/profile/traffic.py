@@ -77,11 +77,11 @@ class PacketOverhead(Value, frozen=True):
     requested by a packet in the other direction."""
 
     received: float
-    """Of a copy to the GPU."""
+    """Bytes that are counted for each byte of a copy to the GPU."""
     requested: float
-    """In the other direction meanwhile."""
+    """Bytes in the other direction meanwhile."""
     sent: float
-    """Of a copy from the GPU."""
+    """Bytes for each byte of a copy from the GPU."""
 
     def copied(self, received: float, sent: float) -> tuple[float, float]:
         """Bytes of copies to and from the GPU that make such counts."""
