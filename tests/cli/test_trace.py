@@ -253,3 +253,8 @@ def test_a_profile_of_other_gpus_says_nothing_of_a_running_program(
         found = json.loads(capfd.readouterr().out)
         assert (found["gpus"][0]["h2d"] is not None) == is_used
         assert any("other GPUs" in note for note in found["notes"]) != is_used
+
+
+def test_a_trace_is_named_where_a_profile_is_expected(kept: Path, capfd: Output) -> None:
+    assert run(["check", str(kept)]) == 2
+    assert "is a trace, and no profile (waywiser show, or report, has it)" in capfd.readouterr().err

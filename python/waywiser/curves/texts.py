@@ -25,11 +25,11 @@ FROM_CALL = "Times are from call to completion."
 ONE_BLOCK = "seen in a single block only"
 
 
-def survey_again(*curves: str, launch: Sequence[str] = ()) -> str:
-    """The command that measures curves again, alone and thoroughly; ``launch`` are its options of
-    ranks."""
+def survey_again(*curves: str, launch: Sequence[str] = (), preset: str = "full") -> str:
+    """The command that measures curves again alone, with the preset that is thorough or another;
+    ``launch`` are its options of ranks."""
     only = (f"--only '{curve}'" for curve in curves)
-    return " ".join(["waywiser survey --preset full", *map(shlex.quote, launch), *only])
+    return " ".join([f"waywiser survey --preset {preset}", *map(shlex.quote, launch), *only])
 
 
 def capital(text: str) -> str:

@@ -393,7 +393,7 @@ def _measure(request: CopyRequest, subjects: Sequence[Subject], more: str = "") 
     if together := _together(request, subjects[0].machine):
         return f"measure both together: waywiser survey --workload '{together}'"
     launch = subjects[0].launch if request.source.place.kind == "rank" else []
-    return f"measure it: {survey_again(path, launch=launch)}{more}"
+    return f"measure it: {survey_again(path, launch=launch, preset='standard')}{more}"
 
 
 def _together(request: CopyRequest, machine: Machine) -> str:

@@ -57,7 +57,7 @@ def headline_of(trace: Trace, found: TraceAdvice) -> str:
     name = program_name(trace.command)
     if not trace.processes:
         return (
-            f"{name}: {_seconds(trace.seconds)}; no process used a GPU until then, or none let the "
+            f"{name}: {_seconds(trace.seconds)}; no process used a GPU, or none let the "
             "driver load the tracer"
         )
     on = f" on {count(found.gpus, 'GPU')}" if found.gpus else ""
