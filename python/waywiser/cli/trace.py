@@ -48,7 +48,7 @@ def trace(
     --cupti FILE: The library of CUPTI to use, libcupti.so.12 or 13; by default that of the program,
         of the CUDA toolkit or of a wheel.
     --pid PID: Watch a program that runs, in place of a command.
-    --seconds N: Watch the program of --pid for so long.
+    --seconds N: Watch the program of --pid for so long; by default 10.
     --all: All lines, not only the slowest.
 
     waywiser trace --profile node.wwp -- python train.py

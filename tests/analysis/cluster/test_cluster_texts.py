@@ -212,3 +212,10 @@ def test_each_node_that_no_finding_explains_has_something_to_do(
     """A slow node always has a finding. One whose agent was killed is ``failed``."""
     found = planted(nodes(9, {"n05": standing}), complete=complete)
     assert len(standing_remedy(standing, found)) > 10
+
+
+def test_a_pair_alone_was_tested_with_one_another() -> None:
+    found = planted(nodes(2, {"n00": "pair", "n01": "pair"}), share=0.0)
+    said = answer(found)
+    assert said.endswith("they were tested with one another alone") and "no pair" not in said
+    assert counts_text(found) == "2 in a pair of 2 nodes"

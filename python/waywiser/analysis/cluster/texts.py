@@ -204,6 +204,8 @@ def _pairs_text(verdict: ClusterVerdict) -> str:
     found = {each.id for each in verdict.findings}
     rest = len(verdict.nodes) - coverage.nodes
     nodes = f" of {'the other ' if rest else ''}{count(coverage.nodes, 'node')}"
+    if len(verdict.nodes) == 2 and verdict.of("pair"):
+        return "they were tested with one another alone"
     if not coverage.pairs or not coverage.tested:
         return f"no pair{nodes if coverage.pairs else ''} was tested"
     if coverage.tested == coverage.pairs:
@@ -239,7 +241,10 @@ def is_sharp(verdict: ClusterVerdict) -> bool:
 def counts_text(verdict: ClusterVerdict) -> str:
     """``1 slow, 1 not reached, 30 ok of 32 nodes``."""
     counts = [(len(verdict.of(each)), each) for each in NODE_REASONS]
-    parts = ", ".join(f"{number} {standing}" for number, standing in counts if number)
+    words = {"pair": "in a pair"}
+    parts = ", ".join(
+        f"{number} {words.get(standing, standing)}" for number, standing in counts if number
+    )
     nodes = count(len(verdict.nodes), "node")
     return f"{parts} of {nodes}" if parts else "no nodes"
 
