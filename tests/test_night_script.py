@@ -24,7 +24,7 @@ if [ "$1" = survey ]; then
     [ -n "${{SURVEYED:-}}" ] && exec cp "$SURVEYED" "$2"
     echo part >"$2"
     echo "waywiser: error: GPU is lost" >&2
-    exit 2
+    exit "${{SURVEY_ENDS:-2}}"
 fi
 exec {python} -m waywiser "$@"
 """
@@ -41,7 +41,9 @@ def night(tmp_path: Path) -> Night:
     stub.write_text(STUB.format(python=sys.executable))
     stub.chmod(0o755)
 
-    def run(surveyed: Path | None, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        surveyed: Path | None, *arguments: str, ends: int = 2
+    ) -> subprocess.CompletedProcess[str]:
         environment = {
             **os.environ,
             "PATH": f"{programs}:{os.environ['PATH']}",
@@ -49,6 +51,7 @@ def night(tmp_path: Path) -> Night:
             "WAYWISER_NIGHTS": str(tmp_path / "nights"),
             "WAYWISER_METRICS": str(tmp_path / "metrics"),
             "SURVEYED": str(surveyed or ""),
+            "SURVEY_ENDS": str(ends),
         }
         command = ["sh", str(SCRIPT), *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -111,6 +114,26 @@ def test_a_night_without_a_result_leaves_no_metrics_of_the_night_before(
     (tmp_path / "nights" / "baseline-damaged.wwp").write_text("no profile")
     assert night(surveys[1]).returncode == 2
     assert metrics(tmp_path / "metrics") == {"waywiser_night_exit_code{}": 2}
+
+
+def test_a_gpu_that_does_not_answer_is_a_failure_until_a_night_is_fine(
+    night: Night, surveys: list[Path], tmp_path: Path
+) -> None:
+    verdict = tmp_path / "nights" / "verdict"
+    night(surveys[0], "--baseline")
+    lost = night(None, ends=1)
+    assert lost.returncode == 1 and "GPU is lost" in lost.stderr
+    failed = verdict.read_text()
+    assert re.fullmatch(r"1 FAILED \S+: GPU is lost\n", failed)
+    assert metrics(tmp_path / "metrics") == {"waywiser_night_exit_code{}": 1}
+    for arguments in ((), ("--baseline",)):  # no result clears no failure
+        assert night(None, *arguments).returncode == 2
+        assert verdict.read_text() == failed
+        assert metrics(tmp_path / "metrics") == {"waywiser_night_exit_code{}": 2}
+    cleared = night(surveys[1])
+    assert verdict.read_text().startswith(f"{cleared.returncode} ") and cleared.returncode != 1
+    assert night(None).returncode == 2
+    assert verdict.read_text().startswith("2 ")
 
 
 def test_a_baseline_that_was_interrupted_is_none(

@@ -23,7 +23,7 @@ from waywiser.measure.plan.plan import Plan
 from waywiser.measure.plan.preset import Request
 from waywiser.measure.probe.options import ProbeOptions
 from waywiser.measure.probe.sharing import SurveyLock
-from waywiser.measure.scope import MachineSelection, ScopeError
+from waywiser.measure.scope import MachineSelection, MissingGpus, ScopeError
 from waywiser.measure.survey_run import Interrupted, KeptPlan, SurveyError
 from waywiser.profile import ExistingFile, Profile, WritableProfile
 from waywiser.profile.planned import planned
@@ -203,10 +203,10 @@ def test_fewer_gpus_than_expected_are_an_error_with_the_reason(
     host: Callable[[Machine], None],
 ) -> None:
     survey_run.prepare(QUICK, MachineSelection(), expect_gpus=1)
-    with pytest.raises(SurveyError, match="2 GPUs are expected and 1 can be measured"):
+    with pytest.raises(MissingGpus, match="2 GPUs are expected and 1 can be measured"):
         survey_run.prepare(QUICK, MachineSelection(), expect_gpus=2)
     host(machine())
-    with pytest.raises(SurveyError, match="no driver is loaded"):
+    with pytest.raises(MissingGpus, match="no driver is loaded"):
         survey_run.prepare(Request(), MachineSelection(), expect_gpus=1)
 
 

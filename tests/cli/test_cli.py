@@ -115,8 +115,6 @@ def test_no_arguments_help(capsys: Output) -> None:
         (["survey", "--only", "P2P"], "there is no P2P path here: it needs 2 GPUs, available: 1"),
         (["report", "a.wwp", "-o", "a.md", "--format", "html"], "its name says md"),
         (["survey", "--gpus", "7"], "this machine has no gpu:7"),
-        (["survey", "--expect-gpus", "8"], "8 GPUs are expected and 1 can be measured"),
-        (["survey", "--expect-gpus", "8", "--gpus", "none"], "skipped by --gpus none"),
         (["survey", "--gpus", ""], "an empty value in --gpus (is a variable"),
         (["survey", "--gpus="], "an empty value in --gpus (is a variable"),
         (["survey", ""], "an empty argument after 'survey' (is a variable"),
@@ -149,6 +147,25 @@ def test_what_is_wrong_is_one_line_and_two(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli.run(arguments) == 2
+    line = one_line(capsys)
+    assert line.startswith("waywiser: error: ") and says in line
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["survey", "--expect-gpus", "8"], "8 GPUs are expected and 1 can be measured"),
+        (["survey", "--expect-gpus", "8", "--gpus", "none"], "skipped by --gpus none"),
+    ],
+)
+@pytest.mark.usefixtures("scripted")
+def test_missing_gpus_are_a_finding(
+    arguments: list[str], says: str, capsys: Output, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Not a wrong command: the scripts of each night fail the node."""
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(arguments) == 1
     line = one_line(capsys)
     assert line.startswith("waywiser: error: ") and says in line
     assert not list(tmp_path.iterdir())

@@ -26,8 +26,11 @@ end() { # with a code: of the survey and the check, 2 if there is no result
         echo "waywiser_night_exit_code{host=\"$(hostname)\"} $1"
     } >"$metrics/waywiser_night.tmp"
     mv "$metrics/waywiser_night.tmp" "$metrics/waywiser_night.prom"
-    # For Slurm: slurm-health-check.sh and slurm-prolog.sh read it.
-    echo "$1 $(head -n 1 check.log 2>/dev/null)" >verdict.tmp && mv verdict.tmp verdict
+    # For Slurm: slurm-health-check.sh and slurm-prolog.sh read it. A night without a result clears no
+    # failure.
+    if [ "$1" != 2 ] || ! grep -q '^1 ' verdict 2>/dev/null; then
+        echo "$1 $(head -n 1 check.log 2>/dev/null)" >verdict.tmp && mv verdict.tmp verdict
+    fi
     exit "$1"
 }
 
@@ -41,9 +44,14 @@ kind=night
 [ "${1:-}" = --baseline ] && kind=baseline
 name=$(date +%F-%H%M%S).wwp
 rm -f "$metrics/waywiser.prom" survey-*.wwp check.log # of another night, and what was interrupted
-if ! "$waywiser" survey --preset check -o "survey-$name" >survey.log 2>&1; then
+"$waywiser" survey --preset check -o "survey-$name" >survey.log 2>&1
+code=$?
+if [ $code -ne 0 ]; then
     cat survey.log >&2
-    end 2
+    [ $code -eq 1 ] || end 2
+    # A GPU does not answer: that is a failed node.
+    echo "FAILED $(hostname): $(sed -n 's/^waywiser: error: //p' survey.log)" >check.log
+    end 1
 fi
 if [ "$kind" = baseline ]; then
     # check keeps no baseline of a node that is slow, or was used by others meanwhile.

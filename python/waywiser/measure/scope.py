@@ -47,6 +47,12 @@ class ScopeError(WaywiserError):
     """This machine is not what was requested."""
 
 
+class MissingGpus(ScopeError):
+    """GPUs do not answer, or are fewer than expected: a finding, and no misuse."""
+
+    exit_code = 1
+
+
 class MachineSelection(Value, frozen=True):
     """The part of the machine that a survey measures, as the user selected it."""
 
@@ -108,12 +114,12 @@ def read_scope(selection: MachineSelection, patterns: Iterable[str] = ()) -> Sco
 
 
 def require_answers(machine: Machine, selection: MachineSelection) -> None:
-    """Raises `ScopeError` if a GPU of this process does not answer, and no GPUs are selected: a
+    """Raises `MissingGpus` if a GPU of this process does not answer, and no GPUs are selected: a
     survey without it would pass for one of the whole machine."""
     lost = lost_text(machine)
     if lost and selection.gpus == ALL:
         others = ",".join(str(gpu.index) for gpu in machine.gpus) or NONE
-        raise ScopeError(lost, remedy=f"{LOST_REMEDY}; to measure without it: --gpus {others}")
+        raise MissingGpus(lost, remedy=f"{LOST_REMEDY}; to measure without it: --gpus {others}")
 
 
 def live_machine(named: Container[int] = ()) -> Machine:

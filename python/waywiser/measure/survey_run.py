@@ -39,6 +39,7 @@ from waywiser.measure.probe.worker_process import LimitReached
 from waywiser.measure.ranks.world import RankTeams
 from waywiser.measure.scope import (
     MachineSelection,
+    MissingGpus,
     Scope,
     live_machine,
     read_scope,
@@ -156,7 +157,7 @@ def prepare(request: Request, selection: MachineSelection, *, expect_gpus: int =
             f"{r.path} {r.reason}" for r in scope.unsupported_paths
         )
         expected = "1 GPU is" if expect_gpus == 1 else f"{expect_gpus} GPUs are"
-        raise SurveyError(
+        raise MissingGpus(
             f"{expected} expected and {len(scope.machine.gpus)} can be measured",
             remedy=why or "see 'waywiser topology'",
         )
