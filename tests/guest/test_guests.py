@@ -450,7 +450,9 @@ def test_a_survey_ends_on_arm(guests: Guests, tmp_path: Path) -> None:
 
 def test_a_survey_on_a_small_node_costs_no_process(guests: Guests, tmp_path: Path) -> None:
     found = guests.facts("small-node", "survey")
-    assert (found["code"], found["kills"]) == (0, 0), found["err"]
+    assert found["kills"] == 0, found["err"]
+    # On a busy host most of the visits that it has time for may need the small node.
+    assert found["code"] == 0 or "do not fit on numa:1" in found["err"], found["err"]
     with _profile(guests.outcome("small-node"), tmp_path) as profile:
         node = next(node for node in profile.machine.numa if node.index == 1)
         assert node.memory_free_bytes is not None and node.memory_free_bytes < 128 * 2**20
