@@ -89,12 +89,13 @@ void Aggregator::end_period(const Call& call) {
     const std::uint64_t period = call.period;
     if (!call.slept && !periods_.contains(period)) return;
     PeriodCalls& ended = periods_[period];
-    for (const auto& [group, calls] : ended.calls) {
-        if (!call.slept) break;
-        groups_[group].slept_after += calls;
-        ++groups_[group].sleeps;
-    }
     ended.slept = call.slept;
+    if (ended.slept) {
+        for (const auto& [group, calls] : ended.calls) {
+            groups_[group].slept_after += calls;
+            ++groups_[group].sleeps;
+        }
+    }
     // Records of its calls may still come.
     ended_periods_.push_back(period);
     if (ended_periods_.size() <= kMostPeriods) return;

@@ -45,7 +45,7 @@ def export(
         no host, user, address or serial number; they are shown before -o FILE is written.
     --piece SIZE: Bytes of one piece of the KV cache, as 32KiB, for --for sglang or flexkv.
     --source SOURCE: The page (https://...) or the repository (owner/name:path) where others find
-        the profile, for --for normal-values; by default "sent", for rows that you send to somebody.
+        the profile, for --for normal-values; by default "sent", for rows that you send.
     --ranks-per-gpu N: For --for slurm, mpich or openmpi; by default 1.
 
     waywiser export node.wwp --for waywiser -o machine.json

@@ -53,7 +53,7 @@ OURS = "waywiser:"
 models in one kind of virtual machine."""
 
 SENT = "sent"
-"""The source of rows that somebody sent without a page. They count as one: nothing shows whether
+"""The source of rows that were sent without a page. They count as one: nothing shows whether
 two of them are of one machine."""
 
 LARGE_TEXT = f"{format_bytes(BANDWIDTH_BYTES)} and more"

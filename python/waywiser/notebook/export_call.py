@@ -65,17 +65,17 @@ def export_files(
     (file,) = files
     _require_known(consumer)
     notes: tuple[str, ...] = ()
-    if consumer == NORMAL_VALUES:
+    if not consumer:
+        _export_samples(file, target, format, summary=summary)
+    elif consumer == NORMAL_VALUES:
         notes = _export_normal_values(file, target, source)
     elif consumer in _launchers():
         form = "summary" if summary else format
         notes = _export_places(file, target, consumer, ranks_per_gpu, form)
     elif consumer in _models():
         _export_model(file, target, consumer)
-    elif consumer:
-        _export_settings(file, target, consumer, piece)
     else:
-        _export_samples(file, target, format, summary=summary)
+        _export_settings(file, target, consumer, piece)
     return target.result(said=notes)
 
 
@@ -148,10 +148,12 @@ def _export_samples(file: str, target: _Target, format: str, *, summary: bool) -
 
 def _require_known(consumer: str) -> None:
     """Raises `ExportError` for a program that nothing is written for."""
+    if not consumer:
+        return
     from waywiser.exchange.settings.consumers import CONSUMERS
 
     known = (POLICY, *CONSUMERS, *_launchers(), *_models(), NORMAL_VALUES)
-    if consumer and consumer not in known:
+    if consumer not in known:
         raise ExportError(
             f"--for does not know {consumer!r}",
             remedy=f"write --for and one of {', '.join(known)}",
@@ -206,7 +208,9 @@ def _require_sense(
     if PurePath(target.name).suffix == SUFFIX:
         raise ExportError(f"{target.name}: an export is no profile", remedy="name it .csv or .json")
     has_one_form = consumer and consumer not in _launchers()
-    has_pieces = consumer not in ("", POLICY, NORMAL_VALUES, *_launchers(), *_models())
+    has_pieces = consumer not in ("", POLICY, NORMAL_VALUES) and consumer not in (
+        *_launchers(), *_models()
+    )  # fmt: skip
     is_of_values = consumer == NORMAL_VALUES
     idle: dict[str, dict[str, object]] = {
         f"--for {consumer} has one form": {

@@ -20,7 +20,6 @@ from waywiser.words import NotRegular, open_regular, why_not_read
 
 _MAGIC = b"SQLite format 3\0"
 _POLICY = b'"waywiser-policy"'
-_TRACE = b'"waywiser-trace"'
 """A text in the first line of a policy file (docs/policy.md)."""
 _HEADER_BYTES = 100
 _REMEDY = "name a file that waywiser survey made"
@@ -91,7 +90,9 @@ def _first_bytes(path: Path) -> bytes:
             raise NotAProfile(what, where=where, remedy=_REMEDY)
         if _POLICY in data:
             raise NotAProfile("is a policy, and no profile", where=where, remedy=_REMEDY)
-        if _TRACE in data:
+        from waywiser.profile.trace_file import is_trace
+
+        if is_trace(path):
             what = "is a trace, and no profile"
             raise NotAProfile(what, where=where, remedy="waywiser show, or report, has it")
         raise NotAProfile("is not a profile", where=where, remedy=_REMEDY)

@@ -348,13 +348,11 @@ class _Fit:
         """What the last few nights show, of all numbers of nights the least probable. Nights of
         which each was measured several times confirm it."""
         raw = self.detrended(self.values)
-        if self._is_tail_level(flat, raw, last, limit):
+        starts = np.arange(max(last.start + LEAST_BEFORE, last.stop - SUSPECT_NIGHTS), last.stop)
+        if self._is_tail_level(starts, flat, raw, last, limit):
             return None
         shown: list[LevelChange] = []
-        for nights in range(1, SUSPECT_NIGHTS + 1):
-            start = last.stop - nights
-            if start - last.start < LEAST_BEFORE:
-                break
+        for start in reversed(starts.tolist()):
             if (found := self._tail_from(start, flat, raw, last, limit)) is not None:
                 shown.append(found)
         best = min(shown, key=lambda each: (not each.confirmed, each.p), default=None)
@@ -365,10 +363,10 @@ class _Fit:
         return best if dated is None or dated.confirmed < best.confirmed else dated
 
     @staticmethod
-    def _is_tail_level(flat: Array, raw: Array, last: slice, limit: float) -> bool:
+    def _is_tail_level(starts: Array, flat: Array, raw: Array, last: slice, limit: float) -> bool:
         """Whether none of the last few nights is further than the limit from any level before it,
-        so that `_tail_from` finds nothing: a quick look, for most series are so."""
-        starts = np.arange(max(last.start + LEAST_BEFORE, last.stop - SUSPECT_NIGHTS), last.stop)
+        so that `_tail_from` finds nothing from any of ``starts``: a quick look, for most series are
+        so."""
         if not len(starts):
             return True
         before = starts - last.start
