@@ -170,6 +170,8 @@ def test_a_test_is_aborted_from_outside(make_nodes: MakeNodes) -> None:
     failures = [visit.failure for visit in nodes.measure(PAIR)]
     assert {each.kind for each in failures if each} <= FOLLOWING
     assert not any(group.lost for group in nodes.groups)
+    for timer in timers:
+        timer.join()  # the first abort releases both nodes, and a later one would end the joining
     connect(nodes)
 
 
