@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from waywiser.stats.night_noise import UNKNOWN_NOISE, NightNoise, own_noise, usual_noise
+from waywiser.stats.night_noise import UNKNOWN_NOISE, least_sizes, own_noise, usual_noise
 
 
 @pytest.mark.parametrize(("freedom", "t"), [(5.0, 3.0), (9.0, 6.0), (40.0, 5.0)])
@@ -18,21 +18,21 @@ def test_a_lone_series_has_students_t(freedom: float, t: float) -> None:
     assert noise.chance(t * 0.02 * 0.6, 0.36) == pytest.approx(expected, rel=0.05)
 
 
-def test_the_least_size_has_its_chance() -> None:
-    noise = own_noise(UNKNOWN_NOISE, 12 * 0.01**2, 12)
-    size = noise.least_size(1e-6, 0.4)
-    assert noise.chance(size, 0.4) == pytest.approx(1e-6, rel=1e-3)
+def test_least_sizes_have_their_chance() -> None:
+    shares = np.array([0.1, 0.4, 1.0, 1.3, 0.34] * 300)
+    noises = [
+        own_noise(UNKNOWN_NOISE, freedom * deviation**2, freedom)
+        for freedom, deviation in [(2.0, 0.01), (12.0, 0.01), (12.0, 0.3), (60.0, 1e-4), (1.0, 0.9)]
+    ] * 300
+    sizes = least_sizes(noises, 1e-6, shares)
+    for noise, share, size in zip(noises[:5], shares, sizes, strict=False):
+        assert noise.chance(size, share) == pytest.approx(1e-6, rel=1e-3)
+    assert np.array_equal(sizes, np.tile(sizes[:5], 300)), "whatever is looked at together"
 
 
 @pytest.mark.parametrize("chance", [1.0, 1.5])
 def test_any_difference_has_a_chance_of_one(chance: float) -> None:
-    """No bracket that ends at 0 gets narrow."""
-
-    class Unsearched(NightNoise):
-        def chance(self, size: float, share: float) -> float:
-            raise AssertionError(f"searched at {size}")
-
-    assert Unsearched(UNKNOWN_NOISE.weights).least_size(chance, 0.4) == 0.0
+    assert least_sizes([UNKNOWN_NOISE], chance, np.array([0.4])).tolist() == [0.0]
 
 
 def test_equal_peers_show_the_noise_of_a_series_of_few_nights() -> None:

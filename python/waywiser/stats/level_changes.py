@@ -26,8 +26,7 @@ not bound the rate of false alarms, knows no drift, and takes milliseconds for e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,10 +36,22 @@ from waywiser.stats.night_noise import (
     LEAST_DEVIATION,
     UNKNOWN_NOISE,
     NightNoise,
+    deviations,
+    least_sizes,
     own_noise,
+    own_noises,
     usual_noise,
 )
-from waywiser.stats.noise_model import are_outliers
+from waywiser.stats.night_rows import (
+    MOST_ODD,
+    best_drifts,
+    best_stretches,
+    chunks,
+    row_medians,
+    row_slopes,
+    running_medians,
+    squares_around,
+)
 from waywiser.stats.order import NORMAL_SCALE
 from waywiser.words import grouped
 
@@ -82,20 +93,17 @@ ROUGH_SHARE = 0.3
 NORMAL_MEAN = math.pi**0.5 / 2
 """The deviation of normal values over the mean absolute difference of two of them."""
 
-MOST_ODD = 0.05
-"""Largest share of nights that are no part of the noise, because they differ very much."""
-
 CANDIDATE = 3.5
 """Deviations, by a first estimate of the noise, from which on a change is a candidate."""
+
+CANDIDATE_NIGHTS = 60
+"""Nights up to which these count; of more nights, more deviations."""
 
 LEAST_NIGHTS = 6
 """Nights before which nothing is said of a series: its noise is not known."""
 
 LEAST_BEFORE = CONFIRMING + 1
 """Nights that show the first level of a series at least."""
-
-MOST_CELLS = 2_000_000
-"""Numbers of one temporary array."""
 
 MOST_NIGHTS = 400
 """Nights of a series; of more, the last ones are looked at."""
@@ -159,20 +167,8 @@ class SeriesNoise(NamedTuple):
 Shown = dict["Hashable", list[tuple[float, float]]]
 """The squares and degrees of freedom of each series, by its peers."""
 
-
-def shown_noise(
-    series: Sequence[SeriesOfNights], threshold: float, rough: Mapping[Hashable, NightNoise] | None
-) -> Shown:
-    """What some of the series show, from which `usual_noise` of all of them follows: by the first
-    estimate, or around their levels if the ``rough`` noise is known."""
-    known = [_Fit.of(each) for each in series if len(each.values) >= LEAST_NIGHTS]
-    _clip(known)
-    squares = _Fit.rough_squares
-    if rough is not None:
-        _share_noise(known, squares, rough)
-        _divide(known, float(np.log1p(threshold)))
-        squares = _Fit.settled_squares
-    return grouped((fit.series.peers, squares(fit)) for fit in known)
+Known = Mapping["Hashable", NightNoise]
+"""The noise that peers show together."""
 
 
 def fit_series(
@@ -181,34 +177,163 @@ def fit_series(
     """Returns what is known of each series; None for one with fewer than `LEAST_NIGHTS` nights.
     Changes of up to ``threshold``, as a relative change, are none. ``noise`` is that of a fleet,
     of which these are a part; by default they are all of it."""
-    limit = float(np.log1p(threshold))
-    found = [_Fit.of(each) if len(each.values) >= LEAST_NIGHTS else None for each in series]
-    known = [each for each in found if each is not None]
-    _clip(known)
-    _share_noise(known, _Fit.rough_squares, noise and noise.rough)
-    _divide(known, limit)
-    _share_noise(known, _Fit.settled_squares, noise and noise.settled)
-    steady = [fit for fit in known if fit.onset >= 0 and fit.drift(limit) is None]
-    for fit in steady:
-        fit.is_drifting, fit.onset, fit.slope = False, -1, 0.0
-        fit.cuts.clear()
-    _divide(steady, limit)
-    for fit in steady:
-        fit.noise = own_noise(fit.usual, *fit.settled_squares())
-    return [None if each is None else each.fitted(limit) for each in found]
+    fits = SeriesFits(series, threshold)
+    shown = fits.shown_by_differences()
+    fits.divide(noise_by_peers(shown) if noise is None else noise.rough)
+    shown = fits.shown_around_levels()
+    return fits.finished(noise_by_peers(shown) if noise is None else noise.settled)
+
+
+def noise_by_peers(shown: Shown) -> dict[Hashable, NightNoise]:
+    """The noise that the series of each group of peers show together."""
+    return {peers: noise_of_peers(own) for peers, own in shown.items()}
+
+
+class SeriesFits:
+    """Series while they are looked at. Between the steps, which follow one another, the noise of
+    peers is shared, maybe with series that are elsewhere. No thread-safety."""
+
+    def __init__(self, series: Sequence[SeriesOfNights], threshold: float) -> None:
+        self._limit = float(np.log1p(threshold))
+        self._fits = [
+            _Fit(each, n) if len(each.values) >= LEAST_NIGHTS else None
+            for n, each in enumerate(series)
+        ]
+        known = [each for each in self._fits if each is not None]
+        self._blocks = [
+            _Block(same) for same in grouped((len(fit.values), fit) for fit in known).values()
+        ]
+
+    def shown_by_differences(self) -> Shown:
+        """What the series show of their noise by a first estimate."""
+        for block in self._blocks:
+            freedom = ROUGH_SHARE * block.values.shape[1]
+            block.squares = freedom * block.rough**2
+            block.freedom = np.full(len(block.fits), freedom)
+        return self._shown()
+
+    def divide(self, known: Known) -> None:
+        """Finds candidates, with the noise that peers are ``known`` to have."""
+        self._share(known)
+        self._divide([fit for block in self._blocks for fit in block.fits])
+
+    def shown_around_levels(self) -> Shown:
+        """What the series show of their noise around their levels."""
+        for block in self._blocks:
+            block.settle()
+        return self._shown()
+
+    def finished(self, known: Known) -> list[FittedSeries | None]:
+        """What is known of each series, in their order."""
+        self._share(known)
+        drifting = [fit for block in self._blocks for fit in block.fits if fit.onset >= 0]
+        steady = [fit for fit in drifting if fit.drift(self._limit) is None]
+        for fit in steady:
+            fit.is_drifting, fit.onset, fit.slope = False, -1, 0.0
+            fit.cuts.clear()
+        self._divide(steady)
+        for fit in steady:
+            fit.noise = own_noise(fit.usual, *fit.settled_squares())
+        found: list[FittedSeries | None] = [None] * len(self._fits)
+        for block in self._blocks:
+            for fit, series in zip(block.fits, block.fitted(self._limit), strict=True):
+                found[fit.number] = series
+        return found
+
+    def _shown(self) -> Shown:
+        found: Shown = {}
+        for block in self._blocks:
+            columns = block.squares.tolist(), block.freedom.tolist()
+            for fit, *pair in zip(block.fits, *columns, strict=True):
+                found.setdefault(fit.peers, []).append((pair[0], pair[1]))
+        return found
+
+    def _share(self, known: Known) -> None:
+        """Estimates the noise of each series by that of it and of its peers."""
+        for block in self._blocks:
+            for peers, same in grouped((f.peers, n) for n, f in enumerate(block.fits)).items():
+                usual = known[peers]
+                for part in chunks(len(same), len(usual.weights)):
+                    rows = same[part]
+                    own = own_noises(usual, block.squares[rows], block.freedom[rows])
+                    for n, noise in zip(rows, own, strict=True):
+                        fit = block.fits[n]
+                        fit.usual, fit.noise = usual, noise
+
+    def _divide(self, fits: Sequence[_Fit]) -> None:
+        parts = [_Part(fit, 0, len(fit.values)) for fit in fits]
+        while parts:
+            again: list[_Part] = []
+            for count, same in grouped((part.stop - part.start, part) for part in parts).items():
+                if count < 2 * CONFIRMING:
+                    continue
+                for chunk in chunks(len(same), count):
+                    again += _divided(same[chunk], self._limit)
+            parts = again
+
+
+class _Block:
+    """Series of equal length, one in each row of arrays."""
+
+    def __init__(self, fits: list[_Fit]) -> None:
+        self.fits = fits
+        self.values = np.array([fit.values for fit in fits], float)
+        self.days = np.array([fit.days for fit in fits], float)
+        self.clipped = np.empty_like(self.values)
+        self.rough = np.empty(len(fits))
+        """First estimates of the deviation of a night."""
+        self.slopes = np.empty(len(fits))
+        self.squares, self.freedom = np.empty(len(fits)), np.empty(len(fits))
+        """The squares of each series, and their degrees of freedom."""
+        for part in chunks(*self.values.shape):
+            self.clipped[part], self.rough[part] = _clipped(self.values[part])
+            self.slopes[part] = row_slopes(self.days[part], self.clipped[part])
+        rows = zip(fits, self.values, self.days, self.clipped, self.slopes.tolist(), strict=True)
+        for fit, fit.values, fit.days, fit.clipped, fit.trend in rows:  # noqa: B020
+            pass
+
+    def settle(self) -> None:
+        """Sets the squares of all nights but the last ones, which the next have to confirm."""
+        is_even = np.array([fit.is_even for fit in self.fits])
+        even, settled = np.flatnonzero(is_even), self.values.shape[1] - CONFIRMING + 1
+        for part in chunks(len(even), settled):
+            rows = even[part]
+            squares, freedom = squares_around(self.values[rows], [slice(0, settled)])
+            self.squares[rows], self.freedom[rows] = squares, np.maximum(freedom, 1.0)
+        for n in np.flatnonzero(~is_even).tolist():
+            self.squares[n], self.freedom[n] = self.fits[n].settled_squares()
+
+    def fitted(self, limit: float) -> Iterator[FittedSeries]:
+        """Yields what is known of each: of most there is one level alone."""
+        count = self.values.shape[1]
+        whole = slice(0, count)
+        for part in chunks(*self.values.shape):
+            flat = self.clipped[part]
+            level = _are_tails_level(flat, self.values[part], whole, limit).tolist()
+            means = (np.add.reduce(flat, axis=1) / count).tolist()
+            for fit, is_level, mean in zip(self.fits[part], level, means, strict=True):
+                if is_level and fit.is_even:
+                    yield FittedSeries(mean, fit.noise, (), fit.trend)
+                else:
+                    yield fit.fitted(limit)
 
 
 class _Fit:
     """A series while it is looked at."""
 
-    def __init__(self, series: SeriesOfNights, skipped: int) -> None:
-        self.series = series
-        self.skipped = skipped
-        self.values = np.array(series.values, float)
-        self.days = np.array(series.days, float)
-        self.clipped = self.values
-        self.rough = 0.0
-        """A first estimate of the deviation of a night."""
+    values: Array
+    days: Array
+    clipped: Array
+    trend: float
+    """The slope over all nights."""
+
+    def __init__(self, series: SeriesOfNights, number: int) -> None:
+        self.number = number
+        self.skipped = max(0, len(series.values) - MOST_NIGHTS)
+        self.values = series.values[self.skipped :]
+        self.days = series.days[self.skipped :]
+        self.surveys = series.surveys[self.skipped :]
+        self.peers = series.peers if series.peers is not None else ("alone", number)
         self.cuts: set[int] = set()
         self.onset = -1
         """The first night of a drift; -1 for none."""
@@ -220,12 +345,10 @@ class _Fit:
         self.noise = UNKNOWN_NOISE
         """The noise of the series itself."""
 
-    @classmethod
-    def of(cls, series: SeriesOfNights) -> _Fit:
-        skipped = max(0, len(series.values) - MOST_NIGHTS)
-        values, days, surveys, peers = series
-        kept = SeriesOfNights(values[skipped:], days[skipped:], surveys[skipped:], peers)
-        return cls(kept, skipped)
+    @property
+    def is_even(self) -> bool:
+        """Whether there is neither a candidate for a step nor one for a drift."""
+        return self.onset < 0 and not self.cuts
 
     def detrended(self, values: Array) -> Array:
         if self.onset < 0:
@@ -242,31 +365,18 @@ class _Fit:
         ends = [0, *sorted(self.cuts.union(more)), len(self.values)]
         return [slice(a, b) for a, b in pairwise(ends)]
 
-    def rough_squares(self) -> tuple[float, float]:
-        """Returns squares and degrees of freedom by the first estimate of the noise alone."""
-        freedom = ROUGH_SHARE * len(self.values)
-        return freedom * self.rough**2, freedom
-
     def settled_squares(self) -> tuple[float, float]:
         """The squares of all nights but the last ones, which the next have to confirm."""
-        return self.squares(len(self.values) - CONFIRMING + 1, with_last=False)
+        return self._squares(self.segments(len(self.values) - CONFIRMING + 1)[:-1])
 
-    def squares(self, *cuts: int, with_last: bool = True) -> tuple[float, float]:
+    def squares(self, *cuts: int) -> tuple[float, float]:
         """Returns the squares of the series around its levels without outliers, and their degrees
-        of freedom; with further ``cuts`` between levels, and with or without the last level."""
-        flat = self.detrended(self.values)
-        parts = self.segments(*cuts)
-        parts = parts if with_last else parts[:-1]
-        rest = np.concatenate([flat[part] - _middle(flat[part]) for part in parts])
-        odd = np.array(are_outliers(rest.tolist()))
-        kept = ~odd if odd.sum() <= max(1, MOST_ODD * len(odd)) else np.ones(len(odd), bool)
-        squares, freedom = 0.0, -1.0 if self.onset >= 0 else 0.0
-        for part in parts:
-            own = rest[part][kept[part]]
-            if len(own) > 1:
-                squares += float(((own - _mean(own)) ** 2).sum())
-                freedom += len(own) - 1
-        return squares, max(freedom, 1.0)
+        of freedom; with further ``cuts`` between levels."""
+        return self._squares(self.segments(*cuts))
+
+    def _squares(self, parts: Sequence[slice]) -> tuple[float, float]:
+        squares, freedom = squares_around(self.detrended(self.values)[None], parts)
+        return float(squares[0]), max(float(freedom[0]) - (self.onset >= 0), 1.0)
 
     def fitted(self, limit: float) -> FittedSeries:
         drift = self.drift(limit)
@@ -287,7 +397,7 @@ class _Fit:
         level = float(_mean(flat[last]) + (self.slope * self.hinge[-1] if drift else 0.0))
         moved = [each._replace(start=each.start + self.skipped) for each in changes]
         moved.sort(key=lambda each: each.start)
-        return FittedSeries(level, self.noise, tuple(moved), _slope(self.days, self.clipped))
+        return FittedSeries(level, self.noise, tuple(moved), self.trend)
 
     def _step(self, flat: Array, before: slice, after: slice) -> LevelChange:
         """The size is that of means or of medians, whichever is smaller: few nights of a short
@@ -348,11 +458,10 @@ class _Fit:
         """What the last few nights show, of all numbers of nights the least probable. Nights of
         which each was measured several times confirm it."""
         raw = self.detrended(self.values)
-        starts = np.arange(max(last.start + LEAST_BEFORE, last.stop - SUSPECT_NIGHTS), last.stop)
-        if self._is_tail_level(starts, flat, raw, last, limit):
+        if _are_tails_level(flat[None], raw[None], last, limit)[0]:
             return None
         shown: list[LevelChange] = []
-        for start in reversed(starts.tolist()):
+        for start in reversed(_tail_starts(last)):
             if (found := self._tail_from(start, flat, raw, last, limit)) is not None:
                 shown.append(found)
         best = min(shown, key=lambda each: (not each.confirmed, each.p), default=None)
@@ -361,18 +470,6 @@ class _Fit:
         start = _likeliest(flat, max(last.start + LEAST_BEFORE, best.start - CONFIRMING), last)
         dated = self._tail_from(start, flat, raw, last, limit) if start != best.start else None
         return best if dated is None or dated.confirmed < best.confirmed else dated
-
-    @staticmethod
-    def _is_tail_level(starts: Array, flat: Array, raw: Array, last: slice, limit: float) -> bool:
-        """Whether none of the last few nights is further than the limit from any level before it,
-        so that `_tail_from` finds nothing from any of ``starts``: a quick look, for most series are
-        so."""
-        if not len(starts):
-            return True
-        before = starts - last.start
-        levels = flat[last].cumsum()[before - 1] / before
-        tail, margin = raw[starts], limit * (1 - 1e-9)
-        return bool(tail.max() - levels.min() < margin and levels.max() - tail.min() < margin)
 
     def _tail_from(
         self, start: int, flat: Array, raw: Array, last: slice, limit: float
@@ -392,7 +489,7 @@ class _Fit:
         found = _change(noise, size, before, after)
         if found.p > SUSPICIOUS:
             return None
-        surveys = sum(self.series.surveys[start:])
+        surveys = int(sum(self.surveys[start:]))
         sure = surveys >= CONFIRMING and found.p <= FALSE_ALARM
         return found._replace(confirmed=sure)
 
@@ -436,43 +533,40 @@ def _mean(values: Array) -> float:
     return float(np.add.reduce(values)) / len(values)
 
 
-def _slope(days: Array, values: Array) -> float:
-    apart = days - days.mean()
-    squares = float((apart**2).sum())
-    return float((apart * values).sum() / squares) if squares else 0.0
+def _tail_starts(last: slice) -> range:
+    """The nights from which on a change of the last level may be seen that has just begun."""
+    return range(max(last.start + LEAST_BEFORE, last.stop - SUSPECT_NIGHTS), last.stop)
 
 
-def _by_length(fits: Iterable[_Fit]) -> Iterator[list[_Fit]]:
-    yield from grouped((len(fit.values), fit) for fit in fits).values()
+def _are_tails_level(flat: Array, raw: Array, last: slice, limit: float) -> Array:
+    """Whether in each row none of the last few nights is further than the limit from any level
+    before it, so that `_Fit._tail` finds nothing: a quick look, for most series are so."""
+    starts = np.array(_tail_starts(last), int)
+    if not len(starts):
+        return np.ones(len(flat), bool)
+    before = starts - last.start
+    levels = flat[:, last].cumsum(axis=1)[:, before - 1] / before
+    tail, margin = raw[:, starts], limit * (1 - 1e-9)
+    is_above = tail.max(axis=1) - levels.min(axis=1) >= margin
+    found: Array = ~is_above & (levels.max(axis=1) - tail.min(axis=1) < margin)
+    return found
 
 
-def _clip(fits: Sequence[_Fit]) -> None:
+def _clipped(rows: Array) -> tuple[Array, Array]:
     """Clips single odd values, and makes the first estimates of the noise."""
-    for same in _by_length(fits):
-        rows = np.array([fit.values for fit in same])
-        count = rows.shape[1]
-        half = np.median(np.abs(np.diff(rows, axis=1)), axis=1) * NORMAL_SCALE / 2**0.5
-        middle = _running_median(rows)
-        apart = np.abs(rows - middle)
-        # the differences of a series that alternates are its noise, those of one that wanders not
-        around = np.median(apart, axis=1) * NORMAL_SCALE * (1.25 if count >= 5 else 1.0)
-        # neither shows the noise of a series with two levels, of which each night has one or other
-        apart = np.sort(np.abs(np.diff(rows, axis=1)), axis=1)[:, : -2 - count // 12]
-        wide = apart.mean(axis=1) * NORMAL_MEAN
-        rough = np.maximum.reduce([half, around, wide, np.full(len(rows), LEAST_DEVIATION)])
-        reach = CLIPPED * rough[:, None]
-        clipped = np.clip(rows, middle - reach, middle + reach)
-        for fit, own, deviation in zip(same, clipped, rough.tolist(), strict=True):
-            fit.clipped, fit.rough = own, deviation
-
-
-def _running_median(rows: Array) -> Array:
-    """The median of five values around each; at the ends, of the first and last five."""
-    windows = np.lib.stride_tricks.sliding_window_view(rows, 5, axis=1)
-    middle = np.median(windows, axis=2)
-    return np.concatenate(
-        [middle[:, :1].repeat(2, axis=1), middle, middle[:, -1:].repeat(2, axis=1)], axis=1
-    )
+    count = rows.shape[1]
+    steps = np.sort(np.abs(np.diff(rows, axis=1)), axis=1)
+    half = count - 1
+    half = (steps[:, (half - 1) // 2] + steps[:, half // 2]) / 2 * (NORMAL_SCALE / 2**0.5)
+    middle = running_medians(rows)
+    apart = np.abs(rows - middle)
+    # the differences of a series that alternates are its noise, those of one that wanders not
+    around = row_medians(apart) * NORMAL_SCALE * (1.25 if count >= 5 else 1.0)
+    # neither shows the noise of a series with two levels, of which each night has one or other
+    wide = steps[:, : -2 - count // 12].mean(axis=1) * NORMAL_MEAN
+    rough = np.maximum.reduce([half, around, wide, np.full(len(rows), LEAST_DEVIATION)])
+    reach = CLIPPED * rough[:, None]
+    return np.clip(rows, middle - reach, middle + reach), rough
 
 
 class _Part(NamedTuple):
@@ -482,105 +576,43 @@ class _Part(NamedTuple):
     start: int
     stop: int
 
+    @property
+    def may_drift(self) -> bool:
+        is_whole = self.start == 0 and self.stop == len(self.fit.values)
+        return is_whole and self.fit.is_drifting and self.fit.onset < 0
 
-def _divide(fits: Sequence[_Fit], limit: float) -> None:
-    """Finds the candidates of all series."""
-    parts = [_Part(fit, 0, len(fit.values)) for fit in fits]
-    while parts:
-        parts = [each for each in parts if each.stop - each.start >= 2 * CONFIRMING]
-        again: list[_Part] = []
-        for count, same in grouped((part.stop - part.start, part) for part in parts).items():
-            size = max(1, MOST_CELLS // (count * count))
-            for first in range(0, len(same), size):
-                again += _divided(same[first : first + size], limit)
-        parts = again
+
+def _least_candidate(count: int) -> float:
+    """Deviations of a candidate among so many values: the best of more stretches is larger by noise
+    alone, whose square grows with the logarithm of their number."""
+    return math.sqrt(CANDIDATE**2 + 4 * math.log(max(1.0, count / CANDIDATE_NIGHTS)))
 
 
 def _divided(parts: Sequence[_Part], limit: float) -> Iterator[_Part]:
-    """Takes the best step or drift of each part, and yields what is to be looked at again."""
+    """Takes the best step or drift of each part, and yields what is to be looked at again. The
+    parts have equal lengths."""
     rows = np.array([p.fit.detrended(p.fit.clipped)[p.start : p.stop] for p in parts])
-    rough = np.array([part.fit.noise.deviation for part in parts])
-    score, start, stop = _best_stretch(rows)
-    score = score / rough
-    slopes, onsets, drift_score = _best_drift(parts, rows)
-    drift_score = drift_score / rough
+    rough = deviations([part.fit.noise for part in parts])
+    least = _least_candidate(rows.shape[1])
+    score, first, last = best_stretches(rows, CONFIRMING, least * rough)
+    score /= rough
+    whole = np.array([n for n, part in enumerate(parts) if part.may_drift], int)
+    days = np.array([parts[n].fit.days for n in whole]).reshape(len(whole), rows.shape[1])
+    slopes, onsets, explained = best_drifts(days, rows[whole], DRIFT_NIGHTS)
+    size = np.abs(slopes) * (days[:, -1] - days[np.arange(len(whole)), onsets])
+    best = np.maximum(score[whole], least)
+    for n in np.flatnonzero((explained / rough[whole] > best) & (size > limit)).tolist():
+        part = parts[whole[n]]
+        part.fit.onset, part.fit.slope = int(onsets[n]), float(slopes[n])
+        score[whole[n]] = 0.0
+        yield part
     count = rows.shape[1]
-    for n, part in enumerate(parts):
-        is_whole = part.start == 0 and part.stop == len(part.fit.values)
-        may_drift = is_whole and part.fit.is_drifting and part.fit.onset < 0
-        if may_drift and drift_score[n] > max(score[n], CANDIDATE):
-            fit = part.fit
-            span = fit.days[-1] - fit.days[onsets[n]]
-            if abs(slopes[n]) * span > limit:
-                fit.onset, fit.slope = int(onsets[n]), float(slopes[n])
-                yield part
-                continue
-        if score[n] <= CANDIDATE:
-            continue
-        first, last = int(start[n]), int(stop[n])
-        ends = [0, first, last, count]
-        part.fit.cuts |= {part.start + cut for cut in (first, last) if 0 < cut < count}
-        for a, b in pairwise(ends):
+    for n in np.flatnonzero(score > least).tolist():
+        part, ends = parts[n], (int(first[n]), int(last[n]))
+        part.fit.cuts |= {part.start + cut for cut in ends if 0 < cut < count}
+        for a, b in pairwise((0, *ends, count)):
             if b - a < count:
                 yield _Part(part.fit, part.start + a, part.start + b)
-
-
-def _best_stretch(rows: Array) -> tuple[Array, Array, Array]:
-    """Returns for each row the stretch whose mean differs most from that of the others: its
-    difference in deviations of one value, its first value, and the one after its last."""
-    count = rows.shape[1]
-    first, last = _stretches(count)
-    sums = np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows, axis=1)], axis=1)
-    size = last - first
-    inside = sums[:, last] - sums[:, first]
-    apart = inside - size * (sums[:, -1:] / count)
-    score = np.abs(apart) * np.sqrt(count / (size * (count - size)))
-    best = np.argmax(score, axis=1)
-    return score[np.arange(len(rows)), best], first[best], last[best]
-
-
-@lru_cache(maxsize=512)
-def _stretches(count: int) -> tuple[Array, Array]:
-    """All that leave at least `CONFIRMING` values, or none, on each side."""
-    places = [0, *range(CONFIRMING, count - CONFIRMING + 1), count]
-    pairs = [(a, b) for a in places for b in places if CONFIRMING <= b - a < count]
-    first, last = np.array(pairs).T
-    return first, last
-
-
-def _best_drift(parts: Sequence[_Part], rows: Array) -> tuple[Array, Array, Array]:
-    """Returns for each row the best slope from some value on: per day, where it begins, and what it
-    explains in deviations of one value."""
-    count = rows.shape[1]
-    onsets = np.arange(0, count - DRIFT_NIGHTS + 1)
-    none = np.zeros(len(rows))
-    if not len(onsets):
-        return none, none.astype(int), none
-    days = np.array([part.fit.days[part.start : part.stop] for part in parts])
-    hinge = np.maximum(0.0, days[:, None, :] - days[:, onsets][:, :, None])
-    hinge -= hinge.mean(axis=2, keepdims=True)
-    squares = (hinge**2).sum(axis=2)
-    shared_part = (hinge * (rows - rows.mean(axis=1, keepdims=True))[:, None, :]).sum(axis=2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        score = np.where(squares > 0, np.abs(shared_part) / np.sqrt(squares), 0.0)
-        slope = np.where(squares > 0, shared_part / squares, 0.0)
-    best = np.argmax(score, axis=1)
-    at = np.arange(len(rows)), best
-    return slope[at], onsets[best], score[at]
-
-
-def _share_noise(
-    fits: Sequence[_Fit],
-    squares: Callable[[_Fit], tuple[float, float]],
-    known: Mapping[Hashable, NightNoise] | None = None,
-) -> None:
-    """Estimates the noise of each series by that of it and of its peers, which may be ``known``."""
-    for peers, same in grouped((fit.series.peers, fit) for fit in fits).items():
-        for part in [same] if peers is not None else [[fit] for fit in same]:
-            shown = [squares(fit) for fit in part]
-            usual = noise_of_peers(shown) if known is None else known[peers]
-            for fit, own in zip(part, shown, strict=True):
-                fit.usual, fit.noise = usual, own_noise(usual, *own)
 
 
 def noise_of_peers(shown: Iterable[tuple[float, float]]) -> NightNoise:
@@ -588,8 +620,13 @@ def noise_of_peers(shown: Iterable[tuple[float, float]]) -> NightNoise:
     return usual_noise(*zip(*sorted(shown), strict=True))
 
 
-def least_change(noise: NightNoise, before: int, threshold: float) -> float:
-    """The smallest relative change that `CONFIRMING` nights show with a chance of one half, after
-    so many nights ``before``."""
-    share = 1 / max(before, 1) + 1 / CONFIRMING
-    return float(np.expm1(max(noise.least_size(FALSE_ALARM, share), np.log1p(threshold))))
+def least_changes(
+    noises: Sequence[NightNoise], nights: Sequence[int], threshold: float
+) -> Array:
+    """The smallest relative change of each of some series that `CONFIRMING` nights show with a
+    chance of one half, after so many ``nights``."""
+    shares = 1 / np.maximum(np.array(nights, float), 1) + 1 / CONFIRMING
+    found: Array = np.expm1(
+        np.maximum(least_sizes(noises, FALSE_ALARM, shares), np.log1p(threshold))
+    )
+    return found

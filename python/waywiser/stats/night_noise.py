@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from waywiser.stats.night_rows import chunks
 from waywiser.stats.noise_model import LEAST_VARIANCE
 
 if TYPE_CHECKING:
@@ -59,26 +60,6 @@ class NightNoise(NamedTuple):
         tails = ndtr(-abs(size) / (DEVIATIONS * share**0.5))
         return 2 * float(self.weights @ tails)
 
-    def least_size(self, chance: float, share: float) -> float:
-        """The difference that noise alone makes with this chance, to `SIZE_ERROR`: the root of the
-        logarithm of the chance by Newton's method, which is concave, within a bracket."""
-        if chance >= 1:
-            return 0.0
-        scales = DEVIATIONS * math.sqrt(share)
-        low, high = 0.0, 100 * math.sqrt(share)
-        size = self.deviation * math.sqrt(share)
-        while high - low > SIZE_ERROR * high:
-            found = self.chance(size, share)
-            low, high = (size, high) if found > chance else (low, size)
-            slope = -2 * float(self.weights @ (np.exp(-0.5 * (size / scales) ** 2) / scales))
-            slope /= math.sqrt(2 * math.pi)
-            step = found * math.log(chance / found) / slope if found > 0 > slope else math.inf
-            # a little further than the root, so that it gets between two sizes
-            size += step + math.copysign(SIZE_ERROR * size / 4, step)
-            if not low < size < high:
-                size = (low + high) / 2
-        return high
-
 
 UNKNOWN_NOISE = NightNoise(np.full(len(DEVIATIONS), 1 / len(DEVIATIONS)))
 """Each deviation is as probable as any other."""
@@ -101,8 +82,59 @@ def usual_noise(squares: Sequence[float], freedom: Sequence[float]) -> NightNois
 
 def own_noise(usual: NightNoise, squares: float, freedom: float) -> NightNoise:
     """The noise of a series by that of equivalent ones and by its own squares."""
-    weights = usual.weights * _likelihood(np.array(squares), np.array(freedom))
-    return NightNoise(weights / weights.sum())
+    return own_noises(usual, np.array([squares]), np.array([freedom]))[0]
+
+
+def own_noises(usual: NightNoise, squares: Array, freedom: Array) -> list[NightNoise]:
+    """The same of several series."""
+    weights = usual.weights * _likelihood(squares[:, None], freedom[:, None])
+    return list(map(NightNoise, weights / weights.sum(axis=1, keepdims=True)))
+
+
+def deviations(noises: Sequence[NightNoise]) -> Array:
+    """The deviation of one night of each of several series."""
+    weights = np.array([noise.weights for noise in noises]).reshape(-1, len(DEVIATIONS))
+    found: Array = 1 / np.sqrt((weights / DEVIATIONS**2).sum(axis=1))
+    return found
+
+
+def least_sizes(noises: Sequence[NightNoise], chance: float, shares: Array) -> Array:
+    """The difference that each noise alone makes with this chance, to `SIZE_ERROR`, where the
+    variance of the difference is a share of that of a night: the root of the logarithm of the
+    chance by Newton's method, which is concave, within a bracket."""
+    scales = np.sqrt(shares)
+    low, high = np.zeros(len(noises)), 100 * scales
+    if chance >= 1:
+        return low
+    size = deviations(noises) * scales
+    for part in chunks(len(noises), len(DEVIATIONS)):
+        weights = np.array([noise.weights for noise in noises[part]])
+        _close(weights, chance, scales[part], low[part], high[part], size[part])
+    return high
+
+
+def _close(weights: Array, chance: float, scales: Array, low: Array, high: Array,
+           size: Array) -> None:  # fmt: skip
+    """Moves the ends of brackets and the sizes between them until they are close."""
+    from scipy.special import ndtr
+
+    rows = np.arange(len(weights))
+    while len(rows):
+        apart = size[rows, None] / (DEVIATIONS * scales[rows, None])
+        found = 2 * (weights[rows] * ndtr(-apart)).sum(axis=1)
+        is_low = found > chance
+        low[rows] = np.where(is_low, size[rows], low[rows])
+        high[rows] = np.where(is_low, high[rows], size[rows])
+        heights = np.exp(-0.5 * apart**2) / (DEVIATIONS * scales[rows, None])
+        slope = -((2 / math.pi) ** 0.5) * (weights[rows] * heights).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = found * np.log(chance / found) / slope
+        step[~((found > 0) & (slope < 0))] = np.inf
+        # a little further than the root, so that it gets between two sizes
+        tried = size[rows] + step + np.copysign(SIZE_ERROR * size[rows] / 4, step)
+        is_inside = (low[rows] < tried) & (tried < high[rows])
+        size[rows] = np.where(is_inside, tried, (low[rows] + high[rows]) / 2)
+        rows = rows[high[rows] - low[rows] > SIZE_ERROR * high[rows]]
 
 
 def _likelihood(squares: Array, freedom: Array) -> Array:

@@ -33,7 +33,7 @@ from waywiser.analysis.history.night import gpus_text
 from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
 from waywiser.profile import make_folder
 from waywiser.stats import SeriesNoise
-from waywiser.stats.level_changes import Shown, noise_of_peers, shown_noise
+from waywiser.stats.level_changes import SeriesFits, Shown, noise_of_peers
 from waywiser.stats.night_noise import NightNoise
 from waywiser.words import Value, WaywiserError, grouped, read_regular, replaced_file
 
@@ -163,7 +163,12 @@ def shown_by_part(
     known = None if rough is None else _noise_of(rough)
     shown: Shown = {}
     for several in ([line.series for line in lines], [line.fastest for line in lines]):
-        shown |= shown_noise(several, division.threshold, known)
+        fits = SeriesFits(several, division.threshold)
+        own = fits.shown_by_differences()
+        if known is not None:
+            fits.divide(known)
+            own = fits.shown_around_levels()
+        shown |= own
     return [(tuple(peers), own) for peers, own in shown.items()]  # type: ignore[arg-type]
 
 

@@ -16,7 +16,7 @@ import msgspec
 from waywiser.analysis.history.night import Night, PathNight, gpus_in
 from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
 from waywiser.stats import THRESHOLD, Interval, SeriesNoise, median
-from waywiser.stats.level_changes import FittedSeries, SeriesOfNights, fit_series, least_change
+from waywiser.stats.level_changes import FittedSeries, SeriesOfNights, fit_series, least_changes
 from waywiser.words import (
     STATUSES,
     Reason,
@@ -222,7 +222,13 @@ def path_histories(
     usual = fit_series([line.series for line in lines], threshold, noise)
     fastest = fit_series([line.fastest for line in lines], threshold, noise)
     fitted = [_clearer(*each) for each in zip(lines, usual, fastest, strict=True)]
-    return [_path(line, fit, threshold, since) for line, fit in zip(lines, fitted, strict=True)]
+    known = [(fit.noise, len(line.paths)) for line, fit in zip(lines, fitted, strict=True) if fit]
+    noises, nights = zip(*known, strict=True) if known else ((), ())
+    least = iter(least_changes(noises, nights, threshold).tolist())
+    return [
+        _path(line, fit, next(least) if fit else None, threshold, since)
+        for line, fit in zip(lines, fitted, strict=True)
+    ]
 
 
 def _rank(path: PathHistory) -> tuple[object, ...]:
@@ -323,12 +329,16 @@ def _clearness(fit: FittedSeries) -> tuple[bool, bool, float]:
 
 
 def _path(
-    line: NightsOfPath, fit: FittedSeries | None, threshold: float, since: str
+    line: NightsOfPath,
+    fit: FittedSeries | None,
+    detectable: float | None,
+    threshold: float,
+    since: str,
 ) -> PathHistory:
     survey, path = line.surveys[-1][-1], line.paths[-1][-1]
     rates = [math.exp(value) for value in line.series.values]
     status: Reason = "too few nights"
-    ratio, level, trend, noise, detectable = 1.0, median(rates), 0.0, None, None
+    ratio, level, trend, noise = 1.0, median(rates), 0.0, None
     changes: tuple[DatedChange, ...] = ()
     slower_before = False
     if fit is not None:
@@ -338,7 +348,6 @@ def _path(
         slower_before = status != "slower" and _status(every, threshold)[0] == "slower"
         level, trend = math.exp(fit.level), math.expm1(fit.slope * WEEK)
         noise = fit.noise.deviation
-        detectable = least_change(fit.noise, len(rates), threshold)
     uuids = survey.known_gpus
     return PathHistory(
         node=line.node,
