@@ -94,7 +94,7 @@ def found_changes(first: int) -> Iterator[str]:
         found: Counter[str] = Counter()
         for look in sorted(set(at.values())):
             now = {name for name, night in at.items() if night == look}
-            paths = path_histories([line.first(look + shown) for line in lines])
+            paths = path_histories([line.first_nights(look + shown) for line in lines])
             found += _found(paths, {name: at[name] for name in now})
         yield f"| {shown} | {_cells(found)} |"
     yield f"| all of {NIGHTS} | {_cells(_found(path_histories(lines), at))} |"
@@ -142,7 +142,7 @@ def false_alarms(first: int, nodes: int, names: Sequence[str]) -> Iterator[str]:
         drifting = set()
         suspected = 0
         for nights in range(FROM, NIGHTS + 1):
-            for path in path_histories([line.first(nights) for line in lines]):
+            for path in path_histories([line.first_nights(nights) for line in lines]):
                 for change in path.changes:
                     place = path.node, path.path, change.date[:10]
                     if not change.confirmed:
@@ -170,7 +170,7 @@ def drifts(first: int) -> Iterator[str]:
     for nights in (28, 35, 42, 60):
         named: Counter[str] = Counter()
         slopes = []
-        for path in path_histories([line.first(nights) for line in lines]):
+        for path in path_histories([line.first_nights(nights) for line in lines]):
             if path.path != H2D:
                 continue
             kinds = [c.kind if c.confirmed else "suspected" for c in path.changes]
@@ -193,8 +193,8 @@ def dates(first: int) -> Iterator[str]:
             for _ in range(DATED):
                 rows = rng.normal(0, 0.01, (8, before + after))
                 rows[0, before:] -= size * 0.01
-                days = [float(day) for day in range(before + after)]
-                series = [SeriesOfNights(row.tolist(), days, [1] * len(days), "") for row in rows]
+                days, surveys = np.arange(float(before + after)), np.ones(before + after, int)
+                series = [SeriesOfNights(row, days, surveys, "") for row in rows]
                 fit = fit_series(series, THRESHOLD)[0]
                 off = [abs(each.start - before) for each in fit.changes] if fit else []
                 names = {0: "exact", 1: "one"}

@@ -11,9 +11,9 @@ NIGHTS = 60
 
 
 def fitted(rows: np.ndarray) -> list[FittedSeries]:
-    days = list(map(float, range(rows.shape[1])))
-    surveys = [1] * len(days)
-    found = fit_series([SeriesOfNights(row.tolist(), days, surveys, "all") for row in rows], 0.03)
+    days = np.arange(float(rows.shape[1]))
+    surveys = np.ones(len(days), int)
+    found = fit_series([SeriesOfNights(row, days, surveys, "all") for row in rows], 0.03)
     return [each for each in found if each is not None]
 
 

@@ -43,6 +43,7 @@ from waywiser.stats.night_noise import (
     usual_noise,
 )
 from waywiser.stats.night_rows import (
+    MOST_CELLS,
     MOST_ODD,
     best_drifts,
     best_stretches,
@@ -112,19 +113,14 @@ MOST_NIGHTS = 400
 class SeriesOfNights(NamedTuple):
     """The nights of one series that have a value, in the order of time."""
 
-    values: Sequence[float]
+    values: Array
     """Logarithms."""
-    days: Sequence[float]
+    days: Array
     """When each was measured, in days since some day."""
-    surveys: Sequence[int]
+    surveys: Array
     """Surveys of each night."""
     peers: Hashable = None
     """Series with an equal one have equal noise."""
-
-    def first(self, nights: int) -> SeriesOfNights:
-        """Returns the series with its first nights alone."""
-        values, days, surveys = self.values[:nights], self.days[:nights], self.surveys[:nights]
-        return SeriesOfNights(values, days, surveys, self.peers)
 
 
 class LevelChange(NamedTuple):
@@ -172,7 +168,7 @@ Known = Mapping["Hashable", NightNoise]
 
 
 def fit_series(
-    series: Sequence[SeriesOfNights], threshold: float, noise: SeriesNoise | None = None
+    series: Iterable[SeriesOfNights], threshold: float, noise: SeriesNoise | None = None
 ) -> list[FittedSeries | None]:
     """Returns what is known of each series; None for one with fewer than `LEAST_NIGHTS` nights.
     Changes of up to ``threshold``, as a relative change, are none. ``noise`` is that of a fleet,
@@ -193,16 +189,20 @@ class SeriesFits:
     """Series while they are looked at. Between the steps, which follow one another, the noise of
     peers is shared, maybe with series that are elsewhere. No thread-safety."""
 
-    def __init__(self, series: Sequence[SeriesOfNights], threshold: float) -> None:
+    def __init__(self, series: Iterable[SeriesOfNights], threshold: float) -> None:
         self._limit = float(np.log1p(threshold))
-        self._fits = [
-            _Fit(each, n) if len(each.values) >= LEAST_NIGHTS else None
-            for n, each in enumerate(series)
-        ]
-        known = [each for each in self._fits if each is not None]
-        self._blocks = [
-            _Block(same) for same in grouped((len(fit.values), fit) for fit in known).values()
-        ]
+        self._count = 0
+        self._blocks: list[_Block] = []
+        waiting: dict[int, list[_Fit]] = {}
+        for each in series:
+            if len(each.values) >= LEAST_NIGHTS:
+                fit = _Fit(each, self._count)
+                same = waiting.setdefault(len(fit.values), [])
+                same.append(fit)
+                if len(same) * len(fit.values) >= MOST_CELLS:
+                    self._blocks.append(_Block(waiting.pop(len(fit.values))))
+            self._count += 1
+        self._blocks += map(_Block, waiting.values())
 
     def shown_by_differences(self) -> Shown:
         """What the series show of their noise by a first estimate."""
@@ -234,7 +234,7 @@ class SeriesFits:
         self._divide(steady)
         for fit in steady:
             fit.noise = own_noise(fit.usual, *fit.settled_squares())
-        found: list[FittedSeries | None] = [None] * len(self._fits)
+        found: list[FittedSeries | None] = [None] * self._count
         for block in self._blocks:
             for fit, series in zip(block.fits, block.fitted(self._limit), strict=True):
                 found[fit.number] = series
@@ -273,49 +273,42 @@ class SeriesFits:
 
 
 class _Block:
-    """Series of equal length, one in each row of arrays."""
+    """Some series of equal length, one in each row of arrays that the cache of a core holds."""
 
     def __init__(self, fits: list[_Fit]) -> None:
         self.fits = fits
         self.values = np.array([fit.values for fit in fits], float)
         self.days = np.array([fit.days for fit in fits], float)
-        self.clipped = np.empty_like(self.values)
-        self.rough = np.empty(len(fits))
-        """First estimates of the deviation of a night."""
-        self.slopes = np.empty(len(fits))
+        self.clipped, self.rough = _clipped(self.values)
+        """``rough`` are first estimates of the deviation of a night."""
         self.squares, self.freedom = np.empty(len(fits)), np.empty(len(fits))
         """The squares of each series, and their degrees of freedom."""
-        for part in chunks(*self.values.shape):
-            self.clipped[part], self.rough[part] = _clipped(self.values[part])
-            self.slopes[part] = row_slopes(self.days[part], self.clipped[part])
-        rows = zip(fits, self.values, self.days, self.clipped, self.slopes.tolist(), strict=True)
-        for fit, fit.values, fit.days, fit.clipped, fit.trend in rows:  # noqa: B020
-            pass
+        slopes = row_slopes(self.days, self.clipped).tolist()
+        for fit, values, days, clipped, slope in zip(
+            fits, self.values, self.days, self.clipped, slopes, strict=True
+        ):
+            fit.values, fit.days, fit.clipped, fit.trend = values, days, clipped, slope
 
     def settle(self) -> None:
         """Sets the squares of all nights but the last ones, which the next have to confirm."""
         is_even = np.array([fit.is_even for fit in self.fits])
         even, settled = np.flatnonzero(is_even), self.values.shape[1] - CONFIRMING + 1
-        for part in chunks(len(even), settled):
-            rows = even[part]
-            squares, freedom = squares_around(self.values[rows], [slice(0, settled)])
-            self.squares[rows], self.freedom[rows] = squares, np.maximum(freedom, 1.0)
+        if len(even):
+            squares, freedom = squares_around(self.values[even], [slice(0, settled)])
+            self.squares[even], self.freedom[even] = squares, np.maximum(freedom, 1.0)
         for n in np.flatnonzero(~is_even).tolist():
             self.squares[n], self.freedom[n] = self.fits[n].settled_squares()
 
     def fitted(self, limit: float) -> Iterator[FittedSeries]:
         """Yields what is known of each: of most there is one level alone."""
         count = self.values.shape[1]
-        whole = slice(0, count)
-        for part in chunks(*self.values.shape):
-            flat = self.clipped[part]
-            level = _are_tails_level(flat, self.values[part], whole, limit).tolist()
-            means = (np.add.reduce(flat, axis=1) / count).tolist()
-            for fit, is_level, mean in zip(self.fits[part], level, means, strict=True):
-                if is_level and fit.is_even:
-                    yield FittedSeries(mean, fit.noise, (), fit.trend)
-                else:
-                    yield fit.fitted(limit)
+        level = _are_tails_level(self.clipped, self.values, slice(0, count), limit).tolist()
+        means = (np.add.reduce(self.clipped, axis=1) / count).tolist()
+        for fit, is_level, mean in zip(self.fits, level, means, strict=True):
+            if is_level and fit.is_even:
+                yield FittedSeries(mean, fit.noise, (), fit.trend)
+            else:
+                yield fit.fitted(limit)
 
 
 class _Fit:
@@ -489,7 +482,7 @@ class _Fit:
         found = _change(noise, size, before, after)
         if found.p > SUSPICIOUS:
             return None
-        surveys = int(sum(self.surveys[start:]))
+        surveys = int(self.surveys[start:].sum())
         sure = surveys >= CONFIRMING and found.p <= FALSE_ALARM
         return found._replace(confirmed=sure)
 
@@ -620,9 +613,7 @@ def noise_of_peers(shown: Iterable[tuple[float, float]]) -> NightNoise:
     return usual_noise(*zip(*sorted(shown), strict=True))
 
 
-def least_changes(
-    noises: Sequence[NightNoise], nights: Sequence[int], threshold: float
-) -> Array:
+def least_changes(noises: Sequence[NightNoise], nights: Sequence[int], threshold: float) -> Array:
     """The smallest relative change of each of some series that `CONFIRMING` nights show with a
     chance of one half, after so many ``nights``."""
     shares = 1 / np.maximum(np.array(nights, float), 1) + 1 / CONFIRMING

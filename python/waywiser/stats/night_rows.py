@@ -1,4 +1,4 @@
-"""Calculations on series of equal length, one in each row of an array: a fleet has many thousands."""
+"""Calculations on many series of equal length, one in each row of an array."""
 
 from __future__ import annotations
 

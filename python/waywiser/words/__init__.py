@@ -146,7 +146,7 @@ if TYPE_CHECKING:
     from waywiser.words.transfer import Layout, Path, Transfer, piece_between
     from waywiser.words.trusted_file import UntrustedPath, read_trusted
     from waywiser.words.user_cache import CacheError
-    from waywiser.words.value import Value, canonical_json, json_text
+    from waywiser.words.value import Value, canonical_json, json_bytes, json_text
     from waywiser.words.visible_text import (
         single_line,
         single_line_json,

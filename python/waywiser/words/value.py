@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import msgspec
 
 
@@ -9,9 +12,20 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of all values that packages exchange: immutable, and strict when decoded."""
 
 
+def json_bytes(value: object) -> bytes:
+    """JSON on one line; whatever has items in an order is a list."""
+    return msgspec.json.encode(value, enc_hook=_listed)
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, Sequence):
+        return list(value)
+    raise NotImplementedError(f"{type(value).__name__} has no form as JSON")
+
+
 def json_text(value: object) -> str:
-    """JSON on one line."""
-    return msgspec.json.encode(value).decode()
+    """The same as text."""
+    return json_bytes(value).decode()
 
 
 def canonical_json(value: object) -> bytes:

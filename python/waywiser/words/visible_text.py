@@ -6,6 +6,8 @@ import re
 
 import msgspec
 
+from waywiser.words.value import json_bytes
+
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Control characters but for tab and line feed, and those that turn the direction of a text."""
 
@@ -40,7 +42,7 @@ def escaped_json(text: str) -> str:
 
 def pretty_json(document: object) -> str:
     """A document in several lines, escaped likewise."""
-    text = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    text = msgspec.json.format(json_bytes(document), indent=2)
     return escaped_json(text.decode()) + "\n"
 
 

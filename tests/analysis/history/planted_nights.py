@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from kept import RESULTS, unpacked
-from waywiser.analysis.history.night import Night, NightGpu, PathNight
+from waywiser.analysis.history.night import Night, NightGpu, PathColumns, PathNight
 from waywiser.curves.headlines import headline_groups
 from waywiser.curves.subject import read_subject
 from waywiser.stats.noise_model import Surveys
@@ -116,7 +116,7 @@ def planted(
                 gpus=tuple(NightGpu(n, uuid_of(name, n), f"0000:{n:02}:00.0") for n in range(gpus)),
                 hardware="2 × Test GPU; Test CPU",
                 facts=facts(night),
-                paths=tuple(own),
+                paths=PathColumns.of(own),
             )
         )
     return found
@@ -153,5 +153,5 @@ def again(night: Night, hours: float, ratio: float = 1.0) -> Night:
         night,
         file=f"{night.file}+{hours:g}h",
         created=moved.isoformat(timespec="milliseconds"),
-        paths=changed,
+        paths=PathColumns.of(changed),
     )

@@ -20,7 +20,7 @@ from analysis.history.planted_nights import (
     uuid_of,
 )
 from waywiser.analysis.history.history import History, PathHistory, history_of
-from waywiser.analysis.history.night import Night, NightGpu
+from waywiser.analysis.history.night import Night, NightGpu, PathColumns
 
 NODES, NIGHTS = 10, 60
 
@@ -56,7 +56,7 @@ def test_a_loss_is_found_in_the_faster_processes_where_the_median_has_too_much_n
         factors = np.where(rng.random((len(night.paths), 8)) < 1 / 3, rng.uniform(1.06, 1.12), 1.0)
         return msgspec.structs.replace(
             night,
-            paths=tuple(
+            paths=PathColumns.of(
                 msgspec.structs.replace(
                     path,
                     seconds=path.seconds * float(np.median(own)),
@@ -81,13 +81,13 @@ def test_a_loss_is_found_in_the_faster_processes_where_the_median_has_too_much_n
 
 def to_gpus(night: Night) -> Night:
     """The night with the paths from the host to its GPUs alone: others do not change theirs."""
-    paths = tuple(path for path in night.paths if path.group == "H2D")
+    paths = PathColumns.of(path for path in night.paths if path.group == "H2D")
     return msgspec.structs.replace(night, paths=paths)
 
 
 def median_only(night: Night) -> Night:
     same = (msgspec.structs.replace(path, fastest_seconds=path.seconds) for path in night.paths)
-    return msgspec.structs.replace(night, paths=tuple(same))
+    return msgspec.structs.replace(night, paths=PathColumns.of(same))
 
 
 @pytest.mark.parametrize("kept", [QUIET, BUSY], ids=["quiet", "busy"])
@@ -224,7 +224,7 @@ def test_a_path_of_another_size_in_the_last_survey_is_not_said_to_be_missing() -
     surveys = planted("n1", 6, 1)
     large = msgspec.structs.replace(
         surveys[-1],
-        paths=tuple(
+        paths=PathColumns.of(
             msgspec.structs.replace(path, bytes=8 * path.bytes, seconds=8 * path.seconds,
                                     fastest_seconds=8 * path.fastest_seconds)
             for path in surveys[-1].paths

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from analysis.history.planted_nights import again, planted, uuid_of
-from waywiser.analysis.history.night import Night, NightGpu
+from waywiser.analysis.history.night import Night, NightGpu, PathColumns
 from waywiser.analysis.history.nodes import named_nodes, nodes_of
 
 
@@ -46,7 +46,7 @@ def test_a_gpu_that_moves_to_another_node_takes_no_node_with_it() -> None:
 
 def test_a_node_whose_gpus_are_lost_stays_that_node() -> None:
     surveys = planted("n1", 4, 1)
-    lost = msgspec.structs.replace(surveys[3], gpus=(), paths=())
+    lost = msgspec.structs.replace(surveys[3], gpus=(), paths=PathColumns())
     (node,), _ = nodes_of([*surveys[:3], lost])
     assert len(node.surveys) == 4 and node.uuids == surveys[0].uuids
 

@@ -24,6 +24,8 @@ from waywiser.analysis.history.history import (
     SCHEMA,
     History,
     NightsOfPath,
+    NightValue,
+    NightValues,
     node_histories,
     path_histories,
     path_nights,
@@ -35,7 +37,7 @@ from waywiser.profile import make_folder
 from waywiser.stats import SeriesNoise
 from waywiser.stats.level_changes import SeriesFits, Shown, noise_of_peers
 from waywiser.stats.night_noise import NightNoise
-from waywiser.words import Value, WaywiserError, grouped, read_regular, replaced_file
+from waywiser.words import Value, WaywiserError, grouped, json_bytes, read_regular, replaced_file
 
 FOLDER = "parts"
 """The folder in a data set with what parts write."""
@@ -162,7 +164,7 @@ def shown_by_part(
     lines = nights_of_part(division, number).lines
     known = None if rough is None else _noise_of(rough)
     shown: Shown = {}
-    for several in ([line.series for line in lines], [line.fastest for line in lines]):
+    for several in ((line.medians for line in lines), (line.fastest for line in lines)):
         fits = SeriesFits(several, division.threshold)
         own = fits.shown_by_differences()
         if known is not None:
@@ -301,14 +303,18 @@ def _write(folder: str, name: str, value: Value) -> Path:
     path = Path(folder) / FOLDER / name
     make_folder(path.parent)
     with replaced_file(path) as part:
-        part.write_bytes(msgspec.json.encode(value))
+        part.write_bytes(json_bytes(value))
     return path
+
+
+def _nights(kind: Any, value: Any) -> NightValues:
+    return NightValues.of(msgspec.convert(value, tuple[NightValue, ...]))
 
 
 def _read(folder: str, name: str, kind: Any) -> Any:
     path = Path(folder) / FOLDER / name
     try:
-        return msgspec.json.decode(read_regular(path, LARGEST), type=kind)
+        return msgspec.json.decode(read_regular(path, LARGEST), type=kind, dec_hook=_nights)
     except FileNotFoundError:
         raise PartsError(
             "is not there", where=str(path), remedy="check this part with --part"

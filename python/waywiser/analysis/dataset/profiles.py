@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from waywiser.analysis.dataset.engines import has_engines, require_engines
 from waywiser.analysis.dataset.files import Packed, is_dataset, pack, write_day, write_run
 from waywiser.analysis.dataset.rows import read_rows, run_of, state_of
 from waywiser.analysis.dataset.scan import Scan
-from waywiser.analysis.history.night import Night, read_night
+from waywiser.analysis.history.night import FollowedPath, Night, PathColumns, read_night
 from waywiser.profile import NotWritable, ProfileError, profiles_in, why_no_profile
 from waywiser.words import Value, WaywiserError, grouped
 
@@ -61,6 +62,16 @@ class ReadNights(NamedTuple):
     def files(self) -> list[str]:
         """Everything that was read."""
         return [night.file for night in self.nights]
+
+    def without_paths(self) -> ReadNights:
+        """The same without the columns of nights that a data set has."""
+        nights = tuple(
+            msgspec.structs.replace(night, paths=PathColumns())
+            if night.file in self.runs
+            else night
+            for night in self.nights
+        )
+        return self._replace(nights=nights)
 
 
 def read_nights(files: Sequence[str]) -> ReadNights:
@@ -140,14 +151,16 @@ def _lean(entry: ReadProfile) -> ReadProfile:
     if (night := entry.night) is None:
         return entry
     once = sys.intern
-    texts = ("curve", "path", "group")
-    paths = tuple(
-        msgspec.structs.replace(p, **{name: once(getattr(p, name)) for name in texts})
-        for p in night.paths
-    )
+    paths = msgspec.structs.replace(night.paths, paths=_once(night.paths.paths))
     facts = {once(name): once(value) for name, value in night.facts.items()}
     lean = msgspec.structs.replace(night, paths=paths, facts=facts, hardware=once(night.hardware))
     return msgspec.structs.replace(entry, night=lean)
+
+
+@lru_cache(maxsize=16384)
+def _once(paths: tuple[FollowedPath, ...]) -> tuple[FollowedPath, ...]:
+    """The first of equal paths."""
+    return paths
 
 
 def require_recordable(dataset: Path) -> None:

@@ -16,7 +16,15 @@ import numpy as np
 from waywiser.analysis.comparison.one_sided import NOT_MEASURED
 from waywiser.analysis.comparison.own_findings import own_findings
 from waywiser.analysis.dataset.columns import STEPS
-from waywiser.analysis.history.night import Night, NightGpu, PathNight, moment_of, night_of, single
+from waywiser.analysis.history.night import (
+    Night,
+    NightGpu,
+    PathColumns,
+    PathNight,
+    moment_of,
+    night_of,
+    single,
+)
 from waywiser.curves import LoadedLink, Point, Subject, imported_from, subject_of
 from waywiser.machine import Machine
 from waywiser.profile import BlockSummary, Profile, RunHealth, SeriesFrame
@@ -174,7 +182,7 @@ def two_digits(values: Any) -> Any:
     return (np.rint(values / unit) * unit).astype(np.float32)
 
 
-def night_of_run(run: Mapping[str, Any], paths: tuple[PathNight, ...], file: str) -> Night:
+def night_of_run(run: Mapping[str, Any], paths: PathColumns, file: str) -> Night:
     """A night by the columns of a run and its followed paths."""
     return Night(
         file=file,

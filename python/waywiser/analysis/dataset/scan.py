@@ -10,12 +10,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from waywiser.analysis.dataset.columns import COLUMNS, NAMES
 from waywiser.analysis.dataset.engines import arrow_schema, engine
 from waywiser.analysis.dataset.files import GONE, DataFile, files_in, why_foreign
 from waywiser.analysis.dataset.rows import created_text, night_of_run, state_of, subject_of_rows
-from waywiser.analysis.history.night import Night, PathNight, gpus_text
+from waywiser.analysis.history.night import (
+    PROCESSES,
+    SECONDS,
+    FollowedPath,
+    Night,
+    PathColumns,
+    gpus_text,
+)
 from waywiser.curves import Subject
 from waywiser.words import WaywiserError, WordError, grouped
 
@@ -30,6 +38,9 @@ PATH_COLUMNS = ("path", "name", "group", "bytes", "seconds", "processes", "faste
 
 MEMORY = "3GiB"
 """What DuckDB takes; more is kept in temporary files."""
+
+AT_ONCE = 20_000
+"""Runs whose paths are read at once."""
 
 TRIES = 5
 """How often files are listed again if some were packed by another process meanwhile."""
@@ -190,11 +201,14 @@ class Scan:
     def runs(self) -> list[dict[str, Any]]:
         """The columns of each run that a night takes, by profile. ``profile`` is the file of no
         other run: that of its folder if it has this state, or if no other run has its name."""
+        # all rows of a run have these, and each has a first one
         columns = ", ".join(f'any_value("{name}") AS "{name}"' for name in NIGHT_COLUMNS[1:])
         found = self.query(
-            f"SELECT run, {columns} FROM dataset GROUP BY run ORDER BY any_value(measured), run"
+            f"SELECT run, {columns} FROM dataset WHERE coalesce(number, 0) = 0 "
+            "GROUP BY run ORDER BY any_value(measured), run"
         )
-        rows: list[dict[str, Any]] = found.to_pylist()
+        values = zip(*map(_shared_values, found.columns), strict=True)
+        rows = [dict(zip(NIGHT_COLUMNS, row, strict=True)) for row in values]
         with self._explained():
             for row in rows:
                 created_text(row["measured"]), row["host"].encode()
@@ -217,15 +231,23 @@ class Scan:
         self, runs: Sequence[Mapping[str, Any]], hosts: Sequence[str] | None = None
     ) -> list[Night]:
         """The nights of those of these runs that can be read, in their order; ``hosts`` are theirs,
-        if these are not all."""
-        paths = self._paths(hosts)
-        readable = {run["run"] for run in self.runs}
-        with self._explained():
-            return [
-                night_of_run(run, paths.get(run["run"], ()), run["profile"])
-                for run in runs
-                if run["run"] in readable
-            ]
+        if these are not all. Of many runs the paths of some hosts are read at once: the rows of all
+        would not fit into memory."""
+        found: list[Night | None] = [None] * len(runs)
+        numbers = grouped((run["host"], number) for number, run in enumerate(runs))
+        chosen = sorted(numbers if hosts is None else hosts)
+        is_all = hosts is None and len(runs) <= AT_ONCE
+        for several in [None] if is_all else _host_groups(chosen, numbers):
+            paths = self._paths(several)
+            readable = {run["run"] for run in self.runs}
+            with self._explained():
+                for host in chosen if several is None else several:
+                    for number in numbers.get(host, ()):
+                        run = runs[number]
+                        if run["run"] in readable:
+                            own = paths.get(run["run"], PathColumns())
+                            found[number] = night_of_run(run, own, run["profile"])
+        return [night for night in found if night is not None]
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -239,28 +261,23 @@ class Scan:
                 remedy=f"waywiser export {self.folder} --format parquet -o ANOTHER makes it anew",
             ) from error
 
-    def _paths(self, hosts: Sequence[str] | None) -> dict[str, tuple[PathNight, ...]]:
+    def _paths(self, hosts: Sequence[str] | None) -> dict[str, PathColumns]:
         """The followed paths of all runs, or of those of some hosts."""
         own = "WHERE followed"
         if hosts is not None:
+            own += f" AND host BETWEEN {_text(min(hosts))} AND {_text(max(hosts))}" if hosts else ""
             own += f" AND host IN ({', '.join(map(_text, hosts))})" if hosts else " AND false"
         keys = ", ".join(f'"{name}"' for name in PATH_COLUMNS[:4])
+        kinds = self.query(f"SELECT DISTINCT {keys} FROM dataset {own} ORDER BY {keys}")
+        self.connection.register("kinds", kinds.append_column("kind", _numbers(len(kinds))))
         table = self.query(
-            f"""WITH kinds AS (
-                SELECT {keys}, row_number() OVER (ORDER BY {keys}) - 1 AS kind
-                FROM (SELECT DISTINCT {keys} FROM dataset {own}))
-            SELECT run, kind, seconds, processes, fastest FROM dataset
+            f"""SELECT run, kind, seconds, processes, fastest FROM dataset
             JOIN kinds USING ({keys}) {own} ORDER BY run, number"""
-        )
-        kinds = self.query(f"SELECT DISTINCT {keys} FROM dataset {own} ORDER BY {keys}").to_pylist()
-        texts = [tuple(each.values()) for each in kinds]
-        found: dict[str, list[PathNight]] = {}
-        columns = (table[name].to_pylist() for name in table.column_names)
-        for run, kind, seconds, processes, fastest in zip(*columns, strict=True):
-            curve, name, group, size = texts[kind]
-            path = PathNight(curve, name, group, size, seconds, processes, fastest)
-            found.setdefault(run, []).append(path)
-        return {run: tuple(own) for run, own in found.items()}
+        ).combine_chunks()
+        with self._explained():
+            return _columns_of_runs(
+                table, [FollowedPath(*row.values()) for row in kinds.to_pylist()]
+            )
 
     def subjects(self, runs: Iterable[Mapping[str, Any]]) -> Iterator[Subject]:
         """The subjects of runs. Only their days are read: the records of all would not fit into
@@ -291,6 +308,65 @@ class Scan:
             with self._explained():
                 node = subject_of_rows(own, profiles[own[0]["run"]])
             yield node
+
+
+def _host_groups(
+    hosts: Sequence[str], runs: Mapping[str, Sequence[int]]
+) -> Iterator[Sequence[str]]:
+    """Hosts with at most `AT_ONCE` runs together, or one of them; one group without any."""
+    group: list[str] = []
+    total = 0
+    for host in hosts:
+        number = len(runs.get(host, ()))
+        if group and total + number > AT_ONCE:
+            yield group
+            group, total = [], 0
+        group.append(host)
+        total += number
+    yield group
+
+
+def _shared_values(column: Any) -> list[Any]:
+    """The values of a column, equal texts as one object: thousands of runs have the same."""
+    arrow = engine("pyarrow")
+    if not arrow.types.is_string(column.type):
+        values: list[Any] = column.to_pylist()
+        return values
+    encoded = column.combine_chunks().dictionary_encode()
+    known = [*encoded.dictionary.to_pylist(), None]
+    return [known[n] for n in encoded.indices.fill_null(len(known) - 1).to_pylist()]
+
+
+def _numbers(count: int) -> Any:
+    return engine("pyarrow").array(np.arange(count, dtype=np.int32))
+
+
+def _columns_of_runs(table: Any, kinds: Sequence[FollowedPath]) -> dict[str, PathColumns]:
+    """The paths of each run of a table that is in their order; equal ones are one object."""
+    if not len(table):
+        return {}
+    runs = table["run"].combine_chunks().dictionary_encode()
+    code = np.asarray(runs.indices)
+    first = np.flatnonzero(np.diff(code, prepend=-1)).tolist()
+    names = runs.dictionary.to_pylist()
+    kind = np.asarray(table["kind"].to_numpy(), np.int32)
+    seconds, fastest = (np.asarray(table[n].to_numpy(), SECONDS) for n in ("seconds", "fastest"))
+    processes = np.asarray(table["processes"].to_numpy(), PROCESSES)
+    if not (np.isfinite(seconds).all() and np.isfinite(fastest).all()):
+        raise ValueError("a path that is followed has no time")
+    known: dict[bytes, tuple[FollowedPath, ...]] = {}
+    found = {}
+    for name, start, stop in zip(names, first, (*first[1:], len(code)), strict=True):
+        own = kind[start:stop]
+        if (same := own.tobytes()) not in known:
+            known[same] = tuple(kinds[number] for number in own.tolist())
+        found[name] = PathColumns(
+            known[same],
+            seconds[start:stop].tobytes(),
+            fastest[start:stop].tobytes(),
+            processes[start:stop].tobytes(),
+        )
+    return found
 
 
 def _labels_of(run: Mapping[str, Any], labels: Mapping[str, Mapping[str, str]]) -> dict[str, str]:

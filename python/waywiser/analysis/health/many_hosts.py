@@ -62,7 +62,8 @@ def read_hosts(
     """Compares the readable profiles; the others are listed with the reason. A folder stands for
     the profiles in it. With a ``node`` the nights are those of this machine, up to its profile."""
     read = read_nights(list(files))
-    followed = [night for night in read.nights if node is None or _is_before(night, node)]
+    followed = iter([n for n in read.nights if node is None or _is_before(n, node)])
+    read = read.without_paths()
     nights = history_of(followed, threshold, since, labels, read.unreadable)
     old = {night.file for night in read.nights} - _last_surveys(read.nights)
     if node is not None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
-from operator import attrgetter
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import msgspec
+import numpy as np
 
-from waywiser.analysis.history.night import Night, PathNight, gpus_in
+from waywiser.analysis.history.night import PROCESSES, SECONDS, FollowedPath, Night, gpus_in
 from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
 from waywiser.stats import THRESHOLD, Interval, SeriesNoise, median
 from waywiser.stats.level_changes import FittedSeries, SeriesOfNights, fit_series, least_changes
@@ -28,6 +27,11 @@ from waywiser.words import (
     natural_key,
     rank,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
 
 SCHEMA = 1
 """The schema of the JSON form."""
@@ -83,6 +87,55 @@ class NightValue(Value, frozen=True):
     surveys: int
 
 
+class NightValues(Sequence[NightValue]):
+    """The nights of a path, each a `NightValue`. A fleet has many millions: they are in columns,
+    and the dates are those of the node."""
+
+    __slots__ = ("_at", "_bytes", "_dates", "_seconds", "_surveys")
+
+    def __init__(
+        self, dates: Sequence[str], at: Array, size: int, seconds: Array, surveys: Array
+    ) -> None:
+        """``dates`` are those of all surveys of a node, ``at`` the first survey of each night,
+        ``seconds`` the median of ``size`` bytes."""
+        self._dates, self._at, self._bytes = dates, at, size
+        self._seconds, self._surveys = seconds, surveys
+
+    @classmethod
+    def of(cls, values: Iterable[NightValue]) -> NightValues:
+        rows = list(values)
+        seconds = 1 / np.array([row.rate for row in rows], float)
+        surveys = np.array([row.surveys for row in rows], int)
+        return cls([row.date for row in rows], np.arange(len(rows)), 1, seconds, surveys)
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    @overload
+    def __getitem__(self, place: int) -> NightValue: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[NightValue, ...]: ...
+    def __getitem__(self, place: int | slice) -> NightValue | tuple[NightValue, ...]:
+        if isinstance(place, slice):
+            return tuple(self[n] for n in range(len(self))[place])
+        rate = self._bytes / float(self._seconds[place])
+        return NightValue(self._dates[self._at[place]], rate, int(self._surveys[place]))
+
+    def __iter__(self) -> Iterator[NightValue]:
+        rates = (self._bytes / self._seconds.astype(float)).tolist()
+        for at, rate, surveys in zip(self._at.tolist(), rates, self._surveys.tolist(), strict=True):
+            yield NightValue(self._dates[at], rate, surveys)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NightValues) and [*self] == [*other]
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"NightValues.of({[*self]})"
+
+
 class PathHistory(Value, frozen=True):
     """One headline path of one node."""
 
@@ -105,7 +158,7 @@ class PathHistory(Value, frozen=True):
     one, whichever has less; None if there are too few nights."""
     detectable: float | None
     """The smallest relative change that three nights would show with a chance of one half."""
-    nights: tuple[NightValue, ...]
+    nights: NightValues
     changes: tuple[DatedChange, ...] = ()
     """In the order of time; gains that are not confirmed are not listed."""
     slower_before: bool = False
@@ -176,8 +229,9 @@ def history_of(
     unreadable: Mapping[str, str] | None = None,
     now: datetime | None = None,
 ) -> History:
-    """Follows all nodes. ``since``, a day, is the first one whose changes are listed; ``labels``
-    are those of hosts and GPUs, by name and by UUID."""
+    """Follows all nodes. ``surveys`` may be an iterator that nothing else holds: they are dropped
+    as soon as they are not needed. ``since``, a day, is the first one whose changes are listed;
+    ``labels`` are those of hosts and GPUs, by name and by UUID."""
     nodes, unused = nodes_of(surveys, now)
     named = named_nodes(nodes)
     paths = path_histories(path_nights(named), threshold, since)
@@ -208,8 +262,13 @@ def sorted_history(history: History) -> History:
 
 
 def path_nights(nodes: Mapping[str, NodeNights]) -> list[NightsOfPath]:
-    """The nights of all paths of nodes, which have these names."""
-    return [line for name, node in nodes.items() for line in _lines_of(name, node)]
+    """The nights of all paths of nodes, which have these names. The surveys of the nodes have no
+    columns after it."""
+    found: list[NightsOfPath] = []
+    for name, node in nodes.items():
+        found += _lines_of(name, node)
+        node.drop_paths()
+    return found
 
 
 def path_histories(
@@ -219,10 +278,10 @@ def path_histories(
     noise: SeriesNoise | None = None,
 ) -> list[PathHistory]:
     """Follows paths, each with the ``noise`` that all show, by default these."""
-    usual = fit_series([line.series for line in lines], threshold, noise)
-    fastest = fit_series([line.fastest for line in lines], threshold, noise)
+    usual = fit_series((line.medians for line in lines), threshold, noise)
+    fastest = fit_series((line.fastest for line in lines), threshold, noise)
     fitted = [_clearer(*each) for each in zip(lines, usual, fastest, strict=True)]
-    known = [(fit.noise, len(line.paths)) for line, fit in zip(lines, fitted, strict=True) if fit]
+    known = [(fit.noise, len(line)) for line, fit in zip(lines, fitted, strict=True) if fit]
     noises, nights = zip(*known, strict=True) if known else ((), ())
     least = iter(least_changes(noises, nights, threshold).tolist())
     return [
@@ -239,76 +298,138 @@ def _rank(path: PathHistory) -> tuple[object, ...]:
 
 
 class NightsOfPath(NamedTuple):
-    """The nights of one path."""
+    """The nights of one path that have a value, in columns."""
 
     node: str
-    surveys: list[list[Night]]
-    """By night."""
-    paths: list[list[PathNight]]
-    series: SeriesOfNights
-    """The medians over processes, as bandwidths."""
-    fastest: SeriesOfNights
-    """The fastest processes, as bandwidths."""
+    facts: Sequence[Mapping[str, str]]
+    """What could explain a change, of each survey of the node."""
+    dates: Sequence[str]
+    """When each of them began."""
+    path: FollowedPath
+    """As the last of these surveys names it."""
+    gpus: tuple[str, ...]
+    """UUIDs, those that are known."""
+    first: Array
+    """The first survey of each night, and the last one."""
+    last: Array
+    number: Array
+    """Surveys of each night."""
+    days: Array
+    """When each night was, in days since the first one of the node."""
+    seconds: Array
+    """The median over surveys of the medians over processes, in single precision."""
+    fastest_seconds: Array
+    """The same of the fastest processes."""
+    has_alike_processes: bool
+    """Whether each survey has about as many processes: the fastest of more is faster."""
+    peers: tuple[str | int, ...]
+    """Paths with an equal value have equal noise."""
 
-    def first(self, nights: int) -> NightsOfPath:
+    def __len__(self) -> int:
+        return len(self.days)
+
+    def first_nights(self, nights: int) -> NightsOfPath:
         """Returns the line with its first nights alone."""
-        return self._replace(
-            surveys=self.surveys[:nights],
-            paths=self.paths[:nights],
-            series=self.series.first(nights),
-            fastest=self.fastest.first(nights),
-        )
+        columns = ("first", "last", "number", "days", "seconds", "fastest_seconds")
+        return self._replace(**{name: getattr(self, name)[:nights] for name in columns})
+
+    @property
+    def medians(self) -> SeriesOfNights:
+        """The medians over processes, as bandwidths."""
+        return self._series(self.seconds, "medians")
+
+    @property
+    def fastest(self) -> SeriesOfNights:
+        """The fastest processes, as bandwidths."""
+        return self._series(self.fastest_seconds, "fastest")
+
+    def _series(self, seconds: Array, name: str) -> SeriesOfNights:
+        values = np.log(self.path.bytes / seconds.astype(float))
+        return SeriesOfNights(values, self.days, self.number, (*self.peers, name))
 
     @property
     def has_calm_fastest(self) -> bool:
         """Whether the fastest processes differ less from night to night than the medians do."""
-        counts = [path.processes for paths in self.paths for path in paths]
+        if not self.has_alike_processes:
+            return False
         wander, calm = (
-            sum((b - a) ** 2 for a, b in pairwise(series.values))
-            for series in (self.series, self.fastest)
+            float((np.diff(np.log(seconds, dtype=float)) ** 2).sum())
+            for seconds in (self.seconds, self.fastest_seconds)
         )
-        return calm < wander and max(counts) <= MOST_PROCESSES * min(counts)
+        return calm < wander
+
+
+class _NightColumns(NamedTuple):
+    """Fields of `NightsOfPath` that many paths of a node have in common."""
+
+    first: Array
+    last: Array
+    number: Array
+    days: Array
 
 
 def _lines_of(name: str, node: NodeNights) -> Iterator[NightsOfPath]:
-    nights = node.nights()
-    found: dict[str, dict[int, tuple[float, list[Night], list[PathNight]]]] = {}
-    start = nights[0][0].moment
-    for number, together in enumerate(nights):
-        for survey in together:
-            day = (survey.moment - start).total_seconds() / 86400
-            for key, path in zip(survey.keys, survey.paths, strict=True):
-                by_night = found.setdefault(key, {})
-                if number in by_night:
-                    _, own, at = by_night[number]
-                    own.append(survey)
-                    at.append(path)
-                else:
-                    by_night[number] = day, [survey], [path]
-    for by_night in found.values():
-        days, surveys, paths = map(list, zip(*by_night.values(), strict=True))
-        last = paths[-1][-1]
-        peers = node.last.hardware, last.group, last.bytes
-        series = SeriesOfNights(
-            values=[_log_rate(each, _SECONDS) for each in paths],
-            days=days,
-            surveys=[len(each) for each in surveys],
-            peers=(*peers, "medians"),
-        )
-        fastest = series._replace(
-            values=[_log_rate(each, _FASTEST) for each in paths],
-            peers=(*peers, "fastest"),
-        )
-        yield NightsOfPath(name, surveys, paths, series, fastest)
+    nights, surveys = node.nights(), [*node.surveys]
+    hardware, dates = node.last.hardware, [survey.created for survey in surveys]
+    facts = [survey.facts for survey in surveys]
+    start = surveys[0].moment
+    days = [(survey.moment - start).total_seconds() / 86400 for survey in surveys]
+    night_of = np.repeat(np.arange(len(nights)), [len(together) for together in nights])
+    numbers: dict[str, int] = {}
+    known: dict[tuple[int, int], Array] = {}
+    keys = []
+    for survey in surveys:
+        # most surveys have the same paths and GPUs, which are one object then
+        same = id(survey.paths.paths), id(survey.gpus)
+        if same not in known:
+            own = [numbers.setdefault(key, len(numbers)) for key in survey.keys]
+            known[same] = np.array(own, np.int32)
+        keys.append(known[same])
+    sizes = [len(own) for own in keys]
+    key = np.concatenate(keys)
+    order = np.argsort(key, kind="stable")
+    key, survey_of = key[order], np.repeat(np.arange(len(surveys), dtype=np.int32), sizes)[order]
+    place = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])[order]
+    seconds, fastest, processes = (
+        np.frombuffer(b"".join(getattr(s.paths, column) for s in surveys), kind)[order]
+        for column, kind in (("seconds", SECONDS), ("fastest", SECONDS), ("processes", PROCESSES))
+    )
+    night = night_of[survey_of]
+    begins = np.flatnonzero((np.diff(key, prepend=-1) != 0) | (np.diff(night, prepend=-1) != 0))
+    number = np.diff(begins, append=len(key)).astype(np.int32)
+    last = begins + number - 1
+    seconds, fastest = (_medians(each, begins, number) for each in (seconds, fastest))
+    day = np.array(days)[survey_of[begins]]
+    paths = np.flatnonzero(np.diff(key[begins], prepend=-1))
+    most, fewest = (
+        (ufunc.reduceat(processes, begins[paths]) if len(paths) else processes)
+        for ufunc in (np.maximum, np.minimum)
+    )
+    alike = (most <= MOST_PROCESSES * fewest).tolist()
+    ends = [*paths[1:].tolist(), len(begins)] if len(paths) else []
+    columns = survey_of[begins], survey_of[last], number, day
+    usual = _NightColumns(*(each[: ends[0]].copy() if ends else each for each in columns))
+    for begin, end, is_alike in zip(paths.tolist(), ends, alike, strict=True):
+        at = last[end - 1]
+        survey = surveys[survey_of[at]]
+        path, uuids = survey.paths.paths[place[at]], survey.known_gpus
+        gpus = tuple(uuids[str(gpu)] for gpu in gpus_in(path.curve) if str(gpu) in uuids)
+        of = slice(begin, end)
+        at_nights = _NightColumns(*(each[of] for each in columns))
+        if all(map(np.array_equal, at_nights, usual)):
+            at_nights = usual  # once in memory
+        yield NightsOfPath(
+            name, facts, dates, path, gpus, *at_nights, seconds[of], fastest[of],
+            is_alike, (hardware, path.group, path.bytes),
+        )  # fmt: skip
 
 
-_SECONDS, _FASTEST = attrgetter("seconds"), attrgetter("fastest_seconds")
-
-
-def _log_rate(paths: Sequence[PathNight], seconds: Callable[[PathNight], float]) -> float:
-    first = paths[0]
-    taken = seconds(first) if len(paths) == 1 else median([seconds(path) for path in paths])
-    return math.log(first.bytes / taken)
+def _medians(values: Array, begins: Array, number: Array) -> Array:
+    """The median of each night, of which most have one survey."""
+    found = values[begins]
+    for n in np.flatnonzero(number > 1).tolist():
+        found[n] = np.median(values[begins[n] : begins[n] + number[n]])
+    return found
 
 
 def _clearer(
@@ -335,10 +456,11 @@ def _path(
     threshold: float,
     since: str,
 ) -> PathHistory:
-    survey, path = line.surveys[-1][-1], line.paths[-1][-1]
-    rates = [math.exp(value) for value in line.series.values]
+    path = line.path
     status: Reason = "too few nights"
-    ratio, level, trend, noise = 1.0, median(rates), 0.0, None
+    ratio, trend, noise = 1.0, 0.0, None
+    rates = path.bytes / line.seconds.astype(float)
+    level = float(np.median(rates)) if fit is None else math.exp(fit.level)
     changes: tuple[DatedChange, ...] = ()
     slower_before = False
     if fit is not None:
@@ -346,26 +468,22 @@ def _path(
         changes = tuple(each for each in every if not since or each.date[:10] >= since)
         status, ratio = _status(changes, threshold)
         slower_before = status != "slower" and _status(every, threshold)[0] == "slower"
-        level, trend = math.exp(fit.level), math.expm1(fit.slope * WEEK)
+        trend = math.expm1(fit.slope * WEEK)
         noise = fit.noise.deviation
-    uuids = survey.known_gpus
     return PathHistory(
         node=line.node,
         path=path.path,
         curve=path.curve,
         group=path.group,
         bytes=path.bytes,
-        gpus=tuple(uuids[str(gpu)] for gpu in gpus_in(path.curve) if str(gpu) in uuids),
+        gpus=line.gpus,
         status=status,
         ratio=ratio,
         rate=level,
         trend_per_week=trend,
         noise=noise,
         detectable=detectable,
-        nights=tuple(
-            NightValue(each[0].created, rate, len(each))
-            for each, rate in zip(line.surveys, rates, strict=True)
-        ),
+        nights=NightValues(line.dates, line.first, path.bytes, line.seconds, line.number),
         changes=changes,
         slower_before=slower_before,
     )
@@ -388,27 +506,29 @@ def _status(changes: Sequence[DatedChange], threshold: float) -> tuple[Reason, f
 
 def _dated(line: NightsOfPath, fit: FittedSeries) -> Iterator[DatedChange]:
     for change in fit.changes:
-        before = line.surveys[max(change.start - 1, 0)][-1]
-        first = line.surveys[change.start][0]
+        before, first = line.last[max(change.start - 1, 0)], line.first[change.start]
+        facts = line.facts[before], line.facts[first]
         half = NORMAL_95 * change.deviation
         yield DatedChange(
             kind="drift" if change.per_day else "step",
-            date=first.created,
-            after=before.created,
+            date=line.dates[first],
+            after=line.dates[before],
             ratio=math.exp(change.size),
             interval=Interval(math.exp(change.size - half), math.exp(change.size + half)),
             p=change.p,
             confirmed=change.confirmed,
             per_week=math.expm1(change.per_day * WEEK),
-            since=() if change.per_day else tuple(_differences(before, first)),
+            since=()
+            if change.per_day
+            else tuple(_differences(line.facts[before], line.facts[first])),
         )
 
 
-def _differences(before: Night, after: Night) -> Iterator[str]:
-    """What differs between two surveys of a node, the driver first. What only one of them has
-    recorded is no difference, but for results of another version of Waywiser."""
-    for name, value in after.facts.items():
-        former = before.facts.get(name)
+def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    """What differs between the facts of two surveys of a node, the driver first. What only one of
+    them has recorded is no difference, but for results of another version of Waywiser."""
+    for name, value in after.items():
+        former = before.get(name)
         if former is not None and former != value:
             yield f"{name} {former} before, {value} now"
 
@@ -476,14 +596,17 @@ def _of_other_sizes(past: Sequence[PathHistory], paths: Sequence[PathHistory]) -
 
 def _common(paths: Sequence[PathHistory]) -> Iterator[NodeChange]:
     """The steps that nearly all paths have in one night, or in a neighbouring one, to one side."""
-    days = sorted({night.date[:10] for path in paths for night in path.nights})
-    place = {day: number for number, day in enumerate(days)}
-    steps = [
-        (place[each.date[:10]], path, each)
+    changed = [
+        (path, each)
         for path in paths
         for each in path.changes
         if each.confirmed and each.kind == "step"
     ]
+    if not changed:
+        return
+    days = sorted({night.date[:10] for path in paths for night in path.nights})
+    place = {day: number for number, day in enumerate(days)}
+    steps = [(place[each.date[:10]], path, each) for path, each in changed]
     nights = Counter(night for night, _, _ in steps)
     while nights:
         night, _ = nights.most_common(1)[0]

@@ -4,7 +4,7 @@ headline path: the median and the fastest of its processes."""
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -60,6 +60,51 @@ class PathNight(Value, frozen=True):
     """The median of the fastest process: what slows some processes of each survey moves it less."""
 
 
+class FollowedPath(Value, frozen=True):
+    """A headline path, without what was measured. The fields are those of a `PathNight`."""
+
+    curve: str
+    path: str
+    group: str
+    bytes: int
+
+
+class PathColumns(Value, frozen=True):
+    """The headline paths of one survey, each a `PathNight`, in columns: a fleet has many millions.
+    The columns are bytes of `SECONDS` and `PROCESSES`."""
+
+    paths: tuple[FollowedPath, ...] = ()
+    seconds: bytes = b""
+    fastest: bytes = b""
+    processes: bytes = b""
+
+    @classmethod
+    def of(cls, paths: Iterable[PathNight]) -> PathColumns:
+        rows = list(paths)
+        return cls(
+            tuple(FollowedPath(row.curve, row.path, row.group, row.bytes) for row in rows),
+            np.array([row.seconds for row in rows], SECONDS).tobytes(),
+            np.array([row.fastest_seconds for row in rows], SECONDS).tobytes(),
+            np.array([row.processes for row in rows], PROCESSES).tobytes(),
+        )
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __iter__(self) -> Iterator[PathNight]:
+        columns = (
+            np.frombuffer(self.seconds, SECONDS).tolist(),
+            np.frombuffer(self.processes, PROCESSES).tolist(),
+            np.frombuffer(self.fastest, SECONDS).tolist(),
+        )
+        for path, *times in zip(self.paths, *columns, strict=True):
+            yield PathNight(path.curve, path.path, path.group, path.bytes, *times)
+
+
+SECONDS, PROCESSES = np.dtype("<f4"), np.dtype("<i4")
+"""The numbers of columns: a data set has seconds in single precision too."""
+
+
 class Night(Value, frozen=True):
     """What one profile says."""
 
@@ -72,7 +117,7 @@ class Night(Value, frozen=True):
     """Models of GPUs and CPUs: nodes with equal ones have equal paths."""
     facts: dict[str, str] = msgspec.field(default_factory=dict)
     """What could explain a change, by name: ``driver``, ``kernel``."""
-    paths: tuple[PathNight, ...] = ()
+    paths: PathColumns = PathColumns()
     simulated: str = ""
     first_visit: str = ""
     """When its first visit began; empty if that was not read."""
@@ -90,7 +135,7 @@ class Night(Value, frozen=True):
         """The curve of each path with the UUIDs of its GPUs, and its size: equal for one path of
         one node, even if the GPUs have other numbers."""
         uuids = tuple(self.known_gpus.items())
-        return [f"{_with_uuids(path.curve, uuids)} of {path.bytes}" for path in self.paths]
+        return [f"{_with_uuids(path.curve, uuids)} of {path.bytes}" for path in self.paths.paths]
 
     @property
     def known_gpus(self) -> dict[str, str]:
@@ -169,7 +214,7 @@ def _night(
         gpus=tuple(NightGpu(gpu.index, gpu.uuid, gpu.pci) for gpu in machine.gpus),
         hardware=f"{counted_models(machine.gpus, len(machine.gpus))}; {machine.cpu_model}",
         facts=dict(_facts(machine, environment, links)),
-        paths=tuple(_paths(machine, points)),
+        paths=PathColumns.of(_paths(machine, points)),
         simulated=machine.simulated,
         first_visit=first_visit,
     )

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 
-from waywiser.analysis.history.night import Night, moment_of
+import msgspec
+
+from waywiser.analysis.history.night import Night, PathColumns, moment_of
 from waywiser.analysis.history.reader_clock import FIRST_YEAR, latest_moment
 from waywiser.words import grouped
 
@@ -58,6 +61,10 @@ class NodeNights:
             if gpu.pci and gpu.uuid:
                 self._gpus[gpu.pci] = gpu.uuid
         self.surveys.append(survey)
+
+    def drop_paths(self) -> None:
+        """Drops the columns of all surveys, which take most of their memory."""
+        self.surveys = [msgspec.structs.replace(each, paths=PathColumns()) for each in self.surveys]
 
     def nights(self) -> list[list[Night]]:
         """The surveys by night."""
@@ -147,15 +154,9 @@ def _owner(
 
 def _original(survey: Night, node: NodeNights) -> Night | None:
     """The survey of which another file is a copy."""
-    return next(
-        (
-            each
-            for each in reversed(node.surveys)
-            if each.created == survey.created
-            and (set(each.paths) <= set(survey.paths) or set(survey.paths) <= set(each.paths))
-        ),
-        None,
-    )
+    same = takewhile(lambda each: each.created == survey.created, reversed(node.surveys))
+    own = set(survey.paths)
+    return next((each for each in same if own <= set(each.paths) or own >= set(each.paths)), None)
 
 
 def _after(survey: Night, namesakes: Sequence[NodeNights]) -> Iterator[str]:
