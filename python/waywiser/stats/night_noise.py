@@ -75,7 +75,7 @@ def usual_noise(squares: Sequence[float], freedom: Sequence[float]) -> NightNois
     weights = UNKNOWN_NOISE.weights
     for _ in range(ROUNDS if len(likely) > 1 else 0):
         mixed = likely @ weights
-        held = weights * (likely / mixed[:, None]).sum(axis=0)
+        held = weights * ((1 / mixed) @ likely)
         weights = (held + PRIOR_WEIGHT * UNKNOWN_NOISE.weights) / (len(likely) + PRIOR_WEIGHT)
     return NightNoise(weights)
 

@@ -125,7 +125,7 @@ def nights_of_part(division: FleetDivision, number: int) -> PartNights:
     hosts = {*division.hosts[number]}
     moments = [run["measured"] for run in runs]
     own = [run for run in runs if run["host"] in hosts]
-    surveys = scan.nights(own, None if division.parts == 1 else sorted(hosts))
+    surveys = scan.nights(own)
     if lost := hosts - {night.host for night in surveys}:
         raise PartsError(
             f"has no night of {min(lost)}, which had one when the references were written",

@@ -187,7 +187,7 @@ def night_of_run(run: Mapping[str, Any], paths: PathColumns, file: str) -> Night
     return Night(
         file=file,
         host=run["host"],
-        created=created_text(run["measured"]),
+        created=run["created"],
         gpus=_gpus(run["gpus"] or "[]"),
         hardware=run["class"] or "",
         facts=_facts(run["facts"] or "{}"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,6 +39,13 @@ PATH_COLUMNS = ("path", "name", "group", "bytes", "seconds", "processes", "faste
 
 MEMORY = "3GiB"
 """What DuckDB takes; more is kept in temporary files."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+EXPLAINED = (
+    msgspec.MsgspecError, WordError, TypeError, ValueError, OverflowError, AttributeError,
+)  # fmt: skip
+"""What values raise that no version of Waywiser has written."""
 
 AT_ONCE = 20_000
 """Runs whose paths are read at once."""
@@ -207,46 +215,34 @@ class Scan:
             f"SELECT run, {columns} FROM dataset WHERE coalesce(number, 0) = 0 "
             "GROUP BY run ORDER BY any_value(measured), run"
         )
-        values = zip(*map(_shared_values, found.columns), strict=True)
-        rows = [dict(zip(NIGHT_COLUMNS, row, strict=True)) for row in values]
         with self._explained():
+            values = zip(*map(_shared_values, found.columns), strict=True)
+            rows = [dict(zip(NIGHT_COLUMNS, row, strict=True)) for row in values]
             for row in rows:
-                created_text(row["measured"]), row["host"].encode()
-            for same in grouped((row["file"], row) for row in rows).values():
-                self._name_profiles(same)
+                row["created"] = created_text(row["measured"])
+                row["host"].encode()
+            beside = str(self.folder / "x")[:-1]
+            for file, same in grouped((row["file"], row) for row in rows).items():
+                _name_profiles(f"{beside}{file}", same)
         return sorted(rows, key=lambda row: row["profile"])
 
-    def _name_profiles(self, runs: Sequence[dict[str, Any]]) -> None:
-        """Names the profiles of runs whose files have one name."""
-        plain = str(self.folder / runs[0]["file"])
-        state = state_of(plain)
-        own = [run for run in runs if (run["file_bytes"], run["file_modified"]) == state]
-        if not own and len(runs) == 1 and not any(state):
-            own = list(runs)
-        for run in runs:
-            is_own = bool(own) and run is own[-1]
-            run["profile"] = plain if is_own else f"{plain}#{run['run']}"
-
-    def nights(
-        self, runs: Sequence[Mapping[str, Any]], hosts: Sequence[str] | None = None
-    ) -> list[Night]:
-        """The nights of those of these runs that can be read, in their order; ``hosts`` are theirs,
-        if these are not all. Of many runs the paths of some hosts are read at once: the rows of all
-        would not fit into memory."""
+    def nights(self, runs: Sequence[Mapping[str, Any]], *, with_paths: bool = True) -> list[Night]:
+        """The nights of those of these runs that can be read, in their order, maybe without paths.
+        Of many runs the paths of some hosts are read at once: the rows of all would not fit into
+        memory."""
         found: list[Night | None] = [None] * len(runs)
         numbers = grouped((run["host"], number) for number, run in enumerate(runs))
-        chosen = sorted(numbers if hosts is None else hosts)
-        is_all = hosts is None and len(runs) <= AT_ONCE
-        for several in [None] if is_all else _host_groups(chosen, numbers):
-            paths = self._paths(several)
+        is_all = len(runs) == len(self.runs) <= AT_ONCE
+        groups = [sorted(numbers)] if is_all or not with_paths else _host_groups(numbers)
+        for hosts in groups:
+            paths = self._paths(None if is_all else hosts) if with_paths else {}
             readable = {run["run"] for run in self.runs}
             with self._explained():
-                for host in chosen if several is None else several:
-                    for number in numbers.get(host, ()):
-                        run = runs[number]
-                        if run["run"] in readable:
-                            own = paths.get(run["run"], PathColumns())
-                            found[number] = night_of_run(run, own, run["profile"])
+                for number in (number for host in hosts for number in numbers[host]):
+                    run = runs[number]
+                    if run["run"] in readable:
+                        own = paths.get(run["run"], PathColumns())
+                        found[number] = night_of_run(run, own, run["profile"])
         return [night for night in found if night is not None]
 
     @contextmanager
@@ -254,7 +250,7 @@ class Scan:
         """Raises `DataSetError` for values that no version of Waywiser has written."""
         try:
             yield
-        except (msgspec.MsgspecError, WordError, TypeError, ValueError, AttributeError) as error:
+        except EXPLAINED as error:
             raise DataSetError(
                 f"has a value that Waywiser does not write: {error}",
                 where=str(self.folder),
@@ -265,8 +261,8 @@ class Scan:
         """The followed paths of all runs, or of those of some hosts."""
         own = "WHERE followed"
         if hosts is not None:
-            own += f" AND host BETWEEN {_text(min(hosts))} AND {_text(max(hosts))}" if hosts else ""
-            own += f" AND host IN ({', '.join(map(_text, hosts))})" if hosts else " AND false"
+            own += f" AND host BETWEEN {_text(min(hosts))} AND {_text(max(hosts))}"
+            own += f" AND host IN ({', '.join(map(_text, hosts))})"
         keys = ", ".join(f'"{name}"' for name in PATH_COLUMNS[:4])
         kinds = self.query(f"SELECT DISTINCT {keys} FROM dataset {own} ORDER BY {keys}")
         self.connection.register("kinds", kinds.append_column("kind", _numbers(len(kinds))))
@@ -310,25 +306,37 @@ class Scan:
             yield node
 
 
-def _host_groups(
-    hosts: Sequence[str], runs: Mapping[str, Sequence[int]]
-) -> Iterator[Sequence[str]]:
-    """Hosts with at most `AT_ONCE` runs together, or one of them; one group without any."""
+def _name_profiles(plain: str, runs: Sequence[dict[str, Any]]) -> None:
+    """Names the profiles of runs whose files have one name."""
+    state = state_of(plain)
+    own = [run for run in runs if (run["file_bytes"], run["file_modified"]) == state]
+    if not own and len(runs) == 1 and not any(state):
+        own = list(runs)
+    for run in runs:
+        is_own = bool(own) and run is own[-1]
+        run["profile"] = plain if is_own else f"{plain}#{run['run']}"
+
+
+def _host_groups(runs: Mapping[str, Sequence[int]]) -> Iterator[Sequence[str]]:
+    """The hosts of runs in groups with at most `AT_ONCE` runs together, or of one host."""
     group: list[str] = []
     total = 0
-    for host in hosts:
-        number = len(runs.get(host, ()))
-        if group and total + number > AT_ONCE:
+    for host in sorted(runs):
+        if group and total + len(runs[host]) > AT_ONCE:
             yield group
             group, total = [], 0
         group.append(host)
-        total += number
-    yield group
+        total += len(runs[host])
+    if group:
+        yield group
 
 
 def _shared_values(column: Any) -> list[Any]:
     """The values of a column, equal texts as one object: thousands of runs have the same."""
     arrow = engine("pyarrow")
+    if arrow.types.is_timestamp(column.type):  # by far faster than by Arrow itself
+        numbers = column.cast(arrow.timestamp("us", "UTC")).cast(arrow.int64()).to_pylist()
+        return [None if n is None else EPOCH + timedelta(microseconds=n) for n in numbers]
     if not arrow.types.is_string(column.type):
         values: list[Any] = column.to_pylist()
         return values

@@ -29,7 +29,7 @@ from waywiser.analysis.health.reference_results import (
     other_machines,
     peers_result,
 )
-from waywiser.analysis.history.history import History, history_of
+from waywiser.analysis.history.history import History, NodeHistory, PathHistory, history_of
 from waywiser.analysis.history.last_change import with_last_changes
 from waywiser.analysis.history.night import Night, moment_of
 from waywiser.curves import NormalValue, Subject, normal_paths_of, read_subject
@@ -78,7 +78,7 @@ def read_hosts(
 def read_dataset(folder: str, nights: History, expected_gpus: int = 0) -> ReadHosts:
     """The hosts of a data set beside their peers, whose ``nights`` were checked in parts."""
     scan = Scan(Path(folder))
-    last = _last_surveys(scan.nights(scan.runs, ()))  # without their paths
+    last = _last_surveys(scan.nights(scan.runs, with_paths=False))
     chosen = [run for run in scan.runs if run["profile"] in last]
     subjects = {node.file: node for node in sorted(scan.subjects(chosen), key=_file_of)}
     nights = msgspec.structs.replace(nights, unreadable={**scan.unreadable, **nights.unreadable})
@@ -166,19 +166,27 @@ def _profiles_of(name: str) -> list[str]:
 
 def health_of_hosts(read: ReadHosts, values: Sequence[NormalValue]) -> HealthCheck:
     """The verdict of each host by all references that its last profile has."""
+    paths = grouped((path.node, path) for path in read.nights.paths)
+    nodes = {node.last_file: (node, paths.get(node.name, [])) for node in read.nights.nodes}
     hosts = [
-        host_health(host.host, host.files, tuple(_results(host, read, values)))
+        host_health(host.host, host.files, tuple(_results(host, read, nodes, values)))
         for host in read.peers.hosts
     ]
     return health_of(hosts, peers=read.peers, nights=read.nights)
 
 
 def _results(
-    host: HostVerdict, read: ReadHosts, values: Sequence[NormalValue]
+    host: HostVerdict,
+    read: ReadHosts,
+    nodes: Mapping[str, tuple[NodeHistory, Sequence[PathHistory]]],
+    values: Sequence[NormalValue],
 ) -> Iterator[ReferenceResult]:
-    files = set(host.files)
-    own = [node for node in read.nights.nodes if node.last_file in files]
-    found = [nights_result(read.nights, own), peers_result(host, read.peers)]
+    """``nodes`` are those of all hosts and their paths, by their last files."""
+    own = [nodes[file] for file in dict.fromkeys(host.files) if file in nodes]
+    of_nights = nights_result(
+        [path for _, paths in own for path in paths], [node for node, _ in own]
+    )
+    found = [of_nights, peers_result(host, read.peers)]
     better = [each for each in found if each is not None]
     yield from better
     node = read.surveys[host.files[-1]]

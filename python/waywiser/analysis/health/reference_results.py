@@ -44,7 +44,7 @@ def host_results(
     ``peers`` and ``nights`` are of this host alone."""
     return (
         _baseline(baseline),
-        (nights and nights_result(nights, nights.nodes)) or ReferenceResult(
+        (nights and nights_result(nights.paths, nights.nodes)) or ReferenceResult(
             "nights", "not compared", "no profiles of its former nights", NAME_FOLDER),
         peers_result(peers.hosts[0], peers) if peers is not None and peers.hosts
         else ReferenceResult(
@@ -62,15 +62,15 @@ def _baseline(checkup: Checkup | None) -> ReferenceResult:
     return ReferenceResult("baseline", checkup.status, statement)
 
 
-def nights_result(nights: History, nodes: Sequence[NodeHistory]) -> ReferenceResult | None:
-    """What the nights of a host say of it, whose ``nodes`` these are; None without a path. A loss
-    that lasts since a day before the first one that is listed is a loss."""
-    names = {node.name: node.nights for node in nodes}
-    paths = [path for path in nights.paths if path.node in names]
+def nights_result(
+    paths: Sequence[PathHistory], nodes: Sequence[NodeHistory]
+) -> ReferenceResult | None:
+    """What the nights of a host say of it, whose ``paths`` and ``nodes`` these are; None without a
+    path. A loss that lasts since a day before the first one that is listed is a loss."""
     if not paths:
         return None
     worst = max(paths, key=lambda path: (STATUSES[_reason(path)], -path.ratio))
-    reason, most = _reason(worst), count(max(names.values()), "night")
+    reason, most = _reason(worst), count(max(node.nights for node in nodes), "night")
     alike = sum(_reason(path) == reason for path in paths)
     said = f"{alike} of {count(len(paths), 'path')} {reason} in {most}"
     if reason == "too few nights":

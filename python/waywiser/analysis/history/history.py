@@ -518,9 +518,7 @@ def _dated(line: NightsOfPath, fit: FittedSeries) -> Iterator[DatedChange]:
             p=change.p,
             confirmed=change.confirmed,
             per_week=math.expm1(change.per_day * WEEK),
-            since=()
-            if change.per_day
-            else tuple(_differences(line.facts[before], line.facts[first])),
+            since=() if change.per_day else tuple(_differences(*facts)),
         )
 
 

@@ -7,7 +7,7 @@ other GPUs altogether is another node. Surveys within `NIGHT` of the first one a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 
@@ -106,7 +106,8 @@ def nodes_of(
     owners: dict[str, NodeNights] = {}
     by_name: dict[str, list[NodeNights]] = {}
     for survey in kept:
-        node = _owner(survey, owners, by_name)
+        uuids = survey.uuids
+        node = _owner(survey, uuids, owners, by_name)
         if node is None:
             node = NodeNights(survey)
             nodes.append(node)
@@ -116,7 +117,7 @@ def nodes_of(
             continue
         else:
             node.add(survey)
-        owners.update(dict.fromkeys(survey.uuids, node))
+        owners.update(dict.fromkeys(uuids, node))
         known = by_name.setdefault(survey.host, [])
         if node not in known:
             known.append(node)
@@ -137,26 +138,31 @@ def _wrong_clock(survey: Night, latest: datetime | None, here: datetime) -> str:
 
 
 def _owner(
-    survey: Night, owners: dict[str, NodeNights], by_name: dict[str, list[NodeNights]]
+    survey: Night,
+    uuids: frozenset[str],
+    owners: Mapping[str, NodeNights],
+    by_name: Mapping[str, Sequence[NodeNights]],
 ) -> NodeNights | None:
     """The node that a survey is of; None if it is of a new one."""
-    namesakes = by_name.get(survey.host, [])
-    if not survey.uuids:
+    namesakes = by_name.get(survey.host, ())
+    if not uuids:
         return namesakes[-1] if namesakes else None
-    shared = Counter(owners[uuid] for uuid in survey.uuids if uuid in owners)
+    shared = Counter(owners[uuid] for uuid in uuids if uuid in owners)
     if not shared:
         # its GPUs were not known by UUID before
         return next((node for node in namesakes if not node.uuids), None)
     node, number = max(shared.items(), key=lambda each: (each[0].host == survey.host, each[1]))
-    share = number / max(len(survey.uuids), len(node.uuids))
+    share = number / max(len(uuids), len(node.uuids))
     return node if node.host == survey.host or share >= SAME_NODE else None
 
 
 def _original(survey: Night, node: NodeNights) -> Night | None:
     """The survey of which another file is a copy."""
-    same = takewhile(lambda each: each.created == survey.created, reversed(node.surveys))
-    own = set(survey.paths)
-    return next((each for each in same if own <= set(each.paths) or own >= set(each.paths)), None)
+    for each in takewhile(lambda each: each.created == survey.created, reversed(node.surveys)):
+        paths, others = set(survey.paths), set(each.paths)
+        if paths <= others or paths >= others:
+            return each
+    return None
 
 
 def _after(survey: Night, namesakes: Sequence[NodeNights]) -> Iterator[str]:
