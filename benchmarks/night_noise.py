@@ -55,7 +55,7 @@ from waywiser.curves.curve import Point  # noqa: E402
 from waywiser.curves.headline import headline  # noqa: E402
 from waywiser.curves.overview import Overview, overview  # noqa: E402
 from waywiser.curves.subject import Subject, read_subject  # noqa: E402
-from waywiser.measure.simulated_nights import moments, simulate_night  # noqa: E402
+from waywiser.measure.simulated_nights import SimulatedNights, moments  # noqa: E402
 from waywiser.measure.simulated_survey import SimulatedSurvey, prepare_simulation  # noqa: E402
 from waywiser.model.whatif import Change, MachineChanges  # noqa: E402
 from waywiser.profile import Profile  # noqa: E402
@@ -202,7 +202,7 @@ def slow_links(
     and by a check that stops early; of a healthy host whether any is."""
     survey = slow_host(profile, seed, loss, "PCIe to", "PCIe from")
     output = folder / f"{seed}-{loss}.wwp"
-    simulate_night(survey, 1, moments(survey, 1)[0], noise, output)
+    SimulatedNights(survey, noise).simulate(1, moments(survey, 1)[0], output)
     found = []
     with Profile.open(output) as made:
         whole = SeriesFrame.read(made)
@@ -291,9 +291,11 @@ def cases_accusing(
     """The cases in which a simulated node fails: if it has a loss, by a path that has it."""
     healthy, slow = (slow_host(profile, seed, each, "PCIe to") for each in (0.0, loss))
     nodes = []
-    for night, survey in enumerate([healthy] * MOST_BASELINES + [slow] * 2, start=1):
+    days = moments(healthy, MOST_BASELINES + 2)
+    before, after = SimulatedNights(healthy, noise), SimulatedNights(slow, noise)
+    for night, made in enumerate([before] * MOST_BASELINES + [after] * 2, start=1):
         output = folder / f"{night}.wwp"
-        simulate_night(survey, night, moments(survey, MOST_BASELINES + 2)[night - 1], noise, output)
+        made.simulate(night, days[night - 1], output)
         nodes.append(read_subject(output))
         output.unlink()
     found = set()
@@ -313,7 +315,7 @@ def shown_slow(
     """What `show` says about slow links of a simulated host, whose links to one GPU have a loss."""
     survey = slow_host(profile, seed, loss, "PCIe to", "PCIe from")
     output = folder / f"{seed}-{loss}.wwp"
-    simulate_night(survey, 1, moments(survey, 1)[0], noise, output)
+    SimulatedNights(survey, noise).simulate(1, moments(survey, 1)[0], output)
     with Profile.open(output) as made:
         said = links_of_gpus(made.machine, overview(made))[1]
     output.unlink()

@@ -80,10 +80,14 @@ class Lender:
     together: bool
     """Several transfers at once."""
     blocks: dict[int, tuple[Donor, ...]]
+    _nearest: dict[int, tuple[Donor, ...]] = field(default_factory=dict, repr=False)
 
     def near(self, size: int) -> tuple[Donor, ...]:
         """The blocks of the nearest size."""
-        return self.blocks[min(self.blocks, key=lambda each: _apart(each, size))]
+        if size not in self._nearest:
+            nearest = min(self.blocks, key=lambda each: _apart(each, size))
+            self._nearest[size] = self.blocks[nearest]
+        return self._nearest[size]
 
     def covers(self, sizes: Iterable[int]) -> bool:
         """Whether all of ``sizes`` have one near."""
@@ -207,12 +211,13 @@ def _series(file: Path) -> Iterator[Series]:
         tempfile.TemporaryDirectory() as folder,
         Profile.open(unpacked(file, Path(folder) / "recorded.wwp")) as profile,
     ):
-        for series in profile.iter_series():
-            workload = series.workload
+        rows = profile.rows_by_series()
+        for identity, workload in profile.workloads_of(rows).items():
             transfers = workload.transfers
             if not transfers or any(t.path.executor != EXECUTOR for t in transfers):
                 continue
-            visits = [v for v in series.visits if counted(v.samples)]
+            found = [profile.visit_of(row, workload) for row in rows[identity]]
+            visits = [v for v in found if counted(v.samples)]
             if visits and visits[0].mode == MODE:
                 yield Series(workload, tuple(visits))
 

@@ -129,8 +129,8 @@ class TestWaitAny:
         with pytest.raises(TimeoutError):
             transfer.wait_any(handles, timeout=0)
         for next_one in (3, 0, 5, 4, 1, 2):
-            threading.Timer(0.01, gates[next_one].open).start()
             left = [i for i in range(count) if not handles[i].done()]
+            threading.Timer(0.01, gates[next_one].open).start()
             assert left[transfer.wait_any([handles[i] for i in left])] == next_one
             assert handles[next_one].result() == SMALL
         assert transfer.wait_any(handles[2:]) == 0

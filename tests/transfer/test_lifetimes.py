@@ -641,8 +641,8 @@ for wait in ("result", "wait", "write", "pinned", "pageable"):
     if wait in ("result", "wait"):
         handle = transfer.copy_async(there, source, stream=stream.handle)
     thread = threading.Thread(target=interrupt)
-    thread.start()
     try:
+        thread.start()
         if wait == "result":
             handle.result()
         elif wait == "wait":

@@ -15,7 +15,7 @@ import msgspec
 
 from waywiser.measure.plan.schedule import Schedule
 from waywiser.measure.simulated_survey import SimulatedClock, SimulatedSurvey, commission_json
-from waywiser.model.simulation import SimulatedMachine
+from waywiser.model.simulation import SimulatedMachine, SimulatedNight
 from waywiser.profile import WritableProfile
 from waywiser.words import Order, Process, Visit
 
@@ -26,46 +26,48 @@ def moments(survey: SimulatedSurvey, nights: int) -> list[datetime]:
     return [last - timedelta(days=nights - night) for night in range(1, nights + 1)]
 
 
-def simulate_night(
-    survey: SimulatedSurvey,
-    night: int,
-    moment: datetime,
-    noise: float,
-    output: Path,
-    command: Sequence[str] = (),
-) -> None:
-    """Makes the survey of a night, from 1, into a new profile. ``noise`` is the relative standard
-    deviation of each path between nights. Raises `WaywiserError`; no file is left then."""
-    simulation = msgspec.structs.replace(survey.simulation, night=night, night_noise=noise)
-    machine = SimulatedMachine(simulation)
-    profile = WritableProfile.create(
-        output,
-        survey.machine,
-        survey.environment,
-        plan_json=commission_json(survey),
-        unsupported_paths=survey.plan.unsupported_paths,
-        command=command,
-        created=moment.isoformat(timespec="milliseconds"),
-    )
-    try:
-        with profile:
-            clock = SimulatedClock(survey.plan.worker_seconds)
-            schedule = Schedule(survey.plan, on_skip=profile.commit_later, clock=clock)
-            workers: dict[Process, int] = {}
-            for order in schedule:
-                worker = workers.setdefault(order.process, len(workers) + 1)
-                started = moment + timedelta(seconds=clock())
-                visit = _visit(machine, order, worker, started)
-                clock.took(visit, order.process)
-                profile.commit_later(visit)  # all in one transaction: nothing can be lost
-                schedule.record(visit)
-    except BaseException:
-        output.unlink(missing_ok=True)
-        raise
+class SimulatedNights:
+    """Makes the surveys of one simulated machine, which is read once for all nights."""
+
+    def __init__(self, survey: SimulatedSurvey, noise: float, command: Sequence[str] = ()) -> None:
+        """``noise`` is the relative standard deviation of each path between nights. Raises
+        `waywiser.profile.ProfileError`."""
+        self._survey, self._noise, self._command = survey, noise, command
+        self._machine = SimulatedMachine(survey.simulation)
+        self._plan_json = commission_json(survey)
+
+    def simulate(self, number: int, moment: datetime, output: Path) -> None:
+        """Makes the survey of a night, from 1, into a new profile. Raises `WaywiserError`; no file
+        is left then."""
+        survey, night = self._survey, SimulatedNight(number, self._noise)
+        profile = WritableProfile.create(
+            output,
+            survey.machine,
+            survey.environment,
+            plan_json=self._plan_json,
+            unsupported_paths=survey.plan.unsupported_paths,
+            command=self._command,
+            created=moment.isoformat(timespec="milliseconds"),
+        )
+        try:
+            with profile:
+                clock = SimulatedClock(survey.plan.worker_seconds)
+                schedule = Schedule(survey.plan, on_skip=profile.commit_later, clock=clock)
+                workers: dict[Process, int] = {}
+                for order in schedule:
+                    worker = workers.setdefault(order.process, len(workers) + 1)
+                    started = moment + timedelta(seconds=clock())
+                    found = self._machine.visit(order.workload, order.process, night)
+                    visit = _of_order(found, order, worker, started)
+                    clock.took(visit, order.process)
+                    profile.commit_later(visit)  # all in one transaction: nothing can be lost
+                    schedule.record(visit)
+        except BaseException:
+            output.unlink(missing_ok=True)
+            raise
 
 
-def _visit(machine: SimulatedMachine, order: Order, worker: int, started: datetime) -> Visit:
-    found = machine.visit(order.workload, order.process)
+def _of_order(found: Visit, order: Order, worker: int, started: datetime) -> Visit:
     setup = max(found.elapsed_seconds - found.sampling_seconds, 0.0)
     return msgspec.structs.replace(
         found,

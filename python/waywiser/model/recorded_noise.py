@@ -61,6 +61,7 @@ class RecordedNoise:
         self._profile = profile
         self._classes = Classes(machine)
         self._known: dict[str, RecordedSeries | None] = {}
+        self._nearest: dict[tuple[str, int], RecordedSeries | None] = {}
 
     def recorded(self, workload: Workload) -> RecordedSeries | None:
         """The samples of this very workload; None if there are none."""
@@ -72,6 +73,12 @@ class RecordedNoise:
 
     def nearest(self, workload: Workload, processes: int = 1) -> RecordedSeries | None:
         """The series most like the workload that was measured in so many processes."""
+        key = (workload.identity, processes)
+        if key not in self._nearest:
+            self._nearest[key] = self._found_nearest(workload, processes)
+        return self._nearest[key]
+
+    def _found_nearest(self, workload: Workload, processes: int) -> RecordedSeries | None:
         for kind in self._kinds(workload):
             known = self._by_kind.get(kind, ())
             for each in sorted(known, key=lambda one: _distance(one, workload)):

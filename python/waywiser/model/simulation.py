@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -40,10 +40,6 @@ class Simulation(Value, frozen=True):
     changed: CapacityModel
     """The model of the simulated machine: the same, or with changes."""
     seed: int = 1
-    night: int = 0
-    """The night, from 1, of a machine that is surveyed every night; 0 for a single survey."""
-    night_noise: float = 0.0
-    """Relative standard deviation of a path from night to night, beside that of processes."""
 
 
 class SimulatedTimes(Value, frozen=True):
@@ -60,19 +56,29 @@ class SimulatedTimes(Value, frozen=True):
         return SimulatedTimes(self.span * other.span / base.span, own)
 
 
+class SimulatedNight(NamedTuple):
+    """One night of a machine that is surveyed every night."""
+
+    number: int
+    """From 1."""
+    noise: float
+    """Relative standard deviation of a path from night to night, beside that of processes."""
+
+
 class SimulatedMachine:
-    """Answers what workers measure on a simulated machine."""
+    """Answers what workers measure on a simulated machine. What has no noise is found once for each
+    workload, so one machine is for all nights."""
 
     def __init__(self, simulation: Simulation) -> None:
         """Raises `waywiser.profile.ProfileError` if the profile cannot be read."""
         self._seed = simulation.seed
-        self._order = f"{simulation.seed} {simulation.night}" if simulation.night else self._seed
-        self._night_noise = simulation.night_noise
         self._profile = Profile.open(Path(simulation.profile))
         self._machine = simulation.changed.machine
         self._changed = CapacityModelReader(simulation.changed)
         self._measured = CapacityModelReader(simulation.measured)
         self._noise = RecordedNoise(self._profile, self._machine)
+        self._times: dict[str, SimulatedTimes] = {}
+        self._notes: dict[str, tuple[str, ...]] = {}
         before, now = self._profile.machine.gpus, self._machine.gpus
         self._has_same_gpus = [(gpu.index, gpu.pci) for gpu in before] == [
             (gpu.index, gpu.pci) for gpu in now
@@ -81,6 +87,13 @@ class SimulatedMachine:
     def times(self, workload: Workload) -> SimulatedTimes:
         """Its seconds without noise. Raises `ModelError` for a workload that is not in the
         model."""
+        identity = workload.identity
+        if identity not in self._times:
+            self._times[identity] = self._found_times(workload)
+        return self._times[identity]
+
+    def _found_times(self, workload: Workload) -> SimulatedTimes:
+        """Raises as `times`."""
         if workload.kind == "operation":
             return SimulatedTimes(self._lender(workload).seconds)
         try:
@@ -96,16 +109,19 @@ class SimulatedMachine:
         measured = SimulatedTimes(recorded.seconds, own)
         return measured.scaled(_predicted(self._measured, workload), changed)
 
-    def visit(self, workload: Workload, process: Process) -> Visit:
+    def visit(
+        self, workload: Workload, process: Process, night: SimulatedNight | None = None
+    ) -> Visit:
         """What a worker measures, as the visit of a recorded profile. Raises `ModelError`."""
+        order = f"{self._seed} {night.number}" if night else self._seed
         times = self.times(workload)
         lender = self._lender(workload)
-        of_process = random.Random(f"{self._order} {process.block} {process.peer_access}")
-        rng = random.Random(f"{self._order} {process.block} {workload.identity}")
+        of_process = random.Random(f"{order} {process.block} {process.peer_access}")
+        rng = random.Random(f"{order} {process.block} {workload.identity}")
         factor = self._noise.process_factor(workload, of_process)
-        if self._night_noise:
-            of_night = random.Random(f"{self._order} {workload.curve}")
-            factor *= math.exp(of_night.gauss(0.0, self._night_noise))
+        if night and night.noise:
+            of_night = random.Random(f"{order} {workload.curve}")
+            factor *= math.exp(of_night.gauss(0.0, night.noise))
         lent = lender.visits[rng.randrange(len(lender.visits))]
         is_same = self._has_same_gpus and lent.workload.identity == workload.identity
         return msgspec.structs.replace(
@@ -118,11 +134,17 @@ class SimulatedMachine:
             gpu_states=(),
         )
 
-    def _unknown_limits(self, workload: Workload) -> Iterator[str]:
+    def _unknown_limits(self, workload: Workload) -> tuple[str, ...]:
         """A note for each resource that may limit a set more than the model knows."""
-        if workload.kind == "set" and self._noise.recorded(workload) is None:
-            for resource in self._changed.predicted(workload).unknown:
-                yield f"the limit of {resource} was not measured: the time may be longer"
+        if workload.kind != "set" or self._noise.recorded(workload) is not None:
+            return ()
+        identity = workload.identity
+        if identity not in self._notes:
+            self._notes[identity] = tuple(
+                f"the limit of {resource} was not measured: the time may be longer"
+                for resource in self._changed.predicted(workload).unknown
+            )
+        return self._notes[identity]
 
     def _lender(self, workload: Workload) -> RecordedSeries:
         """The series that lends its noise, and to an operation its time. Raises `ModelError`."""

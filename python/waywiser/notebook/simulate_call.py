@@ -84,7 +84,7 @@ def _simulate_nights(
 ) -> list[Path]:
     """Surveys a simulated machine every night, into profiles named by host and day. Raises
     `WaywiserError`: none of the profiles may exist."""
-    from waywiser.measure.simulated_nights import moments, simulate_night
+    from waywiser.measure.simulated_nights import SimulatedNights, moments
     from waywiser.measure.simulated_survey import prepare_simulation
     from waywiser.model.whatif import MachineChanges
     from waywiser.profile import make_folder, require_output
@@ -109,9 +109,9 @@ def _simulate_nights(
         require_output(str(each))
     dates = f"{days[0].date()} to {days[-1].date()}"
     watcher.note(f"{_before(later)}\n{count(nights, 'night')} from {dates}")
+    before, after = (SimulatedNights(each, noise, watcher.command) for each in (early, later))
     for night, (day, target) in enumerate(zip(days, files, strict=True), 1):
-        survey = early if night < first else later
-        simulate_night(survey, night, day, noise, target, watcher.command)
+        (before if night < first else after).simulate(night, day, target)
         if night % SAID == 0:
             watcher.note(f"{night} of {count(nights, 'night')}")
     return files

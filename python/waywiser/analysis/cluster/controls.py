@@ -75,6 +75,7 @@ def is_control(state: ClusterState, tests: PairTests) -> Bools:
     return np.asarray(kept)
 
 
+@lru_cache(maxsize=4)
 def control_rounds(state: ClusterState, phase: str) -> tuple[int, int, int]:
     """Returns the rounds of a phase, those with a control, and the controls that were tried."""
     attempts = state.attempts.of(phase)

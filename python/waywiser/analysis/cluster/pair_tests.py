@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,9 @@ class PairTests:
 
     def where(self, mask: Bools) -> PairTests:
         """Returns the tests of a mask."""
-        return PairTests(*(getattr(self, each.name)[mask] for each in fields(self)))
+        chosen = np.flatnonzero(mask)
+        columns = (self.a, self.b, self.y, self.phase, self.round)
+        return PairTests(*(each.take(chosen, axis=0) for each in columns))
 
     def of(self, *phases: str) -> PairTests:
         """Returns the tests of some phases."""

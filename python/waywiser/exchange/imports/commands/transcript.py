@@ -75,7 +75,9 @@ def _shown(lines: Sequence[str], state: Session) -> Iterator[Shown]:
     end = 0
     is_output = typed_before = False
     for n, line in enumerate(lines):
-        if n < end or len(line) > MOST_TEXT or _STARTING.search(line) or _NO_COMMAND.match(line):
+        if n < end or len(line) > MOST_TEXT or _JSON_FIELD.match(line):
+            continue
+        if _STARTING.search(line) or _NO_COMMAND.match(line):
             continue
         typed = typed_text(line)
         if not (typed or MENTIONS.search(line) or _CHANGES.match(line)
@@ -109,6 +111,8 @@ def _is_prose(lines: Sequence[str], n: int) -> bool:
                 or typed_text(above))  # fmt: skip
 
 
+_JSON_FIELD = re.compile(r'\s*"[\w./ -]*"\s*:\s*(?:"[\w./:-]*"|[-+.\w]+)\s*,?\s*$')
+"""A number or one word, of which JSON of benchmarks has many lines: no command with arguments."""
 _NO_COMMAND = re.compile(
     r"\s*(?:#!|#SBATCH|#PBS|#BSUB|(?i:usage|example|e\.g\.|hint|note|see)\b"
     r"|#+\s*(?:[A-Za-z][\w ]{0,40}:|(?i:run|use|try|see|usage|example)\s))"
