@@ -25,13 +25,14 @@ from waywiser.profile import (
     BlockSummary,
     Origin,
     Profile,
+    Run,
     RunHealth,
     SeriesFrame,
     are_crowded,
     gpus_fed_by_host,
 )
 from waywiser.profile.derived import derived
-from waywiser.profile.planned import planned
+from waywiser.profile.planned import Planned, planned
 from waywiser.words import GpuState, Place, Unsupported, Value, Workload, count, grouped, json_text
 
 
@@ -113,11 +114,12 @@ class Subject(Value, frozen=True, dict=True):
     def described(cls, profile: Profile, points: Iterable[Point], visits: int) -> Subject:
         """Points with what their profile says beside them; ``visits`` is the number of those that
         it holds."""
-        environment = profile.environment
-        request = planned(profile.plan_json).request
+        environment, machine = profile.environment, profile.machine
+        foreseen = planned(profile.plan_json)
+        request = foreseen.request
         return cls(
-            name=profile.machine.hostname or profile.path.stem,
-            machine=profile.machine,
+            name=machine.hostname or profile.path.stem,
+            machine=machine,
             points=tuple(points),
             file=str(profile.path),
             created=profile.created,
@@ -126,7 +128,7 @@ class Subject(Value, frozen=True, dict=True):
             health=tuple(profile.health()),
             environment=environment,
             tools=imported_from(environment),
-            unfinished=_is_unfinished(profile, visits),
+            unfinished=_is_unfinished(profile.runs, foreseen, visits),
         )
 
     @cached_property
@@ -217,13 +219,11 @@ class Subject(Value, frozen=True, dict=True):
         return tuple(self.device(Place("gpu", index)) for index in sorted(indexes))
 
 
-def _is_unfinished(profile: Profile, stored: int) -> bool:
-    """Whether its last run was killed or goes on, or was stopped before all was measured."""
-    runs = profile.runs
+def _is_unfinished(runs: Sequence[Run], foreseen: Planned, stored: int) -> bool:
+    """Whether the last run was killed or goes on, or was stopped before all was measured."""
     if runs and runs[-1].ended is None:
         return True
-    foreseen = planned(profile.plan_json).estimate
-    return foreseen is not None and stored < foreseen.visits
+    return foreseen.estimate is not None and stored < foreseen.estimate.visits
 
 
 def curves_alone(
@@ -342,7 +342,7 @@ def _without_verdict(crowded: Sequence[Point]) -> Iterator[Unsupported]:
 
 def _of_fewer(found: Iterable[Point], machine: Machine) -> Iterator[Unsupported]:
     """Why an exchange of a benchmark, which has a memory for each rank, has no counterpart."""
-    for curve in {each.workload.curve: each.workload for each in found}.values():
+    for curve in {each.curve: each.workload for each in found}.values():
         if among_memories(curve, machine) is not curve:
             memory = curve.transfers[0].path.source
             few, ranks = memories_of(memory, machine), len(memory.each)
@@ -362,15 +362,13 @@ def _joined(found: Iterable[Point], machine: Machine) -> Iterator[Point]:
 
 def _links(frame: SeriesFrame) -> dict[int, LoadedLink]:
     """The links of GPUs that were read while host memory was copied to or from them."""
-    seen: dict[int, LoadedLink] = {}
+    seen: dict[int, tuple[int, int]] = {}
     for workload, _, visits in frame.series:
         fed = gpus_fed_by_host(workload)
         for visit in frame.visits[visits] if fed else ():
             for state in frame.gpu_states_of(visit):
                 if state.index in fed:
-                    before = seen.get(state.index, LoadedLink())
-                    seen[state.index] = LoadedLink(
-                        max(before.generation, state.pcie_generation),
-                        max(before.width, state.pcie_width),
-                    )
-    return seen
+                    generation, width = seen.get(state.index, (0, 0))
+                    generation = max(generation, state.pcie_generation)
+                    seen[state.index] = generation, max(width, state.pcie_width)
+    return {index: LoadedLink(*most) for index, most in seen.items()}

@@ -25,6 +25,14 @@ def sealed(values: Sequence[Any]) -> tuple[Any, ...]:
     return (*stored, checksum(stored))
 
 
-def is_intact(row: Sequence[Any]) -> bool:
-    """Whether the last value of a row is the checksum of the others."""
-    return row[-1] == checksum(row[:-1]) and type(row[-1]) is int
+def first_changed(
+    rows: Sequence[tuple[Any, ...]], data: Sequence[tuple[Any, ...]]
+) -> tuple[Any, ...] | None:
+    """The first row whose last value is not the checksum of the others, which are its ``data``;
+    None if there is none."""
+    encode, crc = _ENCODER.encode, zlib.crc32
+    for row, own in zip(rows, data, strict=True):
+        stored = row[-1]
+        if stored != crc(encode(own)) or type(stored) is not int:
+            return row
+    return None

@@ -52,8 +52,8 @@ class Opened(NamedTuple):
     connection: sqlite3.Connection
     copy: TemporaryFolder | None = None
     """Holds the copy that is read instead of the file itself."""
-    is_snapshot: bool = False
-    """Whether all is read as it was at one moment."""
+    tables: frozenset[str] | None = None
+    """The tables of a snapshot, all of which is read as it was at one moment; else None."""
 
     def close(self) -> None:
         """May be called twice."""
@@ -85,13 +85,13 @@ def open_snapshot(path: Path) -> Opened:
         opened = _connect_read_only(path)
         try:
             opened.connection.execute("BEGIN")
-            _require_columns(opened.connection, path)
+            tables = _require_columns(opened.connection, path)
             if _present_bytes(opened.connection, path) < stated:
                 raise damaged(path, "truncated")
         except BaseException:
             opened.close()
             raise
-        return opened._replace(is_snapshot=True)
+        return opened._replace(tables=tables)
 
 
 def open_writable(path: Path) -> sqlite3.Connection:
@@ -160,18 +160,18 @@ def has_locks(path: Path, *, again: bool = False) -> bool:
 
 
 def _journal(path: Path) -> Path:
-    return path.with_name(path.name + "-journal")
+    return Path(f"{path}-journal")
 
 
 def _require_regular_journal(path: Path) -> None:
     """SQLite would wait for a FIFO that has the name of the journal. Raises `NotReadable`."""
-    for companion in (_journal(path), path.with_name(path.name + "-wal")):
+    for companion in (f"{path}-journal", f"{path}-wal"):
         try:
             with suppress(FileNotFoundError):
                 require_regular(companion)
         except OSError as error:
             raise NotReadable(
-                why_not_read(error), where=str(companion), remedy="remove it to read the profile"
+                why_not_read(error), where=companion, remedy="remove it to read the profile"
             ) from error
 
 
@@ -304,16 +304,16 @@ ones."""
 MOST_COMPLETE = 64
 
 
-def _require_columns(connection: sqlite3.Connection, path: Path) -> None:
-    """Every table of a profile is there with its columns."""
+def _require_columns(connection: sqlite3.Connection, path: Path) -> frozenset[str]:
+    """Every table of a profile is there with its columns. Returns the names of all tables."""
     query = "SELECT name, sql FROM sqlite_master WHERE type = 'table'"
     statements = tuple(connection.execute(query).fetchall())
-    if statements in _complete:
-        return
-    if wrong := unreadable_table(connection):
-        raise damaged(path, wrong)
-    if len(_complete) < MOST_COMPLETE:
-        _complete.add(statements)
+    if statements not in _complete:
+        if wrong := unreadable_table(connection):
+            raise damaged(path, wrong)
+        if len(_complete) < MOST_COMPLETE:
+            _complete.add(statements)
+    return frozenset(name for name, _ in statements)
 
 
 def _bytes_missing(connection: sqlite3.Connection, path: Path) -> bool:

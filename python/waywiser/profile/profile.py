@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 
 from waywiser.machine import Machine, load_of
 from waywiser.machine.cpu_load import ENTRY as LOAD_ENTRY
-from waywiser.profile.checksum import is_intact
+from waywiser.profile.checksum import first_changed
 from waywiser.profile.columns import BadColumn
 from waywiser.profile.errors import MissingProfile, ProfileError
 from waywiser.profile.opening import Opened, has_table, open_read_only, open_snapshot
@@ -84,8 +85,8 @@ class Profile(Closeable):
         """Times of single GPUs, of the visits that were read last."""
         self._alone: dict[int, AloneRow] = {}
         """Times of transfers without others, of the same."""
-        self._meta_rows: dict[str, str] | None = None
-        """The entries of ``meta`` of a snapshot, once read."""
+        self._read_tables: dict[str, list[Any]] = {}
+        """The rows of a snapshot's tables, once read."""
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Profile:
@@ -228,14 +229,15 @@ class Profile(Closeable):
 
         Raises `DamagedProfile` also if one is there twice.
         """
-        rows = sorted(self._rows("visit", VisitRow), key=lambda row: row.visit)
+        rows = sorted(self._rows("visit", VisitRow), key=attrgetter("visit"))
         self._lanes = {row.visit: row for row in self._optional_rows(LANES, LanesRow)}
         self._alone = {row.visit: row for row in self._optional_rows(ALONE, AloneRow)}
         if len({(row.series, row.block) for row in rows}) < len(rows):
             raise damaged(self.path, "a block of a series is there twice")
-        for row in rows:
-            if not 0 <= row.block < MOST_INDEX:
-                raise self.damaged_visit(row, f"block {row.block}")
+        blocks = [row.block for row in rows]
+        if blocks and not 0 <= min(blocks) <= max(blocks) < MOST_INDEX:
+            wrong = next(row for row in rows if not 0 <= row.block < MOST_INDEX)
+            raise self.damaged_visit(wrong, f"block {wrong.block}")
         if not are_moments([row.started for row in rows]):
             for row in rows:
                 self._require_moment(f"visit {row.visit}", row.started)
@@ -243,7 +245,7 @@ class Profile(Closeable):
 
     def rows_by_series(self) -> dict[str, list[VisitRow]]:
         """The same by the identity of the series, in block order."""
-        rows = sorted(self.visit_rows(), key=lambda row: row.block)
+        rows = sorted(self.visit_rows(), key=attrgetter("block"))
         return grouped((row.series, row) for row in rows)
 
     def series_rows(self, identities: Iterable[str]) -> list[SeriesRow]:
@@ -317,22 +319,28 @@ class Profile(Closeable):
 
         One query takes the whole table, which is as it was at one moment, and no index is used.
         """
+        if table in self._read_tables:
+            return self._read_tables[table]
         # read first: a survey that is writing adds to both
         stored = self._meta(count_key(table)) if table in COUNTED else "0"
         with explained(self.path):
-            names = ", ".join(TABLE[table].names)
-            found = self._connection.execute(f"SELECT {names} FROM {table}").fetchall()
+            found = self._connection.execute(_query(table)).fetchall()
         rows = whole_number(stored)
         if rows is None or len(found) < rows:
             raise damaged(self.path, f"{table} has {len(found)} of {stored} rows")
-        for values in found:
-            if not is_intact(values):
-                raise damaged(self.path, f"{table} {_shown(values[0])}: its checksum is wrong")
-        shown = single_line_rows(table, [values[:-1] for values in found])
+        data = [values[:-1] for values in found]
+        if changed := first_changed(found, data):
+            raise damaged(self.path, f"{table} {_shown(changed[0])}: its checksum is wrong")
         try:
-            return msgspec.convert(shown, list[row])  # type: ignore[valid-type]
+            known: list[T] = msgspec.convert(
+                single_line_rows(table, data),
+                list[row],  # type: ignore[valid-type]
+            )
         except msgspec.ValidationError as error:
             raise damaged(self.path, f"{table}: {error}") from error
+        if self._opened.tables is not None:
+            self._read_tables[table] = known
+        return known
 
     def _locality(self, row: tuple[int, int, int, str, str]) -> Locality:
         number, _, process, memory, text = row
@@ -355,8 +363,11 @@ class Profile(Closeable):
         return self._alone
 
     def _optional_rows(self, table: SchemaTable, row: type[T]) -> list[T]:
+        tables = self._opened.tables
         with explained(self.path):
-            is_there = has_table(self._connection, table.name)
+            is_there = (
+                has_table(self._connection, table.name) if tables is None else table.name in tables
+            )
         return self._rows(table.name, row) if is_there else []
 
     def _only(self, table: str) -> str:
@@ -367,11 +378,7 @@ class Profile(Closeable):
         return found[0][1]
 
     def _meta(self, key: str) -> str:
-        found = self._meta_rows
-        if found is None:
-            found = dict(self._rows("meta", tuple[str, str]))
-        if self._opened.is_snapshot:
-            self._meta_rows = found
+        found = dict(self._rows("meta", tuple[str, str]))
         if key not in found:
             raise damaged(self.path, f"{key} is missing in meta")
         return found[key]
@@ -384,6 +391,11 @@ class Profile(Closeable):
             return read(text)
         except (msgspec.MsgspecError, TypeError, RecursionError, InvalidRecord) as error:
             raise damaged(self.path, f"{place}: {error}") from error
+
+
+@cache
+def _query(table: str) -> str:
+    return f"SELECT {', '.join(TABLE[table].names)} FROM {table}"
 
 
 def _decoded(text: str, type: type[T]) -> T:

@@ -244,6 +244,8 @@ def _migrates(memory: str, traits: Traits) -> bool:
 
 def are_crowded(workload: Workload, machine: Machine) -> bool:
     """Whether ranks at its ends share CPUs."""
+    if not machine.ranks:
+        return False
     at_ends = {place.index for place in workload.places if place.kind == "rank"}
     cpus = [cpu for rank in machine.ranks if rank.index in at_ends for cpu in rank.cpus]
     return len(cpus) > len(set(cpus))

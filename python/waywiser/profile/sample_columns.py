@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import msgspec
@@ -26,8 +26,11 @@ MOST_SAMPLES = 2**26
 SHORT_BYTES = 64
 """Compressed columns up to this size are mostly constant, and many visits have the same."""
 
-MOST_KNOWN = 1000
-"""Short columns that are kept unpacked while a file is read."""
+MOST_KNOWN_BYTES = 2**15
+"""Bytes of a short column that is kept unpacked."""
+
+_unpacked_short = lru_cache(maxsize=256)(unpacked_bytes)
+"""The bytes of a column that many visits have alike."""
 
 
 class SampleColumns:
@@ -144,7 +147,6 @@ class SampleColumns:
     def _column(self, name: str, kind: str, absent: float) -> Array:
         """``absent`` stands for each sample of a visit that has no such column."""
         fill = np.array([absent], dtype=kind).tobytes()
-        known: dict[tuple[bytes, int], bytes] = {}  # columns that many visits have alike
         parts = []
         for visit, count in zip(self.visits, self.taken.tolist(), strict=True):
             if not count:
@@ -153,14 +155,11 @@ class SampleColumns:
             if blob is None:
                 parts.append(fill * count)
                 continue
-            if (data := known.get((blob, count))) is None:
-                try:
-                    data = unpacked_bytes(blob, count)
-                except BadColumn as error:
-                    raise self._damaged(visit, error) from error
-                if len(blob) <= SHORT_BYTES and len(known) < MOST_KNOWN:
-                    known[blob, count] = data
-            parts.append(data)
+            is_short = len(blob) <= SHORT_BYTES and count * NUMBER_BYTES <= MOST_KNOWN_BYTES
+            try:
+                parts.append((_unpacked_short if is_short else unpacked_bytes)(blob, count))
+            except BadColumn as error:
+                raise self._damaged(visit, error) from error
         data = b"".join(parts)
         assert len(data) == NUMBER_BYTES * self.taken.sum()
         return np.frombuffer(data, kind)

@@ -199,6 +199,8 @@ class SeriesFrame(SampleColumns):
     @cached_property
     def counts(self) -> Array:
         """Samples of each visit that count: those that are not void."""
+        if self._are_all_kept:
+            return self.taken
         return np.bincount(self._visit_of_kept, minlength=len(self.visits))
 
     @property
@@ -344,12 +346,16 @@ class SeriesFrame(SampleColumns):
         return found
 
     @cached_property
+    def _are_all_kept(self) -> bool:
+        return bool(self._kept.all())
+
+    @cached_property
     def _visit_of_kept(self) -> Array:
         return np.repeat(np.arange(len(self.visits)), self.taken)[self._kept]
 
     @cached_property
     def _kept_spans(self) -> Array:
-        return self.span[self._kept]
+        return self.span if self._are_all_kept else self.span[self._kept]
 
     @cached_property
     def _kept_flags(self) -> Array:

@@ -24,6 +24,8 @@ def single_line_rows(table: str, rows: Iterable[tuple[Any, ...]]) -> list[tuple[
     """The rows of a table, whose values are in the order of its columns, with each text in one line
     and without what would steer a terminal."""
     columns, rows = _texts(table), list(rows)
+    if not columns:
+        return rows
     found: list[tuple[Any, ...]] = []
     for start in range(0, len(rows), ROWS_AT_ONCE):
         part = rows[start : start + ROWS_AT_ONCE]
@@ -35,8 +37,10 @@ def _are_fit(
     rows: list[tuple[Any, ...]], columns: tuple[tuple[int, Callable[[str], str]], ...]
 ) -> bool:
     """Whether no text of the rows has anything to change, as in nearly all profiles."""
-    texts = [row[n] for row in rows for n, _ in columns if row[n].__class__ is str]
-    whole = "".join(texts)
+    by_column, found = list(zip(*rows, strict=True)), set[Any]()
+    for n, _ in columns:
+        found.update(by_column[n])
+    whole = "".join([text for text in found if text.__class__ is str])
     return whole.isascii() and not whole.encode().translate(None, _FIT)
 
 

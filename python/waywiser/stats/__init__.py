@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         process_variance,
         share_beside_surveys,
         shared,
+        survey_median,
         survey_noise_of,
         survey_variance,
         without_outliers,

@@ -72,7 +72,8 @@ def returned(values: Sequence[float]) -> float:
         groups = np.array_split(np.array(values), MOST)
         values = [float(np.sort(group)[(len(group) - 1) // 2]) for group in groups]
     least = max(2, math.ceil(STRETCH * len(values)))
-    return float(_returned(np.array([values]), least)[0])
+    stretches = [each[None] for each in _stretches(len(values), least)]
+    return float(_returned(np.array([values]), np.array([[len(values)]]), stretches)[0])
 
 
 def returned_from_none(values: Sequence[float]) -> float:
@@ -87,56 +88,90 @@ def returned_in_blocks(seconds: Array, counts: Array) -> Array:
     import numpy as np
 
     found = np.zeros(len(counts))
-    groups = np.minimum(np.where(counts < FEW, counts, counts // TOGETHER), GROUPS)
-    for number in range(FEWEST, GROUPS + 1):
-        own = groups == number
-        if not own.any():
-            continue
-        ends = counts[own][:, None] * np.arange(number + 1) // number
-        samples = Segments(seconds[np.repeat(own, counts)], np.diff(ends).ravel())
-        middle = samples.ordered[samples.starts + (samples.counts - 1) // 2]  # of one level
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rows = np.log(middle.reshape(-1, number))
-        usable = np.isfinite(rows).all(axis=1)
-        least = max(2, math.ceil(LEAST_SHARE * number))
-        found[np.flatnonzero(own)[usable]] = _returned(rows[usable], least)
+    enough = counts >= FEWEST
+    if not enough.all():
+        found[enough] = returned_in_blocks(seconds[np.repeat(enough, counts)], counts[enough])
+        return found
+    number = np.minimum(np.where(counts < FEW, counts, counts // TOGETHER), GROUPS)[:, None]
+    places = np.arange(GROUPS + 1)
+    ends = counts[:, None] * np.minimum(places, number) // number
+    samples = Segments(seconds, (ends[:, 1:] - ends[:, :-1]).ravel())
+    middle = samples.ordered[samples.starts + (samples.counts - 1) // 2]  # of one level
+    rows = np.zeros((len(counts), GROUPS))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rows.ravel()[samples.known] = np.log(middle)
+        inside = places[:-1] < number
+        shown = np.where(inside, rows, rows[:, :1])
+        apart = shown.max(axis=1) - shown.min(axis=1)
+    large = np.flatnonzero((apart >= LEAST_SHIFT) & np.isfinite(apart))
+    if len(large):
+        number = number[large]
+        of_number = [each[number[:, 0] - FEWEST] for each in _stretches_of_blocks()]
+        found[large] = _returned(rows[large], number, of_number)
     return np.where(found < LEAST_SHIFT, 0.0, np.expm1(found))
 
 
-def _returned(rows: Array, least: int) -> Array:
-    """By row. A stretch has at least ``least`` values."""
+def _returned(rows: Array, count: Array, stretches: Sequence[Array]) -> Array:
+    """By row. Each has ``count`` values, and zeros after them; ``stretches`` as `_stretches`."""
     import numpy as np
 
-    count = rows.shape[1]
-    start, stop, sizes, widths = _stretches(count, least)
-    rows = rows - np.add.reduce(rows, axis=1, keepdims=True) / count
-    sums = np.zeros((len(rows), count + 1))
+    start, stop, *sizes, width_before, width_after = stretches
+    mean = np.add.reduce(rows, axis=1, keepdims=True) / count
+    rows = np.where(np.arange(rows.shape[1]) < count, rows - mean, 0.0)
+    sums = np.zeros((len(rows), rows.shape[1] + 1))
     np.cumsum(rows, axis=1, out=sums[:, 1:])
-    at_start, at_stop = sums.take(start, axis=1), sums.take(stop, axis=1)
+    first = np.arange(0, sums.size, sums.shape[1])[:, None]
+    at_start, at_stop = sums.take(start + first), sums.take(stop + first)
     before = at_start / sizes[0]
     level = (at_stop - at_start) / sizes[1]
-    after = (sums[:, count:] - at_stop) / sizes[2]
+    after = (sums[:, -1:] - at_stop) / sizes[2]
     squares = np.add.reduce(rows**2, axis=1, keepdims=True)
     for mean, size in zip((before, level, after), sizes, strict=True):
         squares = squares - size * mean**2
     error = np.maximum(np.sqrt(np.maximum(squares, 0) / (count - 3)), LEAST_ERROR)
-    sure = QUANTILES[count - FEWEST] * error
-    apart = level - before, level - after
-    is_shift = apart[0] * apart[1] > 0
-    for difference, width in zip(apart, widths, strict=True):
-        is_shift &= np.abs(difference) > sure * width
-    found: Array = np.where(is_shift, np.minimum(*map(np.abs, apart)), 0.0).max(axis=1)
+    sure = np.array(QUANTILES)[count - FEWEST] * error
+    over_before, over_after = level - before, level - after
+    by_before, by_after = np.abs(over_before), np.abs(over_after)
+    is_shift = (
+        (over_before * over_after > 0)
+        & (by_before > sure * width_before)
+        & (by_after > sure * width_after)
+    )
+    found: Array = np.where(is_shift, np.minimum(by_before, by_after), 0.0).max(axis=1)
     return found
 
 
 @lru_cache(maxsize=64)
-def _stretches(count: int, least: int) -> tuple[Array, Array, Sequence[Array], Sequence[Array]]:
-    """The first value of each stretch that has values on both sides, and the one after its last;
-    the numbers of values before it, in it and after it; the standard errors of its mean less that
-    before it and after it, for values with a standard deviation of 1."""
+def _stretches(count: int, least: int) -> tuple[Array, ...]:
+    """The first value of each stretch of at least ``least`` values that has values on both sides,
+    and the one after its last; the numbers of values before it, in it and after it; the standard
+    errors of its mean less that before it and after it, for values with a standard deviation of
+    1."""
     import numpy as np
 
     pairs = [(i, j) for i in range(1, count) for j in range(i + least, count)]
     start, stop = np.array(pairs).T
     sizes = start / 1, (stop - start) / 1, (count - stop) / 1
-    return start, stop, sizes, [np.sqrt(1 / sizes[1] + 1 / size) for size in (sizes[0], sizes[2])]
+    return (
+        start, stop, *sizes,
+        np.sqrt(1 / sizes[1] + 1 / sizes[0]), np.sqrt(1 / sizes[1] + 1 / sizes[2]),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _stretches_of_blocks() -> tuple[Array, ...]:
+    """The same of blocks of `FEWEST` to `GROUPS` values, a row each, filled up with stretches that
+    are none."""
+    import numpy as np
+
+    known = [
+        _stretches(count, max(2, math.ceil(LEAST_SHARE * count)))
+        for count in range(FEWEST, GROUPS + 1)
+    ]
+    most = max(len(each[0]) for each in known)
+    found = []
+    for columns in zip(*known, strict=True):
+        fill = 0 if columns[0].dtype.kind == "i" else math.nan
+        rows = [np.pad(each, (0, most - len(each)), constant_values=fill) for each in columns]
+        found.append(np.array(rows))
+    return tuple(found)

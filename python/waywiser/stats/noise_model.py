@@ -109,7 +109,7 @@ class Surveys:
     @cached_property
     def medians(self) -> list[float]:
         """The median seconds of each survey, without outliers."""
-        return [median(list(map(math.exp, each))) for each in self.replicates]
+        return list(map(_median_seconds, self.replicates))
 
     @cached_property
     def median(self) -> float:
@@ -135,6 +135,15 @@ class Surveys:
         """Variance of the median of one survey over that between processes, the mean over
         surveys."""
         return fmean([median_share(len(each)) for each in self.replicates])
+
+
+def survey_median(seconds: Sequence[float]) -> float:
+    """The median of the seconds of the processes of one survey, without outliers."""
+    return _median_seconds(without_outliers(list(map(math.log, seconds))))
+
+
+def _median_seconds(logarithms: Sequence[float]) -> float:
+    return median(list(map(math.exp, logarithms)))
 
 
 NO_VARIANCE = Variance(0.0, MOST_FREEDOM)
@@ -173,8 +182,10 @@ def median_share(count: int) -> float:
 
 def without_outliers(replicates: Sequence[float]) -> tuple[float, ...]:
     """The processes of one survey that are no outliers, in their order."""
-    found = zip(replicates, are_outliers(replicates), strict=True)
-    return tuple([value for value, is_outlier in found if not is_outlier])
+    are_out = are_outliers(replicates)
+    if not any(are_out):
+        return tuple(replicates)
+    return tuple([value for value, is_out in zip(replicates, are_out, strict=True) if not is_out])
 
 
 def are_outliers(replicates: Sequence[float]) -> tuple[bool, ...]:

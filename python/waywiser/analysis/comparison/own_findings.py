@@ -39,7 +39,8 @@ def _copies_over_links(node: Subject) -> list[list[Point]]:
         ((group, series.workload.bytes), series)
         for series in node.points
         if series.blocks
-        and series.workload.bytes >= START_BYTES
+        and series.bytes >= START_BYTES
+        and series.workload.transfer is not None
         and (group := group_of(series.workload, node.machine.traits)) in OVER_LINKS
     )
     return list(grouped(copies).values())
@@ -48,12 +49,14 @@ def _copies_over_links(node: Subject) -> list[list[Point]]:
 def _may_have_slow_link(node: Subject) -> bool:
     """Whether a copy over one link takes longer than most over the others."""
     for members in _copies_over_links(node):
+        if len(members) < 2:
+            continue
         times = [
             math.exp(median(without_outliers([math.log(block.median) for block in series.blocks])))
             for series in members
         ]
         ordered = sorted(times)
         others = ordered[:-1]
-        if others and ordered[-1] > (1 + LEAST) * median(others):
+        if ordered[-1] > (1 + LEAST) * median(others):
             return True
     return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -166,18 +166,25 @@ OTHER_VERSION = "has columns of version"
 
 def why_foreign(path: Path, *, whole: bool = False) -> str:
     """Why a file is not of a data set; empty if it is. ``whole`` reads all of it."""
+    return _read(path, lambda file: file.read() if whole else None)[0]
+
+
+def _read(path: Path, read: Callable[[Any], Any]) -> tuple[str, Any]:
+    """Why a file is not of a data set, empty if it is; and what is ``read`` of it."""
     arrow, parquet = engine("pyarrow"), engine("pyarrow.parquet")
     try:
         with parquet.ParquetFile(path) as file:
-            schema = file.schema_arrow
-            if whole:
-                file.read()
+            found = read(file)
+            return _why_foreign(arrow, file.schema_arrow), found
     except FileNotFoundError:
-        return GONE
+        return GONE, None
     except UnicodeEncodeError:
-        return "has a name that is not UTF-8"
+        return "has a name that is not UTF-8", None
     except (OSError, arrow.ArrowException) as error:
-        return f"is damaged: {str(error).splitlines()[0]}"
+        return f"is damaged: {str(error).splitlines()[0]}", None
+
+
+def _why_foreign(arrow: Any, schema: Any) -> str:
     version = (schema.metadata or {}).get(MARK)
     if version is not None and version != str(VERSION).encode():
         return f"{OTHER_VERSION} {version.decode(errors='replace')}, not of {VERSION}"
@@ -206,16 +213,12 @@ def _kind(types: Any, of: Any) -> str:
     return "float" if types.is_floating(of) else str(of)
 
 
-def _why_left(path: Path) -> str:
-    """Why `pack` leaves a file as it is; empty if it takes it up."""
-    if why := why_foreign(path, whole=True):
-        return why
-    file = engine("pyarrow.parquet").ParquetFile(path)
-    with file:
-        if unknown := sorted({*file.schema_arrow.names} - {*NAMES}):
-            return f"has a column that is not known here: {unknown[0]}"
-        keys = file.read(["run", "host", "measured", "file_modified"])
-    empty = [name for name in keys.column_names if keys[name].null_count]
+def _why_left(table: Any) -> str:
+    """Why `pack` leaves the file of a table as it is; empty if it takes it up."""
+    if unknown := sorted({*table.column_names} - {*NAMES}):
+        return f"has a column that is not known here: {unknown[0]}"
+    keys = ("run", "host", "measured", "file_modified")
+    empty = [name for name in keys if table[name].null_count]
     return f"has no {empty[0]} in a row" if empty else ""
 
 
@@ -254,18 +257,16 @@ def _taken_up(
     files: Sequence[DataFile], left: dict[str, str]
 ) -> Iterator[tuple[Path, tuple[int, int, int], Any]]:
     """The files that are packed, the state of each and its table. Others are added to ``left``."""
-    arrow, parquet = engine("pyarrow"), engine("pyarrow.parquet")
+    arrow = engine("pyarrow")
     for file in files:
         state = _state(file.path)
-        if why := _why_left(file.path):
-            if why != GONE:
+        why, table = _read(file.path, lambda file: file.read())
+        if why := why or _why_left(table):
+            if why != GONE:  # packed by another process
                 left[str(file.path)] = why
             continue
         try:
-            table = parquet.read_table(file.path, partitioning=None)
             yield file.path, state, _as_known(arrow, table, arrow_schema(arrow))
-        except FileNotFoundError:  # packed by another process
-            continue
         except arrow.ArrowException as error:
             left[str(file.path)] = f"has a value that does not fit: {str(error).splitlines()[0]}"
 

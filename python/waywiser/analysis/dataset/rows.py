@@ -28,8 +28,8 @@ from waywiser.analysis.history.night import (
 from waywiser.curves import LoadedLink, Point, Subject, imported_from, subject_of
 from waywiser.machine import Machine
 from waywiser.profile import BlockSummary, Profile, RunHealth, SeriesFrame
-from waywiser.stats import Surveys, median
-from waywiser.words import Failure, Operation, Value, WordError, Workload, json_text
+from waywiser.stats import median, survey_median
+from waywiser.words import Failure, Operation, Value, WordError, Workload, grouped, json_text
 
 Row = dict[str, Any]
 """Values by column."""
@@ -107,16 +107,19 @@ def rows_of(
     followed = {(path.curve, path.bytes): path for path in night.paths}
     named = {path.curve: path for path in night.paths}
     rows = [
-        {**about, **_row(point, named.get(point.curve), (point.curve, point.bytes) in followed)}
+        _row(point, named.get(point.curve), (point.curve, point.bytes) in followed)
         for point in node.points
     ]
+    medians = [[block.median for block in point.blocks] for point in node.points]
+    for row, measured in zip(rows, _measured(medians), strict=True):
+        row |= measured
     rows += [
-        {**about, **_NOTHING, "path": each.path, "workload": "", "failure": "unsupported",
-         "reason": each.reason}
+        {"path": each.path, "failure": "unsupported", "reason": each.reason}
         for each in node.unsupported_paths
-    ]  # fmt: skip
-    rows = rows or [{**about, **_NOTHING}]
-    rows = [{**row, "number": number, "record": None} for number, row in enumerate(rows)]
+    ]
+    rows = [
+        {**about, **_NOTHING, **row, "number": number} for number, row in enumerate(rows or [{}])
+    ]
     rows[0]["record"] = json_text(_record(node))
     return RunRows(about["run"], night.host, night.created[:10], rows)
 
@@ -148,31 +151,43 @@ def _about(node: Subject, night: Night, state: tuple[int, int], version: str) ->
 _NOTHING: Row = {
     "path": "", "name": "", "group": "", "bytes": 0, "followed": False, "metric": TIME,
     "processes": 0, "seconds": None, "fastest": None, "noise": None, "deviations": [],
-    "shift": None, "failure": "", "reason": "", "workload": "",
+    "shift": None, "failure": "", "reason": "", "workload": "", "record": None,
 }  # fmt: skip
 """A row of a run of which nothing was measured."""
 
 
 def _row(point: Point, path: PathNight | None, is_followed: bool) -> Row:
-    row = {**_NOTHING, "path": point.curve, "bytes": point.bytes, "workload": point.text}
+    row: Row = {"path": point.curve, "bytes": point.bytes, "workload": point.text}
     if path is not None:
         row |= {"name": path.path, "group": path.group, "followed": is_followed}
     failures = [each for each in point.failures if each.kind not in NOT_MEASURED]
     if failure := next(iter(failures or point.failures), None):
         row |= {"failure": failure.kind, "reason": failure.reason}
-    medians = [block.median for block in point.blocks]
-    if not medians:
-        return row
-    seconds = single(Surveys([medians]).median)
-    logs = np.log(medians)
-    return row | {
-        "processes": len(medians),
-        "seconds": seconds,
-        "fastest": single(min(medians)),
-        "noise": float(two_digits(logs.std(ddof=1))) if len(logs) > 1 else None,
-        "deviations": np.rint((logs - math.log(seconds)) * STEPS).astype(int).tolist(),
-        "shift": median([block.shift for block in point.blocks]),
-    }
+    if point.blocks:
+        row["shift"] = median([block.shift for block in point.blocks])
+    return row
+
+
+def _measured(medians: Sequence[Sequence[float]]) -> list[Row]:
+    """What rows say of the medians of processes: those of one row each, of none nothing."""
+    found: list[Row] = [{} for _ in medians]
+    for count, rows in grouped((len(own), n) for n, own in enumerate(medians) if own).items():
+        seconds = [single(survey_median(medians[n])) for n in rows]
+        logs = np.log([medians[n] for n in rows])
+        steps = (logs - np.array(list(map(math.log, seconds)))[:, None]) * STEPS
+        noise: list[float | None] = [None] * len(rows)
+        if count > 1:
+            noise = two_digits(logs.std(axis=1, ddof=1)).tolist()
+        deviations = np.rint(steps).astype(int).tolist()
+        for n, middle, scatter, own in zip(rows, seconds, noise, deviations, strict=True):
+            found[n] = {
+                "processes": count,
+                "seconds": middle,
+                "fastest": single(min(medians[n])),
+                "noise": scatter,
+                "deviations": own,
+            }
+    return found
 
 
 def two_digits(values: Any) -> Any:

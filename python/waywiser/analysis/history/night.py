@@ -26,7 +26,7 @@ from waywiser.curves import (
 )
 from waywiser.machine import Machine
 from waywiser.profile import BlockSummary, Profile, SeriesFrame, are_crowded, gpus_fed_by_host
-from waywiser.stats import Surveys
+from waywiser.stats import survey_median
 from waywiser.words import RATE_BYTES, Value, Workload, grouped, json_text
 
 USUAL_BYTES = 64 * 2**20
@@ -259,7 +259,7 @@ def _paths(machine: Machine, points: Sequence[Point]) -> Iterator[PathNight]:
         found = min(sizes, key=lambda each: (abs(_of_each(each) - USUAL_BYTES), each.bytes))
         group, path = names[curve]
         medians = [block.median for block in found.blocks]
-        seconds = single(Surveys([medians]).median)
+        seconds = single(survey_median(medians))
         fastest = single(min(medians))
         yield PathNight(curve, path, group, found.bytes, seconds, len(medians), fastest)
 
