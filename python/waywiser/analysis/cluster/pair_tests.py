@@ -62,8 +62,9 @@ class PairTests:
     def where(self, mask: Bools) -> PairTests:
         """Returns the tests of a mask."""
         chosen = np.flatnonzero(mask)
-        columns = (self.a, self.b, self.y, self.phase, self.round)
-        return PairTests(*(each.take(chosen, axis=0) for each in columns))
+        return PairTests(
+            self.a[chosen], self.b[chosen], self.y[chosen], self.phase[chosen], self.round[chosen]
+        )
 
     def of(self, *phases: str) -> PairTests:
         """Returns the tests of some phases."""

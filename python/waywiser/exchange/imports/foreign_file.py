@@ -150,7 +150,9 @@ def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def clipped(text: str, limit: int = LIMIT_TEXT) -> str:
     """One printable line of at most ``limit`` characters."""
     head = text[: 4 * limit]
-    line = " ".join("".join(c if c.isprintable() else " " for c in head).split())
+    if not head.isprintable():
+        head = "".join(c if c.isprintable() else " " for c in head)
+    line = " ".join(head.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
