@@ -223,7 +223,7 @@ class Scan:
                 row["host"].encode()
             beside = str(self.folder / "x")[:-1]
             for file, same in grouped((row["file"], row) for row in rows).items():
-                _name_profiles(f"{beside}{file}", same)
+                _name_profiles(beside + file, same)
         return sorted(rows, key=lambda row: row["profile"])
 
     def nights(self, runs: Sequence[Mapping[str, Any]], *, with_paths: bool = True) -> list[Night]:
@@ -360,7 +360,7 @@ def _columns_of_runs(table: Any, kinds: Sequence[FollowedPath]) -> dict[str, Pat
     kind = np.asarray(table["kind"].to_numpy(), np.int32)
     seconds, fastest = (np.asarray(table[n].to_numpy(), SECONDS) for n in ("seconds", "fastest"))
     processes = np.asarray(table["processes"].to_numpy(), PROCESSES)
-    if not (np.isfinite(seconds).all() and np.isfinite(fastest).all()):
+    if not all((np.isfinite(times) & (times > 0)).all() for times in (seconds, fastest)):
         raise ValueError("a path that is followed has no time")
     known: dict[bytes, tuple[FollowedPath, ...]] = {}
     found = {}

@@ -368,59 +368,75 @@ class _NightColumns(NamedTuple):
     days: Array
 
 
+class _MeasuredPaths(NamedTuple):
+    """All paths of all surveys of a node in columns: by path, then by survey."""
+
+    key: Array
+    """A number for each path."""
+    survey: Array
+    place: Array
+    """The place of the path in its survey."""
+    seconds: Array
+    fastest: Array
+    processes: Array
+
+    @classmethod
+    def of(cls, surveys: Sequence[Night]) -> _MeasuredPaths:
+        numbers: dict[str, int] = {}
+        known: dict[tuple[int, int], Array] = {}
+        keys = []
+        for survey in surveys:
+            # most surveys have the same paths and GPUs, which are one object then
+            same = id(survey.paths.paths), id(survey.gpus)
+            if same not in known:
+                own = [numbers.setdefault(key, len(numbers)) for key in survey.keys]
+                known[same] = np.array(own, np.int32)
+            keys.append(known[same])
+        sizes = [len(own) for own in keys]
+        places = [np.arange(size, dtype=np.int32) for size in sizes]
+        columns = (
+            np.concatenate(keys),
+            np.repeat(np.arange(len(surveys), dtype=np.int32), sizes),
+            np.concatenate(places),
+            np.frombuffer(b"".join(survey.paths.seconds for survey in surveys), SECONDS),
+            np.frombuffer(b"".join(survey.paths.fastest for survey in surveys), SECONDS),
+            np.frombuffer(b"".join(survey.paths.processes for survey in surveys), PROCESSES),
+        )
+        order = np.argsort(columns[0], kind="stable")
+        return cls(*(column[order] for column in columns))
+
+
 def _lines_of(name: str, node: NodeNights) -> Iterator[NightsOfPath]:
-    nights, surveys = node.nights(), [*node.surveys]
+    nights, surveys = node.nights(), node.surveys
     hardware, dates = node.last.hardware, [survey.created for survey in surveys]
     facts = [survey.facts for survey in surveys]
-    start = surveys[0].moment
-    days = [(survey.moment - start).total_seconds() / 86400 for survey in surveys]
+    moments = [survey.moment for survey in surveys]
+    days = np.array([(each - moments[0]).total_seconds() / 86400 for each in moments])
     night_of = np.repeat(np.arange(len(nights)), [len(together) for together in nights])
-    numbers: dict[str, int] = {}
-    known: dict[tuple[int, int], Array] = {}
-    keys = []
-    for survey in surveys:
-        # most surveys have the same paths and GPUs, which are one object then
-        same = id(survey.paths.paths), id(survey.gpus)
-        if same not in known:
-            own = [numbers.setdefault(key, len(numbers)) for key in survey.keys]
-            known[same] = np.array(own, np.int32)
-        keys.append(known[same])
-    sizes = [len(own) for own in keys]
-    key = np.concatenate(keys)
-    order = np.argsort(key, kind="stable")
-    key, survey_of = key[order], np.repeat(np.arange(len(surveys), dtype=np.int32), sizes)[order]
-    place = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])[order]
-    seconds, fastest, processes = (
-        np.frombuffer(b"".join(getattr(s.paths, column) for s in surveys), kind)[order]
-        for column, kind in (("seconds", SECONDS), ("fastest", SECONDS), ("processes", PROCESSES))
-    )
-    night = night_of[survey_of]
-    begins = np.flatnonzero((np.diff(key, prepend=-1) != 0) | (np.diff(night, prepend=-1) != 0))
-    number = np.diff(begins, append=len(key)).astype(np.int32)
+    rows = _MeasuredPaths.of(surveys)
+    is_other = np.diff(rows.key, prepend=-1) != 0
+    begins = np.flatnonzero(is_other | (np.diff(night_of[rows.survey], prepend=-1) != 0))
+    number = np.diff(begins, append=len(rows.key)).astype(np.int32)
     last = begins + number - 1
-    seconds, fastest = (_medians(each, begins, number) for each in (seconds, fastest))
-    day = np.array(days)[survey_of[begins]]
-    paths = np.flatnonzero(np.diff(key[begins], prepend=-1))
-    most, fewest = (
-        (ufunc.reduceat(processes, begins[paths]) if len(paths) else processes)
-        for ufunc in (np.maximum, np.minimum)
-    )
-    alike = (most <= MOST_PROCESSES * fewest).tolist()
-    ends = [*paths[1:].tolist(), len(begins)] if len(paths) else []
-    columns = survey_of[begins], survey_of[last], number, day
-    usual = _NightColumns(*(each[: ends[0]].copy() if ends else each for each in columns))
-    for begin, end, is_alike in zip(paths.tolist(), ends, alike, strict=True):
-        at = last[end - 1]
-        survey = surveys[survey_of[at]]
-        path, uuids = survey.paths.paths[place[at]], survey.known_gpus
-        gpus = tuple(uuids[str(gpu)] for gpu in gpus_in(path.curve) if str(gpu) in uuids)
+    seconds, fastest = (_medians(each, begins, number) for each in (rows.seconds, rows.fastest))
+    paths = np.flatnonzero(is_other[begins]).tolist()
+    ends = [*paths[1:], len(begins)]
+    first = rows.survey[begins]
+    columns = _NightColumns(first, rows.survey[last], number, days[first])
+    usual = _NightColumns(*(each[: ends[0]].copy() for each in columns))
+    for begin, end in zip(paths, ends, strict=False):
         of = slice(begin, end)
+        survey, place = surveys[rows.survey[last[end - 1]]], rows.place[last[end - 1]]
+        path, uuids = survey.paths.paths[place], survey.known_gpus
+        gpus = tuple(uuids[str(gpu)] for gpu in gpus_in(path.curve) if str(gpu) in uuids)
+        processes = rows.processes[begins[begin] : last[end - 1] + 1]
         at_nights = _NightColumns(*(each[of] for each in columns))
         if all(map(np.array_equal, at_nights, usual)):
             at_nights = usual  # once in memory
         yield NightsOfPath(
             name, facts, dates, path, gpus, *at_nights, seconds[of], fastest[of],
-            is_alike, (hardware, path.group, path.bytes),
+            bool(processes.max() <= MOST_PROCESSES * processes.min()),
+            (hardware, path.group, path.bytes),
         )  # fmt: skip
 
 
