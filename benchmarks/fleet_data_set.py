@@ -149,12 +149,9 @@ def _record() -> str:
 def ask(what: str, folder: str) -> None:
     """Answers one question, in a process of its own, and prints what was found."""
     import waywiser
-    from waywiser.analysis.dataset.parts import divide, here, history_by
-    from waywiser.stats.decision import THRESHOLD
 
     if what == "check":
-        parts = max(1, len(list(Path(folder).glob("day=*"))) // 20)
-        history = history_by(here, divide(folder, parts, THRESHOLD, ""), {})
+        history = waywiser.check(folder).result.nights
         losses = [path for path in history.paths if path.status == "slower"]
         print([(path.node, path.path, path.changes[-1].date[:10]) for path in losses])
         return

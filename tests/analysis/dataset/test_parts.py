@@ -20,17 +20,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from kept import RESULTS, unpacked
+from waywiser.analysis.dataset import parts, scan
 from waywiser.analysis.dataset.files import files_in, write_table
 from waywiser.analysis.dataset.parts import (
     PartsError,
-    _scan,
     divide,
+    drop_read_parts,
     here,
     history_by,
     join_parts,
     nights_of_part,
 )
 from waywiser.analysis.dataset.profiles import record
+from waywiser.analysis.dataset.scan import Scan
 from waywiser.cli import run
 
 CHECK = RESULTS / "2026-11-22-check-two-gpus" / "check-3.wwp.xz"
@@ -102,7 +104,7 @@ def test_a_host_that_records_between_two_parts_moves_no_other(
     assert run([*simulated, "-o", str(tmp_path / "new")]) == 0
     for file in sorted((tmp_path / "new").glob("*.wwp")):
         record(str(file), copied)
-    nights_of_part.cache_clear(), _scan.cache_clear()
+    drop_read_parts()
     for n in (2, 3):
         assert run(["check", str(copied), "--part", f"{n}/3"]) == 0
     found = join_parts(str(copied))
@@ -111,6 +113,32 @@ def test_a_host_that_records_between_two_parts_moves_no_other(
         hosts == sorted(node["host"] for node in whole["nodes"]) == ["n1", "n2", "n3", "n4", "n5"]
     )
     assert len(found.paths) == len(whole["paths"])
+
+
+def test_a_large_data_set_is_checked_in_parts_with_the_verdicts_of_the_whole(
+    copied: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = checked(["check", str(copied)], capsys)
+    looked: list[int] = []
+    read = parts._read_part
+    monkeypatch.setattr(parts, "_read_part", lambda *a: looked.append(a[1]) or read(*a))
+    for at_once in (14, 30):
+        for module in (parts, scan):
+            monkeypatch.setattr(module, "AT_ONCE", at_once)
+        assert checked(["check", str(copied)], capsys) == whole
+    assert looked == [0, 1, 2, 3, 4, 0, 1, 2], "each part once"
+    assert not parts._read_divisions, "no night is kept after it"
+
+
+def test_profiles_that_a_large_data_set_lacks_are_checked_with_it(
+    copied: Path, nodes: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (parts, scan):
+        monkeypatch.setattr(module, "AT_ONCE", 14)
+    simulated = ["simulate", str(nodes.parent / "node.wwp"), "--host", "b7", "--nights", "1"]
+    assert run([*simulated, "-o", str(copied)]) == 0
+    found = checked(["check", str(copied)], capsys)[1]["nights"]
+    assert "b7" in {node["host"] for node in found["nodes"]} and len(found["nodes"]) == 6
 
 
 def test_a_part_that_is_there_twice_is_no_answer(
@@ -126,20 +154,20 @@ def test_a_part_that_is_there_twice_is_no_answer(
 def test_a_machine_that_does_not_see_the_data_set_has_no_answer(
     copied: Path, tmp_path: Path
 ) -> None:
-    division = divide(str(copied), 2, 0.05, "")
+    division = divide(Scan(copied), 2, 0.05, "")
     for path in copied.glob("day=*"):
         path.rename(tmp_path / path.name)
-    nights_of_part.cache_clear(), _scan.cache_clear()
+    drop_read_parts()
     with pytest.raises(PartsError, match="there is no data set in this folder on"):
         history_by(here, division, {})
 
 
 def test_a_host_whose_files_are_gone_is_named(copied: Path) -> None:
-    division = divide(str(copied), 2, 0.05, "")
+    division = divide(Scan(copied), 2, 0.05, "")
     for file in files_in(copied):
         table = pq.read_table(file.path, partitioning=None)
         write_table(table.filter(pc.field("host") != "n4"), file.path)
-    nights_of_part.cache_clear(), _scan.cache_clear()
+    drop_read_parts()
     with pytest.raises(PartsError, match="has no night of n4"):
         history_by(here, division, {})
 
@@ -269,7 +297,7 @@ def test_what_dask_cannot_do_is_one_line(
         assert run(["check", str(nodes), "--part", address]) == 2
     said = capsys.readouterr().err
     assert "has no worker after 3 s" in said and len(said.splitlines()) == 1
-    known = divide(str(nodes), 1, 0.05, "")
+    known = divide(Scan(nodes), 1, 0.05, "")
     unseen = msgspec.structs.replace(known, folder=str(tmp_path / "away"))
     with (
         dask_cluster(tmp_path / "one", 1) as (address, _),

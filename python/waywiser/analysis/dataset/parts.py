@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from socket import gethostname
@@ -19,7 +18,7 @@ import msgspec
 import numpy as np
 
 from waywiser.analysis.dataset.files import is_dataset
-from waywiser.analysis.dataset.scan import Scan
+from waywiser.analysis.dataset.scan import AT_ONCE, Scan
 from waywiser.analysis.history.history import (
     SCHEMA,
     History,
@@ -33,7 +32,7 @@ from waywiser.analysis.history.history import (
 )
 from waywiser.analysis.history.night import gpus_text
 from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
-from waywiser.profile import make_folder
+from waywiser.profile import make_folder, profiles_in
 from waywiser.stats import SeriesNoise
 from waywiser.stats.level_changes import SeriesFits, Shown, noise_of_peers
 from waywiser.stats.night_noise import NightNoise
@@ -104,22 +103,47 @@ class PartNights(NamedTuple):
     lines: list[NightsOfPath]
 
 
-@lru_cache(maxsize=1)
-def _scan(division: FleetDivision) -> Scan:
+class _ReadDivision(NamedTuple):
+    """What this process has read of a division."""
+
+    scan: Scan
+    nights: dict[int, PartNights]
+
+
+_read_divisions: dict[FleetDivision, _ReadDivision] = {}
+"""One: the last."""
+
+
+def drop_read_parts() -> None:
+    """Drops the nights that this process has read of parts."""
+    _read_divisions.clear()
+
+
+def _reading(division: FleetDivision) -> _ReadDivision:
     """Raises `PartsError` where the folder is not seen."""
-    if not is_dataset(Path(division.folder)):
-        raise PartsError(
-            f"there is no data set in this folder on {gethostname()}",
-            where=division.folder,
-            remedy="name a folder that all machines see by this path",
-        )
-    return Scan(Path(division.folder))
+    if division not in _read_divisions:
+        if not is_dataset(Path(division.folder)):
+            raise PartsError(
+                f"there is no data set in this folder on {gethostname()}",
+                where=division.folder,
+                remedy="name a folder that all machines see by this path",
+            )
+        _read_divisions.clear()
+        _read_divisions[division] = _ReadDivision(Scan(Path(division.folder)), {})
+    return _read_divisions[division]
 
 
-@lru_cache(maxsize=2)
 def nights_of_part(division: FleetDivision, number: int) -> PartNights:
-    """The nights of part ``number``, from 0. Raises `PartsError` if a host has none any more."""
-    scan = _scan(division)
+    """The nights of part ``number``, from 0, which each process reads once. Raises `PartsError` if
+    a host has none any more."""
+    known = _reading(division).nights
+    if number not in known:
+        known[number] = _read_part(division, number)
+    return known[number]
+
+
+def _read_part(division: FleetDivision, number: int) -> PartNights:
+    scan = _reading(division).scan
     until = datetime.fromisoformat(division.until)
     runs = [run for run in scan.runs if run["measured"] <= until]
     hosts = {*division.hosts[number]}
@@ -152,8 +176,8 @@ def _divided(runs: Sequence[Mapping[str, Any]], parts: int) -> list[set[str]]:
     hosts = sorted({run["host"] for run in runs})
     together = sorted(grouped((leader(f"host {host}"), host) for host in hosts).values())
     found: list[set[str]] = [set() for _ in range(parts)]
-    for n, same in enumerate(together):
-        found[n % parts].update(same)
+    for n, same in enumerate(together):  # neighbours: a file has hosts in their order
+        found[n * parts // len(together)].update(same)
     return found
 
 
@@ -243,13 +267,25 @@ def joined_history(parts: Iterable[CheckedPart]) -> History:
     )
 
 
-def divide(folder: str, parts: int, threshold: float, since: str) -> FleetDivision:
-    """A division of a data set as it is now."""
-    runs = Scan(Path(folder)).runs
+def divide(scan: Scan, parts: int, threshold: float, since: str) -> FleetDivision:
+    """A division of a data set as it is now, which this process has read."""
+    runs = scan.runs
     hosts = tuple(tuple(sorted(own)) for own in _divided(runs, parts))
     until = max((run["measured"] for run in runs), default=datetime.min.replace(tzinfo=UTC))
-    now = datetime.now(UTC).isoformat()
-    return FleetDivision(folder, parts, threshold, since, now, until.isoformat(), hosts)
+    now, folder = datetime.now(UTC).isoformat(), str(scan.folder)
+    division = FleetDivision(folder, parts, threshold, since, now, until.isoformat(), hosts)
+    drop_read_parts()
+    _read_divisions[division] = _ReadDivision(scan, {})
+    return division
+
+
+def parts_that_fit(scan: Scan) -> int:
+    """How many parts one process should check one after another, so that they fit into memory; 1
+    also for a folder with profiles that its data set does not have."""
+    parts = -(-len(scan.runs) // AT_ONCE)
+    if parts > 1 and {run["profile"] for run in scan.runs}.issuperset(profiles_in(scan.folder)):
+        return parts
+    return 1
 
 
 def history_by(
@@ -258,7 +294,9 @@ def history_by(
     """The history of a fleet, by an engine that calls functions for each part."""
     references = references_of(division, each_part)
     numbers = range(division.parts)
-    return joined_history(each_part(checked_part, [(references, n, labels) for n in numbers]))
+    history = joined_history(each_part(checked_part, [(references, n, labels) for n in numbers]))
+    drop_read_parts()
+    return history
 
 
 # Parts in files, for arrays of jobs.

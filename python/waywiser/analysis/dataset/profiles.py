@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -74,9 +74,10 @@ class ReadNights(NamedTuple):
         return self._replace(nights=nights)
 
 
-def read_nights(files: Sequence[str]) -> ReadNights:
+def read_nights(files: Sequence[str], scans: Mapping[str, Scan] = {}) -> ReadNights:
     """The nights of files, and of all profiles and data sets in folders; what cannot be read is
-    listed. Raises `NoEngine` for a data set without profiles, if nothing can read it."""
+    listed. ``scans`` are data sets that were opened before, by their folders. Raises `NoEngine` for
+    a data set without profiles, if nothing can read it."""
     found = ReadNights((), {}, 0, {}, {})
     nights: dict[str, Night] = {}
     missing: list[str] = []
@@ -89,7 +90,7 @@ def read_nights(files: Sequence[str]) -> ReadNights:
         if has_dataset and not profiles:
             require_engines()
         if has_dataset and has_engines():
-            known = _of_dataset(Scan(name), found)
+            known = _of_dataset(scans.get(name) or Scan(name), found)
             nights |= known
             missing += [file for file in profiles if file not in known]
         elif profiles:

@@ -4,7 +4,7 @@ and `waywiser.check` do."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,15 +13,19 @@ import msgspec
 from waywiser.analysis.comparison.checkup import Checkup, check_up
 from waywiser.analysis.comparison.differences import load_text
 from waywiser.analysis.dataset.dask_parts import dask_parts
-from waywiser.analysis.dataset.engines import require_engines
+from waywiser.analysis.dataset.engines import has_engines, require_engines
 from waywiser.analysis.dataset.files import is_dataset
 from waywiser.analysis.dataset.parts import (
+    Map,
     divide,
+    here,
     history_by,
     join_parts,
+    parts_that_fit,
     write_part,
     write_references,
 )
+from waywiser.analysis.dataset.scan import Scan
 from waywiser.analysis.health.health_check import HealthCheck, health_of, host_health
 from waywiser.analysis.health.kept_profiles import (
     NotKept,
@@ -144,18 +148,28 @@ def check_hosts(files: Sequence[str], references: References) -> HealthCheck:
             remedy=f"name one profile, or remove {given[0]}",
         )
     named = [*files, *filter(None, (references.fleet,))]
+    scans = {}
+    if len(named) == 1 and is_dataset(Path(named[0])) and has_engines():
+        scan = scans[named[0]] = Scan(named[0])
+        if (parts := parts_that_fit(scan)) > 1:
+            return _in_parts(scan, parts, here, references)
     values = (*shipped_values(), *references.values)
-    return health_of_hosts(_read_hosts(named, references), values)
+    return health_of_hosts(_read_hosts(named, references, scans=scans), values)
 
 
 def check_by_dask(folder: str, references: References, address: str) -> HealthCheck:
     """Checks the hosts of a data set as `check_hosts` does, whose nights the workers of a Dask
     scheduler check. Raises `PartsError`, `NoEngine`."""
     _require_dataset(folder)
+    scan = Scan(os.path.abspath(folder))
     with dask_parts(address) as (each_part, parts):
-        division = divide(os.path.abspath(folder), parts, references.threshold, references.since)
-        nights = history_by(each_part, division, references.labels)
-    return _of_parts(folder, nights, references)
+        return _in_parts(scan, parts, each_part, references)
+
+
+def _in_parts(scan: Scan, parts: int, each_part: Map, references: References) -> HealthCheck:
+    division = divide(scan, parts, references.threshold, references.since)
+    nights = history_by(each_part, division, references.labels)
+    return _of_parts(scan, nights, references)
 
 
 def check_part(folder: str, references: References, part: str) -> HealthCheck | Path:
@@ -164,12 +178,12 @@ def check_part(folder: str, references: References, part: str) -> HealthCheck | 
     that was written, or the answer. Raises `PartsError`."""
     _require_dataset(folder)
     if part == "join":
-        return _of_parts(folder, join_parts(folder), references)
+        return _of_parts(Scan(folder), join_parts(folder), references)
     number, _, of = part.partition("/")
     longest = len(str(MOST_PARTS))
     parts = int(of) if of.isdecimal() and len(of) <= longest else 0
     if number == "references" and 0 < parts <= MOST_PARTS:
-        division = divide(folder, parts, references.threshold, references.since)
+        division = divide(Scan(folder), parts, references.threshold, references.since)
         return write_references(division)
     is_number = number.isdecimal() and len(number) <= longest
     if is_number and 1 <= int(number) <= parts <= MOST_PARTS:
@@ -191,9 +205,9 @@ def _require_dataset(folder: str) -> None:
         )
 
 
-def _of_parts(folder: str, nights: History, references: References) -> HealthCheck:
+def _of_parts(scan: Scan, nights: History, references: References) -> HealthCheck:
     values = (*shipped_values(), *references.values)
-    return health_of_hosts(read_dataset(folder, nights, references.expect_gpus), values)
+    return health_of_hosts(read_dataset(scan, nights, references.expect_gpus), values)
 
 
 def keep(checked: CheckedProfile, file: str) -> str:
@@ -288,10 +302,13 @@ def _known_hosts(node: Subject, file: str, references: References) -> ReadHosts 
 
 
 def _read_hosts(
-    files: Sequence[str], references: References, node: Subject | None = None
+    files: Sequence[str],
+    references: References,
+    node: Subject | None = None,
+    scans: Mapping[str, Scan] = {},
 ) -> ReadHosts:
     limit, since, labels = references.threshold, references.since, references.labels
-    return read_hosts(files, limit, since, labels, references.expect_gpus, node)
+    return read_hosts(files, limit, since, labels, references.expect_gpus, node, scans)
 
 
 def _is_same(one: str, other: str) -> bool:

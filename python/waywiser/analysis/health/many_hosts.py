@@ -58,10 +58,12 @@ def read_hosts(
     labels: Mapping[str, Mapping[str, str]] | None = None,
     expected_gpus: int = 0,
     node: Subject | None = None,
+    scans: Mapping[str, Scan] = {},
 ) -> ReadHosts:
     """Compares the readable profiles; the others are listed with the reason. A folder stands for
-    the profiles in it. With a ``node`` the nights are those of this machine, up to its profile."""
-    read = read_nights(list(files))
+    the profiles in it; ``scans`` are data sets that were opened before, by their folders. With a
+    ``node`` the nights are those of this machine, up to its profile."""
+    read = read_nights(list(files), scans)
     followed = iter([n for n in read.nights if node is None or _is_before(n, node)])
     read = read.without_paths()
     nights = history_of(followed, threshold, since, labels, read.unreadable)
@@ -75,9 +77,8 @@ def read_hosts(
     return ReadHosts(with_last_changes(peers, nights), nights, surveys)
 
 
-def read_dataset(folder: str, nights: History, expected_gpus: int = 0) -> ReadHosts:
+def read_dataset(scan: Scan, nights: History, expected_gpus: int = 0) -> ReadHosts:
     """The hosts of a data set beside their peers, whose ``nights`` were checked in parts."""
-    scan = Scan(Path(folder))
     last = _last_surveys(scan.nights(scan.runs, with_paths=False))
     chosen = [run for run in scan.runs if run["profile"] in last]
     subjects = {node.file: node for node in sorted(scan.subjects(chosen), key=_file_of)}
