@@ -50,6 +50,9 @@ EXPLAINED = (
 AT_ONCE = 20_000
 """Runs whose paths are read at once."""
 
+SUBJECTS_AT_ONCE = 1000
+"""Runs whose rows are read at once with all columns."""
+
 TRIES = 5
 """How often files are listed again if some were packed by another process meanwhile."""
 
@@ -276,10 +279,14 @@ class Scan:
             )
 
     def subjects(self, runs: Iterable[Mapping[str, Any]]) -> Iterator[Subject]:
-        """The subjects of runs. Only their days are read: the records of all would not fit into
-        memory."""
+        """The subjects of runs, in the order of time. Some are read at once, of their days alone:
+        the rows of all would not fit into memory."""
+        ordered = sorted(runs, key=lambda run: (run["measured"], run["run"]))
+        for first in range(0, len(ordered), SUBJECTS_AT_ONCE):
+            yield from self._some_subjects(ordered[first : first + SUBJECTS_AT_ONCE])
+
+    def _some_subjects(self, runs: Sequence[Mapping[str, Any]]) -> Iterator[Subject]:
         arrow = engine("pyarrow")
-        runs = list(runs)
         profiles = {run["run"]: run["profile"] for run in runs}
         chosen = arrow.table({"run": arrow.array([run["run"] for run in runs], arrow.string())})
         self.connection.register("chosen", chosen)
