@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def runs(folder: Path) -> list[str]:
-    return sorted(str(row["file"]) for row in Scan(folder).runs)
+    return sorted(str(row.file) for row in Scan(folder).runs)
 
 
 def rows(folder: Path) -> int:

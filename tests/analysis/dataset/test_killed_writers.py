@@ -66,7 +66,7 @@ def require_each_once(dataset: Path, expected: set[str]) -> None:
     """All runs are there, each row once, and every file can be read."""
     whole = Scan(dataset)
     assert whole.unreadable == {}
-    assert {str(run["file"]) for run in whole.runs} >= expected
+    assert {str(run.file) for run in whole.runs} >= expected
     twice = whole.relation.query("d", "SELECT run, number FROM d GROUP BY ALL HAVING count(*) > 1")
     assert twice.fetchall() == []
 

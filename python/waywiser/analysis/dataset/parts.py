@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from waywiser.analysis.dataset.files import is_dataset
-from waywiser.analysis.dataset.scan import AT_ONCE, Scan
+from waywiser.analysis.dataset.scan import AT_ONCE, RecordedRun, Scan
 from waywiser.analysis.history.history import (
     SCHEMA,
     History,
@@ -145,10 +145,10 @@ def nights_of_part(division: FleetDivision, number: int) -> PartNights:
 def _read_part(division: FleetDivision, number: int) -> PartNights:
     scan = _reading(division).scan
     until = datetime.fromisoformat(division.until)
-    runs = [run for run in scan.runs if run["measured"] <= until]
+    runs = [run for run in scan.runs if run.measured <= until]
     hosts = {*division.hosts[number]}
-    moments = [run["measured"] for run in runs]
-    own = [run for run in runs if run["host"] in hosts]
+    moments = [run.measured for run in runs]
+    own = [run for run in runs if run.host in hosts]
     surveys = scan.nights(own)
     if lost := hosts - {night.host for night in surveys}:
         raise PartsError(
@@ -161,7 +161,7 @@ def _read_part(division: FleetDivision, number: int) -> PartNights:
     return PartNights(named, unused, path_nights(named))
 
 
-def _divided(runs: Sequence[Mapping[str, Any]], parts: int) -> list[set[str]]:
+def _divided(runs: Sequence[RecordedRun], parts: int) -> list[set[str]]:
     """The hosts of each part. Hosts that had a GPU in common are in one."""
     leaders: dict[str, str] = {}
 
@@ -170,10 +170,10 @@ def _divided(runs: Sequence[Mapping[str, Any]], parts: int) -> list[set[str]]:
             leaders[name] = name = leaders[above]
         return name
 
-    for host, gpus in sorted({(run["host"], run["gpus"] or "[]") for run in runs}):
+    for host, gpus in sorted({(run.host, run.gpus or "[]") for run in runs}):
         for uuid in gpus_text(gpus):
             leaders[leader(uuid)] = leader(f"host {host}")
-    hosts = sorted({run["host"] for run in runs})
+    hosts = sorted({run.host for run in runs})
     together = sorted(grouped((leader(f"host {host}"), host) for host in hosts).values())
     found: list[set[str]] = [set() for _ in range(parts)]
     for n, same in enumerate(together):  # neighbours: a file has hosts in their order
@@ -271,7 +271,7 @@ def divide(scan: Scan, parts: int, threshold: float, since: str) -> FleetDivisio
     """A division of a data set as it is now, which this process has read."""
     runs = scan.runs
     hosts = tuple(tuple(sorted(own)) for own in _divided(runs, parts))
-    until = max((run["measured"] for run in runs), default=datetime.min.replace(tzinfo=UTC))
+    until = max((run.measured for run in runs), default=datetime.min.replace(tzinfo=UTC))
     now, folder = datetime.now(UTC).isoformat(), str(scan.folder)
     division = FleetDivision(folder, parts, threshold, since, now, until.isoformat(), hosts)
     drop_read_parts()
@@ -283,7 +283,7 @@ def parts_that_fit(scan: Scan) -> int:
     """How many parts one process should check one after another, so that they fit into memory; 1
     also for a folder with profiles that its data set does not have."""
     parts = -(-len(scan.runs) // AT_ONCE)
-    if parts > 1 and {run["profile"] for run in scan.runs}.issuperset(profiles_in(scan.folder)):
+    if parts > 1 and {run.profile for run in scan.runs}.issuperset(profiles_in(scan.folder)):
         return parts
     return 1
 

@@ -19,7 +19,7 @@ import msgspec
 from waywiser.analysis.dataset.engines import has_engines, require_engines
 from waywiser.analysis.dataset.files import Packed, is_dataset, pack, write_day, write_run
 from waywiser.analysis.dataset.rows import read_rows, run_of, state_of
-from waywiser.analysis.dataset.scan import Scan
+from waywiser.analysis.dataset.scan import RecordedRun, Scan
 from waywiser.analysis.history.night import FollowedPath, Night, PathColumns, read_night
 from waywiser.profile import NotWritable, ProfileError, profiles_in, why_no_profile
 from waywiser.words import Value, WaywiserError, grouped
@@ -55,7 +55,7 @@ class ReadNights(NamedTuple):
     """Profiles that were read now, and not taken from a data set."""
     scans: dict[str, Scan]
     """The data sets, by their folders."""
-    runs: dict[str, tuple[Scan, dict[str, Any]]]
+    runs: dict[str, tuple[Scan, RecordedRun]]
     """The runs that a data set has, by the file of the profile."""
 
     @property
@@ -98,7 +98,7 @@ def read_nights(files: Sequence[str], scans: Mapping[str, Scan] = {}) -> ReadNig
         else:
             found.unreadable[name] = why_no_profile(name)
     missing = [file for file in dict.fromkeys(missing) if file not in nights]
-    former = {run["run"]: file for file, (_, run) in found.runs.items()}
+    former = {run.run: file for file, (_, run) in found.runs.items()}
     for entry in _entries(missing):
         if (night := entry.night) is None:
             found.unreadable[entry.file] = entry.error
@@ -206,7 +206,7 @@ def export_profiles(folder: Path, dataset: Path, now: datetime | None = None) ->
     unreadable: dict[str, str] = {}
     if is_dataset(dataset):
         scan = Scan(dataset)
-        states = {(run["file"], run["file_bytes"], run["file_modified"]) for run in scan.runs}
+        states = {(run.file, run.file_bytes, run.file_modified) for run in scan.runs}
         missing = [
             file for file in profiles if (os.path.basename(file), *state_of(file)) not in states
         ]

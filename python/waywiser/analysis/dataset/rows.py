@@ -18,8 +18,6 @@ from waywiser.analysis.comparison.own_findings import own_findings
 from waywiser.analysis.dataset.columns import STEPS
 from waywiser.analysis.history.night import (
     Night,
-    NightGpu,
-    PathColumns,
     PathNight,
     moment_of,
     night_of,
@@ -195,31 +193,6 @@ def two_digits(values: Any) -> Any:
     values = np.asarray(values, float)
     unit = 10.0 ** (np.floor(np.log10(np.maximum(values, 1e-9))) - 1)
     return (np.rint(values / unit) * unit).astype(np.float32)
-
-
-def night_of_run(run: Mapping[str, Any], paths: PathColumns, file: str) -> Night:
-    """A night by the columns of a run and its followed paths."""
-    return Night(
-        file=file,
-        host=run["host"],
-        created=run["created"],
-        gpus=_gpus(run["gpus"] or "[]"),
-        hardware=run["class"] or "",
-        facts=_facts(run["facts"] or "{}"),
-        paths=paths,
-        simulated=run["simulated"] or "",
-        first_visit=run["first_visit"] or "",
-    )
-
-
-@lru_cache(maxsize=16384)
-def _gpus(text: str) -> tuple[NightGpu, ...]:
-    return msgspec.json.decode(text, type=tuple[NightGpu, ...])
-
-
-@lru_cache(maxsize=16384)
-def _facts(text: str) -> dict[str, str]:
-    return msgspec.json.decode(text, type=dict[str, str])
 
 
 def created_text(measured: datetime) -> str:

@@ -6,7 +6,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,12 +17,13 @@ import numpy as np
 from waywiser.analysis.dataset.columns import COLUMNS, NAMES
 from waywiser.analysis.dataset.engines import arrow_schema, engine
 from waywiser.analysis.dataset.files import GONE, DataFile, files_in, why_foreign
-from waywiser.analysis.dataset.rows import created_text, night_of_run, state_of, subject_of_rows
+from waywiser.analysis.dataset.rows import created_text, state_of, subject_of_rows
 from waywiser.analysis.history.night import (
     PROCESSES,
     SECONDS,
     FollowedPath,
     Night,
+    NightGpu,
     PathColumns,
     gpus_text,
 )
@@ -55,6 +57,52 @@ SUBJECTS_AT_ONCE = 1000
 
 TRIES = 5
 """How often files are listed again if some were packed by another process meanwhile."""
+
+
+class RecordedRun(msgspec.Struct, gc=False):
+    """The columns of a run that a night takes: those of `NIGHT_COLUMNS`, in their order. Many runs
+    have equal texts, each once in memory."""
+
+    run: str
+    host: str
+    measured: datetime
+    hardware: str | None
+    simulated: str | None
+    gpus: str | None
+    facts: str | None
+    first_visit: str | None
+    file: str
+    file_bytes: int
+    file_modified: int
+    created: str = ""
+    """``measured`` as profiles have it."""
+    profile: str = ""
+    """The file of no other run: that of its folder if it has this state, or if no other run has its
+    name."""
+
+    def night(self, paths: PathColumns) -> Night:
+        """The night of the run, with its followed paths."""
+        return Night(
+            file=self.profile,
+            host=self.host,
+            created=self.created,
+            gpus=_gpus(self.gpus or "[]"),
+            hardware=self.hardware or "",
+            facts=_facts(self.facts or "{}"),
+            paths=paths,
+            simulated=self.simulated or "",
+            first_visit=self.first_visit or "",
+        )
+
+
+@lru_cache(maxsize=16384)
+def _gpus(text: str) -> tuple[NightGpu, ...]:
+    return msgspec.json.decode(text, type=tuple[NightGpu, ...])
+
+
+@lru_cache(maxsize=16384)
+def _facts(text: str) -> dict[str, str]:
+    return msgspec.json.decode(text, type=dict[str, str])
 
 
 class DataSetError(WaywiserError):
@@ -190,7 +238,7 @@ class Scan:
                     remedy="name it otherwise: upper and lower case are the same",
                 )
         with self._explained():
-            own = {run["run"]: _labels_of(run, labels) for run in self.runs}
+            own = {run.run: _labels_of(run, labels) for run in self.runs}
         arrow = engine("pyarrow")
         found = [arrow.array([each.get(n) for each in own.values()], arrow.string()) for n in names]
         runs = arrow.array(list(own), arrow.string())
@@ -209,9 +257,8 @@ class Scan:
         return self.reading(read)
 
     @cached_property
-    def runs(self) -> list[dict[str, Any]]:
-        """The columns of each run that a night takes, by profile. ``profile`` is the file of no
-        other run: that of its folder if it has this state, or if no other run has its name."""
+    def runs(self) -> list[RecordedRun]:
+        """All runs, by profile."""
         # all rows of a run have these, and each has a first one
         columns = ", ".join(f'any_value("{name}") AS "{name}"' for name in NIGHT_COLUMNS[1:])
         found = self.query(
@@ -220,32 +267,32 @@ class Scan:
         )
         with self._explained():
             values = zip(*map(_shared_values, found.columns), strict=True)
-            rows = [dict(zip(NIGHT_COLUMNS, row, strict=True)) for row in values]
+            rows = [RecordedRun(*row) for row in values]
             for row in rows:
-                row["created"] = created_text(row["measured"])
-                row["host"].encode()
+                row.created = created_text(row.measured)
+                row.host.encode()
             beside = str(self.folder / "x")[:-1]
-            for file, same in grouped((row["file"], row) for row in rows).items():
+            for file, same in grouped((row.file, row) for row in rows).items():
                 _name_profiles(beside + file, same)
-        return sorted(rows, key=lambda row: row["profile"])
+        return sorted(rows, key=attrgetter("profile"))
 
-    def nights(self, runs: Sequence[Mapping[str, Any]], *, with_paths: bool = True) -> list[Night]:
+    def nights(self, runs: Sequence[RecordedRun], *, with_paths: bool = True) -> list[Night]:
         """The nights of those of these runs that can be read, in their order, maybe without paths.
         Of many runs the paths of some hosts are read at once: the rows of all would not fit into
         memory."""
         found: list[Night | None] = [None] * len(runs)
-        numbers = grouped((run["host"], number) for number, run in enumerate(runs))
+        numbers = grouped((run.host, number) for number, run in enumerate(runs))
         is_all = len(runs) == len(self.runs) <= AT_ONCE
         groups = [sorted(numbers)] if is_all or not with_paths else _host_groups(numbers)
         for hosts in groups:
             paths = self._paths(None if is_all else hosts) if with_paths else {}
-            readable = {run["run"] for run in self.runs}
+            readable = {run.run for run in self.runs}
             with self._explained():
                 for number in (number for host in hosts for number in numbers[host]):
                     run = runs[number]
-                    if run["run"] in readable:
-                        own = paths.get(run["run"], PathColumns())
-                        found[number] = night_of_run(run, own, run["profile"])
+                    if run.run in readable:
+                        own = paths.get(run.run, PathColumns())
+                        found[number] = run.night(own)
         return [night for night in found if night is not None]
 
     @contextmanager
@@ -278,19 +325,19 @@ class Scan:
                 table, [FollowedPath(*row.values()) for row in kinds.to_pylist()]
             )
 
-    def subjects(self, runs: Iterable[Mapping[str, Any]]) -> Iterator[Subject]:
+    def subjects(self, runs: Iterable[RecordedRun]) -> Iterator[Subject]:
         """The subjects of runs, in the order of time. Some are read at once, of their days alone:
         the rows of all would not fit into memory."""
-        ordered = sorted(runs, key=lambda run: (run["measured"], run["run"]))
+        ordered = sorted(runs, key=lambda run: (run.measured, run.run))
         for first in range(0, len(ordered), SUBJECTS_AT_ONCE):
             yield from self._some_subjects(ordered[first : first + SUBJECTS_AT_ONCE])
 
-    def _some_subjects(self, runs: Sequence[Mapping[str, Any]]) -> Iterator[Subject]:
+    def _some_subjects(self, runs: Sequence[RecordedRun]) -> Iterator[Subject]:
         arrow = engine("pyarrow")
-        profiles = {run["run"]: run["profile"] for run in runs}
-        chosen = arrow.table({"run": arrow.array([run["run"] for run in runs], arrow.string())})
+        profiles = {run.run: run.profile for run in runs}
+        chosen = arrow.table({"run": arrow.array([run.run for run in runs], arrow.string())})
         self.connection.register("chosen", chosen)
-        days = {created_text(run["measured"])[:10] for run in runs}
+        days = {created_text(run.measured)[:10] for run in runs}
         columns = ", ".join(
             f'"{name}"'
             for name in ("run", "host", "measured", "record", "workload", "seconds",
@@ -313,15 +360,15 @@ class Scan:
             yield node
 
 
-def _name_profiles(plain: str, runs: Sequence[dict[str, Any]]) -> None:
+def _name_profiles(plain: str, runs: Sequence[RecordedRun]) -> None:
     """Names the profiles of runs whose files have one name."""
     state = state_of(plain)
-    own = [run for run in runs if (run["file_bytes"], run["file_modified"]) == state]
+    own = [run for run in runs if (run.file_bytes, run.file_modified) == state]
     if not own and len(runs) == 1 and not any(state):
         own = list(runs)
     for run in runs:
         is_own = bool(own) and run is own[-1]
-        run["profile"] = plain if is_own else f"{plain}#{run['run']}"
+        run.profile = plain if is_own else f"{plain}#{run.run}"
 
 
 def _host_groups(runs: Mapping[str, Sequence[int]]) -> Iterator[Sequence[str]]:
@@ -384,10 +431,10 @@ def _columns_of_runs(table: Any, kinds: Sequence[FollowedPath]) -> dict[str, Pat
     return found
 
 
-def _labels_of(run: Mapping[str, Any], labels: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def _labels_of(run: RecordedRun, labels: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """The labels of the host of a run and of its GPUs."""
     found: dict[str, str] = {}
-    for key in (*sorted(gpus_text(run["gpus"] or "[]")), run["host"]):
+    for key in (*sorted(gpus_text(run.gpus or "[]")), run.host):
         found |= labels.get(key, {})
     return found
 

@@ -80,7 +80,7 @@ def read_hosts(
 def read_dataset(scan: Scan, nights: History, expected_gpus: int = 0) -> ReadHosts:
     """The hosts of a data set beside their peers, whose ``nights`` were checked in parts."""
     last = _last_surveys(scan.nights(scan.runs, with_paths=False))
-    chosen = [run for run in scan.runs if run["profile"] in last]
+    chosen = [run for run in scan.runs if run.profile in last]
     subjects = {node.file: node for node in sorted(scan.subjects(chosen), key=_file_of)}
     nights = msgspec.structs.replace(nights, unreadable={**scan.unreadable, **nights.unreadable})
     peers = assess_fleet(list(subjects.values()), nights.threshold, scan.unreadable, expected_gpus)
