@@ -110,8 +110,12 @@ def test_a_check_measures_every_link_and_shows_what_the_counters_did(
     assert health.start is not None and health.end is not None
     assert "health: counted while it ran: gpu:1 PCIe replays +1" in out
     assert "unknown: rows remapped after corrected errors" in out
-    code, out, _ = run("check", "a.wwp", "--baseline", "a.wwp", "--prometheus", "a.prom")
-    assert code in (0, 3) and out.splitlines()[0].split()[0] in ("OK", "INCONCLUSIVE")
+    outputs = ("--prometheus", "a.prom", "--json")
+    code, out, _ = run("check", "a.wwp", "--baseline", "a.wwp", *outputs)
+    (host,) = json.loads(out)["hosts"]
+    said = {each["reference"]: each["status"] for each in host["results"]}
+    # On a busy machine one of the fake GPUs may be slower than the others, but not than itself.
+    assert said["baseline"] in ("ok", "inconclusive") and code in (0, 1, 3)
     assert 'counter="PCIe replays"' in (tmp_path / "a.prom").read_text()
 
 

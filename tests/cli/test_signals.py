@@ -89,3 +89,37 @@ def test_a_signal_while_modules_load_is_not_lost(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "interrupted\n()\n"), done.stderr
+
+
+DROPPED = """
+import os, signal, time, weakref
+from waywiser.cli.signals import end_by_signals
+
+class Ends:
+    def __del__(self):
+        self.interrupt()
+    def interrupt(self, _=None):
+        os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(100):
+            time.sleep(0)
+
+end_by_signals()
+try:
+    {how}
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["Ends()", "kept = set(); o = Ends; o = type('O', (), {})(); i = Ends.interrupt; "
+     "r = weakref.ref(o, lambda ref: i(None)); del o"],
+    ids=["where an object ends", "in a callback"],
+)  # fmt: skip
+def test_a_signal_that_python_drops_comes_again(how: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", DROPPED.format(how=how)], capture_output=True, text=True, timeout=50
+    )
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")

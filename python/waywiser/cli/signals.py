@@ -6,7 +6,10 @@ follow soon do not disturb that, and ignored signals stay ignored, as under nohu
 
 from __future__ import annotations
 
+import _thread
+import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +22,9 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
 UNDISTURBED_SECONDS = 20.0
 """Seconds for a command to end. A worker that is stuck in a driver takes 15 s to be killed. A
 signal that comes later interrupts again: the first one may have been lost in a library."""
+
+AGAIN_SECONDS = 0.01
+"""Seconds after which a signal comes again that was dropped."""
 
 _last: float | None = None
 """When a signal has interrupted the command."""
@@ -46,10 +52,12 @@ def was_interrupted() -> bool:
 @contextmanager
 def stopped_by_signals() -> Iterator[None]:
     """The same for a part of a program that is no command of its own."""
+    hook = sys.unraisablehook
     before = _install()
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -66,6 +74,7 @@ def _install() -> dict[signal.Signals, Any]:
         _last = None
     for number in replaced:
         signal.signal(number, _interrupt)
+    sys.unraisablehook = _interrupt_again
     return replaced
 
 
@@ -75,3 +84,19 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     if _last is None or now - _last > UNDISTURBED_SECONDS:
         _last = now
         raise KeyboardInterrupt
+
+
+def _interrupt_again(dropped: Any) -> None:
+    """Python drops what is raised where an object ends, or in a callback, and prints it. A signal
+    that was dropped so comes again."""
+    global _last
+    if dropped.exc_type is KeyboardInterrupt and _last is not None:
+        _last = None
+        _thread.start_new_thread(_send_soon, ())
+    else:
+        sys.__unraisablehook__(dropped)
+
+
+def _send_soon() -> None:
+    time.sleep(AGAIN_SECONDS)
+    os.kill(os.getpid(), signal.SIGINT)
