@@ -7,7 +7,6 @@ follow soon do not disturb that, and ignored signals stay ignored, as under nohu
 from __future__ import annotations
 
 import _thread
-import os
 import signal
 import sys
 import time
@@ -92,11 +91,11 @@ def _interrupt_again(dropped: Any) -> None:
     global _last
     if dropped.exc_type is KeyboardInterrupt and _last is not None:
         _last = None
-        _thread.start_new_thread(_send_soon, ())
+        _thread.start_new_thread(_send_soon, (_thread.get_ident(),))
     else:
         sys.__unraisablehook__(dropped)
 
 
-def _send_soon() -> None:
+def _send_soon(thread: int) -> None:
     time.sleep(AGAIN_SECONDS)
-    os.kill(os.getpid(), signal.SIGINT)
+    signal.pthread_kill(thread, signal.SIGINT)
