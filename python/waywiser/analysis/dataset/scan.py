@@ -350,10 +350,10 @@ class Scan:
                 "SEMI JOIN chosen USING (run) ORDER BY run, number"
             )
         )
-        values = [table[name].to_pylist() for name in table.column_names]
-        rows = (
-            dict(zip(table.column_names, row, strict=True)) for row in zip(*values, strict=True)
-        )
+        names = table.column_names
+        with self._explained():
+            values = zip(*map(_shared_values, table.columns), strict=True)
+            rows = [dict(zip(names, row, strict=True)) for row in values]
         for own in grouped((row["run"], row) for row in rows).values():
             with self._explained():
                 node = subject_of_rows(own, profiles[own[0]["run"]])
