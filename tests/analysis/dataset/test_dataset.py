@@ -26,6 +26,8 @@ from waywiser.analysis.dataset.scan import Scan
 from waywiser.analysis.history.night import read_night
 from waywiser.cli import run
 from waywiser.curves.subject import read_subject
+from waywiser.measure import survey_run
+from waywiser.measure.probe.sharing import SurveyLock
 from waywiser.profile.errors import NotWritable
 
 CHECKS = [RESULTS / "2026-11-22-check-two-gpus" / f"check-{n}.wwp.xz" for n in (1, 2, 3)]
@@ -34,6 +36,12 @@ LATER = datetime(2030, 1, 1, tzinfo=UTC)
 
 STEP = 1 / 40_000
 """By how much a process in a data set may differ: half of a step."""
+
+
+@pytest.fixture(autouse=True)
+def _own_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests may survey this host meanwhile."""
+    monkeypatch.setattr(survey_run, "SurveyLock", lambda: SurveyLock(f"waywiser-{os.getpid()}"))
 
 
 @pytest.fixture
