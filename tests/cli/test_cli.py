@@ -163,7 +163,7 @@ def test_what_is_wrong_is_one_line_and_two(
 def test_missing_gpus_are_a_finding(
     arguments: list[str], says: str, capsys: Output, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Not a wrong command: the scripts of each night fail the node."""
+    """A missing GPU is no wrong command: the scripts of each night fail the node."""
     monkeypatch.chdir(tmp_path)
     assert cli.run(arguments) == 1
     line = one_line(capsys)

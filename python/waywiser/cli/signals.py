@@ -10,7 +10,7 @@ import _thread
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -27,6 +27,9 @@ AGAIN_SECONDS = 0.01
 
 _last: float | None = None
 """When a signal has interrupted the command."""
+
+_other_hook: Callable[[Any], object] = sys.__unraisablehook__
+"""Reports all other exceptions that Python drops."""
 
 
 def end_by_signals() -> None:
@@ -62,7 +65,7 @@ def stopped_by_signals() -> Iterator[None]:
 
 
 def _install() -> dict[signal.Signals, Any]:
-    global _last
+    global _last, _other_hook
     found = {number: signal.getsignal(number) for number in ENDING}
     replaced = {
         number: handler
@@ -73,7 +76,8 @@ def _install() -> dict[signal.Signals, Any]:
         _last = None
     for number in replaced:
         signal.signal(number, _interrupt)
-    sys.unraisablehook = _interrupt_again
+    if sys.unraisablehook is not _interrupt_again:
+        _other_hook, sys.unraisablehook = sys.unraisablehook, _interrupt_again
     return replaced
 
 
@@ -93,7 +97,7 @@ def _interrupt_again(dropped: Any) -> None:
         _last = None
         _thread.start_new_thread(_send_soon, (_thread.get_ident(),))
     else:
-        sys.__unraisablehook__(dropped)
+        _other_hook(dropped)
 
 
 def _send_soon(thread: int) -> None:

@@ -60,9 +60,9 @@ class SimulatedNight(NamedTuple):
     """One night of a machine that is surveyed every night."""
 
     number: int
-    """From 1."""
+    """The number of the night, from 1."""
     noise: float
-    """Relative standard deviation of a path from night to night, beside that of processes."""
+    """Relative standard deviation of a path from night to night, without that of processes."""
 
 
 class SimulatedMachine:

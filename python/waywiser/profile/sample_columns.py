@@ -30,7 +30,7 @@ MOST_KNOWN_BYTES = 2**15
 """Bytes of a short column that is kept unpacked."""
 
 _unpacked_short = lru_cache(maxsize=256)(unpacked_bytes)
-"""The bytes of a column that many visits have alike."""
+"""The bytes of a column that many visits have in common."""
 
 
 class SampleColumns:

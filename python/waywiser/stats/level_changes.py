@@ -51,6 +51,7 @@ from waywiser.stats.night_rows import (
     row_medians,
     row_slopes,
     running_medians,
+    sorted_medians,
     squares_around,
 )
 from waywiser.stats.order import NORMAL_SCALE
@@ -206,10 +207,6 @@ class SeriesFits:
 
     def shown_by_differences(self) -> Shown:
         """What the series show of their noise by a first estimate."""
-        for block in self._blocks:
-            freedom = ROUGH_SHARE * block.values.shape[1]
-            block.squares = freedom * block.rough**2
-            block.freedom = np.full(len(block.fits), freedom)
         return self._shown()
 
     def divide(self, known: Known) -> None:
@@ -279,10 +276,10 @@ class _Block:
         self.fits = fits
         self.values = np.array([fit.values for fit in fits], float)
         self.days = np.array([fit.days for fit in fits], float)
-        self.clipped, self.rough = _clipped(self.values)
-        """``rough`` are first estimates of the deviation of a night."""
-        self.squares, self.freedom = np.empty(len(fits)), np.empty(len(fits))
-        """The squares of each series, and their degrees of freedom."""
+        self.clipped, rough = _clipped(self.values)
+        self.freedom = np.full(len(fits), ROUGH_SHARE * self.values.shape[1])
+        self.squares = self.freedom * rough**2
+        """The squares of each series with so many degrees of freedom: first by `_clipped`."""
         slopes = row_slopes(self.days, self.clipped).tolist()
         for fit, values, days, clipped, slope in zip(
             fits, self.values, self.days, self.clipped, slopes, strict=True
@@ -515,11 +512,7 @@ def _change(noise: NightNoise, size: float, before: slice, after: slice) -> Leve
 
 
 def _middle(values: Array) -> float:
-    """The median, which numpy takes longer for than to sort a few nights."""
-    ordered = np.sort(values)
-    half = len(ordered) // 2
-    low = ordered[half - (len(ordered) % 2 == 0)]
-    return float((low + ordered[half]) / 2)
+    return float(row_medians(values))
 
 
 def _mean(values: Array) -> float:
@@ -548,9 +541,8 @@ def _are_tails_level(flat: Array, raw: Array, last: slice, limit: float) -> Arra
 def _clipped(rows: Array) -> tuple[Array, Array]:
     """Clips single odd values, and makes the first estimates of the noise."""
     count = rows.shape[1]
-    steps = np.sort(np.abs(np.diff(rows, axis=1)), axis=1)
-    half = count - 1
-    half = (steps[:, (half - 1) // 2] + steps[:, half // 2]) / 2 * (NORMAL_SCALE / 2**0.5)
+    steps = np.sort(np.abs(np.diff(rows, axis=1)))
+    half = sorted_medians(steps) * (NORMAL_SCALE / 2**0.5)
     middle = running_medians(rows)
     apart = np.abs(rows - middle)
     # the differences of a series that alternates are its noise, those of one that wanders not

@@ -112,7 +112,8 @@ def returned_in_blocks(seconds: Array, counts: Array) -> Array:
 
 
 def _returned(rows: Array, count: Array, stretches: Sequence[Array]) -> Array:
-    """By row. Each has ``count`` values, and zeros after them; ``stretches`` as `_stretches`."""
+    """Returns the shift of each row, 0 for none. A row has ``count`` values, and zeros after them;
+    ``stretches`` are as `_stretches` returns them."""
     import numpy as np
 
     start, stop, *sizes, width_before, width_after = stretches
@@ -160,8 +161,8 @@ def _stretches(count: int, least: int) -> tuple[Array, ...]:
 
 @lru_cache(maxsize=1)
 def _stretches_of_blocks() -> tuple[Array, ...]:
-    """The same of blocks of `FEWEST` to `GROUPS` values, a row each, filled up with stretches that
-    are none."""
+    """Returns the stretches of blocks of `FEWEST` to `GROUPS` values, a row each, filled up with
+    stretches that are none."""
     import numpy as np
 
     known = [

@@ -50,7 +50,7 @@ class NightNoise(NamedTuple):
     @property
     def deviation(self) -> float:
         """The deviation of one night; of a series without equivalent ones, that of its values."""
-        return 1 / math.sqrt(float((self.weights / DEVIATIONS**2).sum()))
+        return float(_deviations(self.weights))
 
     def chance(self, size: float, share: float) -> float:
         """The chance that noise alone makes a difference as large as ``size``, whose variance is
@@ -86,15 +86,18 @@ def own_noise(usual: NightNoise, squares: float, freedom: float) -> NightNoise:
 
 
 def own_noises(usual: NightNoise, squares: Array, freedom: Array) -> list[NightNoise]:
-    """The same of several series."""
+    """Returns the noise of each of several series that are equivalent."""
     weights = usual.weights * _likelihood(squares[:, None], freedom[:, None])
     return list(map(NightNoise, weights / weights.sum(axis=1, keepdims=True)))
 
 
 def deviations(noises: Sequence[NightNoise]) -> Array:
     """The deviation of one night of each of several series."""
-    weights = np.array([noise.weights for noise in noises]).reshape(-1, len(DEVIATIONS))
-    found: Array = 1 / np.sqrt((weights / DEVIATIONS**2).sum(axis=1))
+    return _deviations(np.array([noise.weights for noise in noises]))
+
+
+def _deviations(weights: Array) -> Array:
+    found: Array = 1 / np.sqrt((weights / DEVIATIONS**2).sum(axis=-1))
     return found
 
 
@@ -106,18 +109,17 @@ def least_sizes(noises: Sequence[NightNoise], chance: float, shares: Array) -> A
     low, high = np.zeros(len(noises)), 100 * scales
     if chance >= 1:
         return low
-    size = deviations(noises) * scales
     for part in chunks(len(noises), len(DEVIATIONS)):
         weights = np.array([noise.weights for noise in noises[part]])
-        _close(weights, chance, scales[part], low[part], high[part], size[part])
+        _narrow(weights, chance, scales[part], low[part], high[part])
     return high
 
 
-def _close(weights: Array, chance: float, scales: Array, low: Array, high: Array,
-           size: Array) -> None:  # fmt: skip
-    """Moves the ends of brackets and the sizes between them until they are close."""
+def _narrow(weights: Array, chance: float, scales: Array, low: Array, high: Array) -> None:
+    """Moves the ends of brackets, in place, until they are close."""
     from scipy.special import ndtr
 
+    size = _deviations(weights) * scales
     rows = np.arange(len(weights))
     while len(rows):
         apart = size[rows, None] / (DEVIATIONS * scales[rows, None])

@@ -36,10 +36,14 @@ def chunks(rows: int, width: int) -> Iterator[slice]:
 
 
 def row_medians(rows: Array) -> Array:
-    """Returns the median of each row."""
-    ordered = np.sort(rows, axis=1)
-    half = ordered.shape[1] // 2
-    middle: Array = (ordered[:, half - (ordered.shape[1] % 2 == 0)] + ordered[:, half]) / 2
+    """Returns the median of each row; numpy takes longer for it than to sort a few values."""
+    return sorted_medians(np.sort(rows))
+
+
+def sorted_medians(ordered: Array) -> Array:
+    """Returns the median of each row, whose values are sorted."""
+    count = ordered.shape[-1]
+    middle: Array = (ordered[..., (count - 1) // 2] + ordered[..., count // 2]) / 2
     return middle
 
 
@@ -63,10 +67,8 @@ def outlier_rows(rows: Array) -> Array:
     if count < LEAST_WITH_OUTLIERS:
         return np.zeros(rows.shape, bool)
     distances = np.abs(rows - row_medians(rows)[:, None])
-    ordered = np.sort(distances, axis=1)
-    half = count // 2
-    middle = (ordered[:, half - (count % 2 == 0)] + ordered[:, half]) / 2
-    limit = np.maximum(OUTLIER * NORMAL_SCALE * middle, LEAST_OUTLIER)
+    ordered = np.sort(distances)
+    limit = np.maximum(OUTLIER * NORMAL_SCALE * sorted_medians(ordered), LEAST_OUTLIER)
     limit = np.maximum(limit, ordered[:, -1 - int(MOST_OUTLIERS * count)])
     found: Array = distances > limit[:, None]
     return found

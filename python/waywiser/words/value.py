@@ -24,7 +24,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def json_text(value: object) -> str:
-    """The same as text."""
+    """JSON on one line, as text."""
     return json_bytes(value).decode()
 
 

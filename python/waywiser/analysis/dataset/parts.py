@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
+from operator import attrgetter
 from pathlib import Path
 from socket import gethostname
 from typing import Any, NamedTuple
@@ -107,11 +108,23 @@ class _ReadDivision(NamedTuple):
     """What this process has read of a division."""
 
     scan: Scan
+    runs: dict[str, list[RecordedRun]]
+    """The runs that all parts look at, by host."""
+    moments: list[datetime]
+    """When they began, in order."""
     nights: dict[int, PartNights]
+    """The nights of parts that will be looked at again."""
+
+    @classmethod
+    def of(cls, scan: Scan, division: FleetDivision) -> _ReadDivision:
+        until = datetime.fromisoformat(division.until)
+        runs = [run for run in scan.runs if run.measured <= until]
+        by_host = grouped((run.host, run) for run in runs)
+        return cls(scan, by_host, sorted(run.measured for run in runs), {})
 
 
 _read_divisions: dict[FleetDivision, _ReadDivision] = {}
-"""One: the last."""
+"""The last division that this process has read."""
 
 
 def drop_read_parts() -> None:
@@ -129,13 +142,14 @@ def _reading(division: FleetDivision) -> _ReadDivision:
                 remedy="name a folder that all machines see by this path",
             )
         _read_divisions.clear()
-        _read_divisions[division] = _ReadDivision(Scan(Path(division.folder)), {})
+        scan = Scan(Path(division.folder))
+        _read_divisions[division] = _ReadDivision.of(scan, division)
     return _read_divisions[division]
 
 
 def nights_of_part(division: FleetDivision, number: int) -> PartNights:
-    """The nights of part ``number``, from 0, which each process reads once. Raises `PartsError` if
-    a host has none any more."""
+    """The nights of part ``number``, from 0, which each process reads once before it has checked
+    the part. Raises `PartsError` if a host has none any more."""
     known = _reading(division).nights
     if number not in known:
         known[number] = _read_part(division, number)
@@ -143,20 +157,16 @@ def nights_of_part(division: FleetDivision, number: int) -> PartNights:
 
 
 def _read_part(division: FleetDivision, number: int) -> PartNights:
-    scan = _reading(division).scan
-    until = datetime.fromisoformat(division.until)
-    runs = [run for run in scan.runs if run.measured <= until]
-    hosts = {*division.hosts[number]}
-    moments = [run.measured for run in runs]
-    own = [run for run in runs if run.host in hosts]
-    surveys = scan.nights(own)
+    read, hosts = _reading(division), {*division.hosts[number]}
+    own = [run for host in hosts for run in read.runs.get(host, ())]
+    surveys = read.scan.nights(sorted(own, key=attrgetter("profile")))
     if lost := hosts - {night.host for night in surveys}:
         raise PartsError(
             f"has no night of {min(lost)}, which had one when the references were written",
             where=division.folder,
             remedy="repair the files that are damaged, or write the references again",
         )
-    nodes, unused = nodes_of(surveys, datetime.fromisoformat(division.now), moments)
+    nodes, unused = nodes_of(surveys, datetime.fromisoformat(division.now), read.moments)
     named = named_nodes(nodes)
     return PartNights(named, unused, path_nights(named))
 
@@ -176,7 +186,7 @@ def _divided(runs: Sequence[RecordedRun], parts: int) -> list[set[str]]:
     hosts = sorted({run.host for run in runs})
     together = sorted(grouped((leader(f"host {host}"), host) for host in hosts).values())
     found: list[set[str]] = [set() for _ in range(parts)]
-    for n, same in enumerate(together):  # neighbours: a file has hosts in their order
+    for n, same in enumerate(together):  # a file has hosts in this order
         found[n * parts // len(together)].update(same)
     return found
 
@@ -234,6 +244,7 @@ def checked_part(
     own = nights_of_part(division, number)
     paths = path_histories(own.lines, division.threshold, division.since, references.noise)
     nodes = node_histories(own.nodes, paths, labels)
+    _reading(division).nights.pop(number, None)  # nothing looks at the part again
     history = History(
         SCHEMA, division.threshold, division.since, tuple(nodes), tuple(paths), own.unused
     )
@@ -275,13 +286,13 @@ def divide(scan: Scan, parts: int, threshold: float, since: str) -> FleetDivisio
     now, folder = datetime.now(UTC).isoformat(), str(scan.folder)
     division = FleetDivision(folder, parts, threshold, since, now, until.isoformat(), hosts)
     drop_read_parts()
-    _read_divisions[division] = _ReadDivision(scan, {})
+    _read_divisions[division] = _ReadDivision.of(scan, division)
     return division
 
 
 def parts_that_fit(scan: Scan) -> int:
-    """How many parts one process should check one after another, so that they fit into memory; 1
-    also for a folder with profiles that its data set does not have."""
+    """Returns into how many parts one process should divide a check, so that they fit into memory;
+    1 also for a folder with profiles that its data set does not have."""
     parts = -(-len(scan.runs) // AT_ONCE)
     if parts > 1 and {run.profile for run in scan.runs}.issuperset(profiles_in(scan.folder)):
         return parts
@@ -292,11 +303,13 @@ def history_by(
     each_part: Map, division: FleetDivision, labels: Mapping[str, Mapping[str, str]]
 ) -> History:
     """The history of a fleet, by an engine that calls functions for each part."""
-    references = references_of(division, each_part)
-    numbers = range(division.parts)
-    history = joined_history(each_part(checked_part, [(references, n, labels) for n in numbers]))
-    drop_read_parts()
-    return history
+    try:
+        references = references_of(division, each_part)
+        numbers = range(division.parts)
+        parts = each_part(checked_part, [(references, n, labels) for n in numbers])
+        return joined_history(parts)
+    finally:
+        drop_read_parts()
 
 
 # Parts in files, for arrays of jobs.

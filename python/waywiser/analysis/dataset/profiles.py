@@ -64,7 +64,7 @@ class ReadNights(NamedTuple):
         return [night.file for night in self.nights]
 
     def without_paths(self) -> ReadNights:
-        """The same without the columns of nights that a data set has."""
+        """Returns the nights without the columns of those that a data set has."""
         nights = tuple(
             msgspec.structs.replace(night, paths=PathColumns())
             if night.file in self.runs

@@ -199,6 +199,7 @@ class Scan:
                 said = str(error)
                 self._is_listed = False
                 self.__dict__.pop("runs", None)
+                self.__dict__.pop("_names", None)
                 for each in self.files:
                     if (text := self._why_damaged(each.path)) and text != GONE:
                         self._damaged[each.path] = text
@@ -271,10 +272,15 @@ class Scan:
             for row in rows:
                 row.created = created_text(row.measured)
                 row.host.encode()
-            beside = str(self.folder / "x")[:-1]
+            prefix = str(self.folder / "x")[:-1]
             for file, same in grouped((row.file, row) for row in rows).items():
-                _name_profiles(beside + file, same)
+                _name_profiles(prefix + file, same)
         return sorted(rows, key=attrgetter("profile"))
+
+    @cached_property
+    def _names(self) -> set[str]:
+        """The names of all runs."""
+        return {run.run for run in self.runs}
 
     def nights(self, runs: Sequence[RecordedRun], *, with_paths: bool = True) -> list[Night]:
         """The nights of those of these runs that can be read, in their order, maybe without paths.
@@ -286,7 +292,7 @@ class Scan:
         groups = [sorted(numbers)] if is_all or not with_paths else _host_groups(numbers)
         for hosts in groups:
             paths = self._paths(None if is_all else hosts) if with_paths else {}
-            readable = {run.run for run in self.runs}
+            readable = self._names
             with self._explained():
                 for number in (number for host in hosts for number in numbers[host]):
                     run = runs[number]
@@ -315,7 +321,8 @@ class Scan:
             own += f" AND host IN ({', '.join(map(_text, hosts))})"
         keys = ", ".join(f'"{name}"' for name in PATH_COLUMNS[:4])
         kinds = self.query(f"SELECT DISTINCT {keys} FROM dataset {own} ORDER BY {keys}")
-        self.connection.register("kinds", kinds.append_column("kind", _numbers(len(kinds))))
+        numbers = engine("pyarrow").array(np.arange(len(kinds), dtype=np.int32))
+        self.connection.register("kinds", kinds.append_column("kind", numbers))
         table = self.query(
             f"""SELECT run, kind, seconds, processes, fastest FROM dataset
             JOIN kinds USING ({keys}) {own} ORDER BY run, number"""
@@ -397,10 +404,6 @@ def _shared_values(column: Any) -> list[Any]:
     encoded = column.combine_chunks().dictionary_encode()
     known = [*encoded.dictionary.to_pylist(), None]
     return [known[n] for n in encoded.indices.fill_null(len(known) - 1).to_pylist()]
-
-
-def _numbers(count: int) -> Any:
-    return engine("pyarrow").array(np.arange(count, dtype=np.int32))
 
 
 def _columns_of_runs(table: Any, kinds: Sequence[FollowedPath]) -> dict[str, PathColumns]:

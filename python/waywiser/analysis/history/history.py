@@ -306,9 +306,9 @@ class NightsOfPath(NamedTuple):
     dates: Sequence[str]
     """When each of them began."""
     path: FollowedPath
-    """As the last of these surveys names it."""
+    """The path, named as in the last of these surveys."""
     gpus: tuple[str, ...]
-    """UUIDs, those that are known."""
+    """The UUIDs that are known."""
     first: Array
     """The first survey of each night, and the last one."""
     last: Array
@@ -319,9 +319,9 @@ class NightsOfPath(NamedTuple):
     seconds: Array
     """The median over surveys of the medians over processes, in single precision."""
     fastest_seconds: Array
-    """The same of the fastest processes."""
-    has_alike_processes: bool
-    """Whether each survey has about as many processes: the fastest of more is faster."""
+    """The median over surveys of the fastest processes, in single precision."""
+    is_fastest_comparable: bool
+    """Whether all surveys have about equally many processes: the fastest of more is faster."""
     peers: tuple[str | int, ...]
     """Paths with an equal value have equal noise."""
 
@@ -350,7 +350,7 @@ class NightsOfPath(NamedTuple):
     @property
     def has_calm_fastest(self) -> bool:
         """Whether the fastest processes differ less from night to night than the medians do."""
-        if not self.has_alike_processes:
+        if not self.is_fastest_comparable:
             return False
         wander, calm = (
             float((np.diff(np.log(seconds, dtype=float)) ** 2).sum())
