@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from waywiser.words.errors import WordError
 from waywiser.words.grouping import grouped
@@ -61,6 +62,7 @@ def compress_hosts(hosts: Iterable[str]) -> str:
     return ",".join(text for _, text in sorted(parts))
 
 
+@lru_cache(maxsize=65536)  # fleets are sorted by the same names again and again
 def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     """Sorts ``n9`` before ``n10``."""
     pieces = re.split(r"([0-9]+)", name)

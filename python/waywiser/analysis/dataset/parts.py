@@ -29,6 +29,7 @@ from waywiser.analysis.history.history import (
     node_histories,
     path_histories,
     path_nights,
+    series_of_paths,
     sorted_history,
 )
 from waywiser.analysis.history.night import gpus_text
@@ -198,7 +199,8 @@ def shown_by_part(
     lines = nights_of_part(division, number).lines
     known = None if rough is None else _noise_of(rough)
     shown: Shown = {}
-    for several in ((line.medians for line in lines), (line.fastest for line in lines)):
+    for is_fastest in (False, True):
+        several = series_of_paths(lines, is_fastest=is_fastest)
         fits = SeriesFits(several, division.threshold)
         own = fits.shown_by_differences()
         if known is not None:

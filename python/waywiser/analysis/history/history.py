@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import msgspec
@@ -278,9 +279,10 @@ def path_histories(
     noise: SeriesNoise | None = None,
 ) -> list[PathHistory]:
     """Follows paths, each with the ``noise`` that all show, by default these."""
-    usual = fit_series((line.medians for line in lines), threshold, noise)
-    fastest = fit_series((line.fastest for line in lines), threshold, noise)
-    fitted = [_clearer(*each) for each in zip(lines, usual, fastest, strict=True)]
+    usual = fit_series(series_of_paths(lines), threshold, noise)
+    fastest = fit_series(series_of_paths(lines, is_fastest=True), threshold, noise)
+    calm = _have_calm_fastest(lines)
+    fitted = [_clearer(*each) for each in zip(calm, usual, fastest, strict=True)]
     known = [(fit.noise, len(line)) for line, fit in zip(lines, fitted, strict=True) if fit]
     noises, nights = zip(*known, strict=True) if known else ((), ())
     least = iter(least_changes(noises, nights, threshold).tolist())
@@ -333,30 +335,59 @@ class NightsOfPath(NamedTuple):
         columns = ("first", "last", "number", "days", "seconds", "fastest_seconds")
         return self._replace(**{name: getattr(self, name)[:nights] for name in columns})
 
-    @property
-    def medians(self) -> SeriesOfNights:
-        """The medians over processes, as bandwidths."""
-        return self._series(self.seconds, "medians")
 
-    @property
-    def fastest(self) -> SeriesOfNights:
-        """The fastest processes, as bandwidths."""
-        return self._series(self.fastest_seconds, "fastest")
+LINES_AT_ONCE = 512
+"""Paths whose values are looked at together."""
 
-    def _series(self, seconds: Array, name: str) -> SeriesOfNights:
-        values = np.log(self.path.bytes / seconds.astype(float))
-        return SeriesOfNights(values, self.days, self.number, (*self.peers, name))
 
-    @property
-    def has_calm_fastest(self) -> bool:
-        """Whether the fastest processes differ less from night to night than the medians do."""
-        if not self.is_fastest_comparable:
-            return False
-        wander, calm = (
-            float((np.diff(np.log(seconds, dtype=float)) ** 2).sum())
-            for seconds in (self.seconds, self.fastest_seconds)
-        )
-        return calm < wander
+class _Together(NamedTuple):
+    """One column of some paths, one path after another."""
+
+    lines: Sequence[NightsOfPath]
+    first: Array
+    """The first night of each path."""
+    logs: Array
+    """The logarithms of the seconds."""
+
+    @classmethod
+    def each(cls, lines: Sequence[NightsOfPath], is_fastest: bool) -> Iterator[_Together]:
+        for begin in range(0, len(lines), LINES_AT_ONCE):
+            own = lines[begin : begin + LINES_AT_ONCE]
+            columns = [line.fastest_seconds if is_fastest else line.seconds for line in own]
+            ends = np.cumsum([len(column) for column in columns])
+            first = np.concatenate([[0], ends[:-1]])
+            yield cls(own, first, np.log(np.concatenate(columns), dtype=float))
+
+
+def series_of_paths(
+    lines: Sequence[NightsOfPath], *, is_fastest: bool = False
+) -> Iterator[SeriesOfNights]:
+    """The bandwidths of paths, by the medians over processes or by the fastest processes."""
+    name = "fastest" if is_fastest else "medians"
+    for some in _Together.each(lines, is_fastest):
+        sizes = np.log(np.array([line.path.bytes for line in some.lines], float))
+        counts = np.diff(some.first, append=len(some.logs))
+        values = np.repeat(sizes, counts) - some.logs
+        for line, own in zip(some.lines, np.split(values, some.first[1:]), strict=True):
+            yield SeriesOfNights(own, line.days, line.number, (*line.peers, name))
+
+
+def _have_calm_fastest(lines: Sequence[NightsOfPath]) -> Iterator[bool]:
+    """Whether the fastest processes of each path differ less from night to night than the medians
+    do."""
+    both = zip(_Together.each(lines, False), _Together.each(lines, True), strict=True)
+    for some in both:
+        wander, calm = (_wander(each).tolist() for each in some)
+        for line, of_medians, of_fastest in zip(some[0].lines, wander, calm, strict=True):
+            yield line.is_fastest_comparable and of_fastest < of_medians
+
+
+def _wander(some: _Together) -> Array:
+    """The squares of the differences from night to night of each path, together."""
+    squares = np.diff(some.logs, prepend=0.0) ** 2
+    squares[some.first] = 0.0
+    found: Array = np.add.reduceat(squares, some.first)
+    return found
 
 
 class _NightColumns(NamedTuple):
@@ -419,25 +450,49 @@ def _lines_of(name: str, node: NodeNights) -> Iterator[NightsOfPath]:
     number = np.diff(begins, append=len(rows.key)).astype(np.int32)
     last = begins + number - 1
     seconds, fastest = (_medians(each, begins, number) for each in (rows.seconds, rows.fastest))
-    paths = np.flatnonzero(is_other[begins]).tolist()
-    ends = [*paths[1:], len(begins)]
+    paths = np.flatnonzero(is_other[begins])
+    if not len(paths):
+        return
+    ends = np.append(paths[1:], len(begins))
     first = rows.survey[begins]
     columns = _NightColumns(first, rows.survey[last], number, days[first])
     usual = _NightColumns(*(each[: ends[0]].copy() for each in columns))
-    for begin, end in zip(paths, ends, strict=False):
-        of = slice(begin, end)
-        survey, place = surveys[rows.survey[last[end - 1]]], rows.place[last[end - 1]]
-        path, uuids = survey.paths.paths[place], survey.known_gpus
-        gpus = tuple(uuids[str(gpu)] for gpu in gpus_in(path.curve) if str(gpu) in uuids)
-        processes = rows.processes[begins[begin] : last[end - 1] + 1]
-        at_nights = _NightColumns(*(each[of] for each in columns))
-        if all(map(np.array_equal, at_nights, usual)):
-            at_nights = usual  # once in memory
+    at = begins[paths]
+    most, fewest = (f.reduceat(rows.processes, at) for f in (np.maximum, np.minimum))
+    named_by = rows.survey[last[ends - 1]].tolist()
+    uuids = {survey: surveys[survey].known_gpus for survey in set(named_by)}
+    for begin, end, survey, place, is_usual, is_comparable in zip(
+        paths.tolist(),
+        ends.tolist(),
+        named_by,
+        rows.place[last[ends - 1]].tolist(),
+        _have_usual_nights(columns, paths, usual).tolist(),
+        (most <= MOST_PROCESSES * fewest).tolist(),
+        strict=True,
+    ):
+        of, path, known = slice(begin, end), surveys[survey].paths.paths[place], uuids[survey]
+        gpus = tuple([known[gpu] for gpu in _gpu_names(path.curve) if gpu in known])
+        at_nights = usual if is_usual else _NightColumns(*(each[of] for each in columns))
         yield NightsOfPath(
-            name, facts, dates, path, gpus, *at_nights, seconds[of], fastest[of],
-            bool(processes.max() <= MOST_PROCESSES * processes.min()),
+            name, facts, dates, path, gpus, *at_nights, seconds[of], fastest[of], is_comparable,
             (hardware, path.group, path.bytes),
         )  # fmt: skip
+
+
+def _have_usual_nights(columns: _NightColumns, paths: Array, usual: _NightColumns) -> Array:
+    """Whether the nights of each path, which begin at ``paths``, are those of the first one: they
+    are once in memory then."""
+    count = len(usual.first)
+    found = np.diff(paths, append=len(columns.first)) == count
+    for column, own in zip(columns, usual, strict=True):
+        found[found] = (column[paths[found, None] + np.arange(count)] == own).all(axis=1)
+    return found
+
+
+@lru_cache(maxsize=16384)
+def _gpu_names(curve: str) -> tuple[str, ...]:
+    """The numbers of the GPUs that a curve names, as texts."""
+    return tuple(map(str, gpus_in(curve)))
 
 
 def _medians(values: Array, begins: Array, number: Array) -> Array:
@@ -449,11 +504,11 @@ def _medians(values: Array, begins: Array, number: Array) -> Array:
 
 
 def _clearer(
-    line: NightsOfPath, usual: FittedSeries | None, fastest: FittedSeries | None
+    has_calm_fastest: bool, usual: FittedSeries | None, fastest: FittedSeries | None
 ) -> FittedSeries | None:
     """What is known of a path: its level by the medians, and the changes by what shows some, or by
     what has less noise."""
-    if usual is None or fastest is None or not line.has_calm_fastest:
+    if usual is None or fastest is None or not has_calm_fastest:
         return usual
     changes = max(usual, fastest, key=_clearness).changes
     noise = min(usual.noise, fastest.noise, key=lambda each: each.deviation)
@@ -475,11 +530,12 @@ def _path(
     path = line.path
     status: Reason = "too few nights"
     ratio, trend, noise = 1.0, 0.0, None
-    rates = path.bytes / line.seconds.astype(float)
-    level = float(np.median(rates)) if fit is None else math.exp(fit.level)
     changes: tuple[DatedChange, ...] = ()
     slower_before = False
-    if fit is not None:
+    if fit is None:
+        level = float(np.median(path.bytes / line.seconds.astype(float)))
+    else:
+        level = math.exp(fit.level)
         every = [each for each in _dated(line, fit) if each.confirmed or each.ratio < 1]
         changes = tuple(each for each in every if not since or each.date[:10] >= since)
         status, ratio = _status(changes, threshold)
