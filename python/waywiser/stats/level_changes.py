@@ -370,8 +370,9 @@ class _Fit:
 
     def fitted(self, limit: float) -> FittedSeries:
         drift = self.drift(limit)
-        self.prune(limit)
-        self.date()
+        if self.cuts:
+            self.prune(limit)
+            self.date()
         flat = self.detrended(self.clipped)
         parts = self.segments()
         changes = [self._step(flat, a, b) for a, b in pairwise(parts)]
@@ -525,8 +526,9 @@ def _tail_starts(last: slice) -> range:
 
 
 def _are_tails_level(flat: Array, raw: Array, last: slice, limit: float) -> Array:
-    """Whether in each row none of the last few nights is further than the limit from any level
-    before it, so that `_Fit._tail` finds nothing: a quick look, for most series are so."""
+    """Whether in each row the last few nights, from any of them on, are no further than the limit
+    from the level before them, so that `_Fit._tail` finds nothing: a quick look, for most series
+    are so."""
     starts = np.array(_tail_starts(last), int)
     if not len(starts):
         return np.ones(len(flat), bool)
@@ -534,8 +536,14 @@ def _are_tails_level(flat: Array, raw: Array, last: slice, limit: float) -> Arra
     levels = flat[:, last].cumsum(axis=1)[:, before - 1] / before
     tail, margin = raw[:, starts], limit * (1 - 1e-9)
     is_above = tail.max(axis=1) - levels.min(axis=1) >= margin
-    found: Array = ~is_above & (levels.max(axis=1) - tail.min(axis=1) < margin)
-    return found
+    is_apart = is_above | (levels.max(axis=1) - tail.min(axis=1) >= margin)
+    rows = np.flatnonzero(is_apart)  # some night is far from some level; are most of them?
+    tail, levels = tail[rows], levels[rows]
+    is_apart[rows] = False
+    for n in range(len(starts)):
+        distances = np.sort(np.abs(tail[:, n:] - levels[:, n, None]), axis=1)
+        is_apart[rows] |= distances[:, (distances.shape[1] - 1) // 2] >= margin
+    return ~is_apart
 
 
 def _clipped(rows: Array) -> tuple[Array, Array]:
