@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from waywiser.stats.night_noise import UNKNOWN_NOISE, least_sizes, own_noise, usual_noise
+from waywiser.stats.night_noise import (
+    DEVIATIONS,
+    ROUNDS,
+    UNKNOWN_NOISE,
+    least_sizes,
+    own_noise,
+    usual_noise,
+)
 
 
 @pytest.mark.parametrize(("freedom", "t"), [(5.0, 3.0), (9.0, 6.0), (40.0, 5.0)])
@@ -37,7 +44,7 @@ def test_any_difference_has_a_chance_of_one(chance: float) -> None:
 
 def test_equal_peers_show_the_noise_of_a_series_of_few_nights() -> None:
     squares = np.random.default_rng(1).chisquare(9, 200) * 0.01**2
-    usual = usual_noise(squares.tolist(), [9.0] * 200)
+    usual = usual_noise(squares, np.full(200, 9.0))
     for own in (0.006, 0.01, 0.015):
         assert own_noise(usual, 9 * own**2, 9).deviation == pytest.approx(0.01, rel=0.12)
     lone = own_noise(UNKNOWN_NOISE, 9 * 0.01**2, 9)
@@ -49,8 +56,8 @@ def test_a_path_may_be_one_of_the_few_with_more_noise() -> None:
     """A path whose few nights happen to agree may be one too."""
     rng = np.random.default_rng(2)
     deviations = np.where(np.arange(200) % 10 == 0, 0.04, 0.01)
-    usual = usual_noise((rng.chisquare(40, 200) * deviations**2).tolist(), [40.0] * 200)
-    quiet = usual_noise((rng.chisquare(40, 200) * 0.01**2).tolist(), [40.0] * 200)
+    usual = usual_noise(rng.chisquare(40, 200) * deviations**2, np.full(200, 40.0))
+    quiet = usual_noise(rng.chisquare(40, 200) * 0.01**2, np.full(200, 40.0))
     own = 4 * 0.015**2, 4.0
     assert own_noise(usual, *own).chance(0.06, 0.5) > 10 * own_noise(quiet, *own).chance(0.06, 0.5)
     noisy = own_noise(usual, 40 * 0.04**2, 40.0)
@@ -58,6 +65,26 @@ def test_a_path_may_be_one_of_the_few_with_more_noise() -> None:
 
 
 def test_series_without_noise_have_the_least() -> None:
-    usual = usual_noise([0.0, 0.0, 0.0], [9.0, 9.0, 9.0])
+    usual = usual_noise(np.zeros(3), np.full(3, 9.0))
     noise = own_noise(usual, 0.0, 9.0)
     assert 1e-4 <= noise.deviation < 2e-4
+
+
+def test_many_series_show_what_few_with_the_same_noise_do() -> None:
+    """Nearly equal variances count as one, as often as there are, in whatever order they come."""
+    rng = np.random.default_rng(3)
+    freedom = rng.choice([9.0, 12.0, 40.0], 5000)
+    squares = rng.chisquare(freedom) * rng.choice([0.01, 0.01, 0.03], 5000) ** 2
+    usual = usual_noise(squares, freedom)
+    order = rng.permutation(5000)
+    assert np.array_equal(usual_noise(squares[order], freedom[order]).weights, usual.weights)
+    apart = UNKNOWN_NOISE.weights
+    likely = np.exp(
+        -freedom[:, None] * np.log(DEVIATIONS)
+        - np.maximum(squares, 0)[:, None] / (2 * DEVIATIONS**2)
+        + (freedom / 2 * (1 + np.log(squares / freedom)))[:, None]
+    )
+    for _ in range(ROUNDS):
+        held = apart * ((1 / (likely @ apart)) @ likely)
+        apart = (held + UNKNOWN_NOISE.weights) / 5001
+    assert usual.weights == pytest.approx(apart, rel=1e-2, abs=1e-5)

@@ -36,7 +36,6 @@ from waywiser.stats.night_noise import (
     LEAST_DEVIATION,
     UNKNOWN_NOISE,
     NightNoise,
-    deviations,
     least_sizes,
     own_noise,
     own_noises,
@@ -161,29 +160,47 @@ class SeriesNoise(NamedTuple):
     settled: Mapping[Hashable, NightNoise] = {}
 
 
-Shown = dict["Hashable", list[tuple[float, float]]]
-"""The squares and degrees of freedom of each series, by its peers."""
+Shown = dict["Hashable", list["Array"]]
+"""The squares of series and their degrees of freedom, in two columns, by peers."""
 
 Known = Mapping["Hashable", NightNoise]
 """The noise that peers show together."""
 
 
+class Candidates(NamedTuple):
+    """The candidates for changes of many series, and what the series show of their noise around
+    them."""
+
+    changes: dict[int, tuple[frozenset[int], int, float]]
+    """The cuts, the onset of a drift and its slope, by the numbers of series that have some."""
+    squares: Array
+    freedom: Array
+    """By the numbers of series, in their order."""
+
+
 def fit_series(
-    series: Iterable[SeriesOfNights], threshold: float, noise: SeriesNoise | None = None
+    series: Iterable[SeriesOfNights],
+    threshold: float,
+    noise: SeriesNoise | None = None,
+    candidates: Candidates | None = None,
 ) -> list[FittedSeries | None]:
     """Returns what is known of each series; None for one with fewer than `LEAST_NIGHTS` nights.
     Changes of up to ``threshold``, as a relative change, are none. ``noise`` is that of a fleet,
-    of which these are a part; by default they are all of it."""
+    of which these are a part; by default they are all of it. ``candidates`` are those that were
+    found before."""
     fits = SeriesFits(series, threshold)
-    shown = fits.shown_by_differences()
-    fits.divide(noise_by_peers(shown) if noise is None else noise.rough)
+    if candidates is not None:
+        fits.resume(candidates)
+    else:
+        shown = fits.shown_by_differences()
+        fits.divide(noise_by_peers(shown) if noise is None else noise.rough)
     shown = fits.shown_around_levels()
     return fits.finished(noise_by_peers(shown) if noise is None else noise.settled)
 
 
 def noise_by_peers(shown: Shown) -> dict[Hashable, NightNoise]:
     """The noise that the series of each group of peers show together."""
-    return {peers: noise_of_peers(own) for peers, own in shown.items()}
+    return {peers: usual_noise(*np.concatenate(own).T) for peers, own in shown.items()}
 
 
 class SeriesFits:
@@ -217,8 +234,33 @@ class SeriesFits:
     def shown_around_levels(self) -> Shown:
         """What the series show of their noise around their levels."""
         for block in self._blocks:
-            block.settle()
+            if not block.is_settled:
+                block.settle()
         return self._shown()
+
+    @property
+    def candidates(self) -> Candidates:
+        """What was found until now."""
+        found = Candidates({}, np.zeros(self._count), np.zeros(self._count))
+        for block in self._blocks:
+            numbers = [fit.number for fit in block.fits]
+            found.squares[numbers], found.freedom[numbers] = block.squares, block.freedom
+            for fit in block.fits:
+                if not fit.is_even:
+                    found.changes[fit.number] = frozenset(fit.cuts), fit.onset, fit.slope
+        return found
+
+    def resume(self, candidates: Candidates) -> None:
+        """Goes on with candidates that were found of the same series, and with what these showed
+        around their levels."""
+        for block in self._blocks:
+            for fit in block.fits:
+                if (known := candidates.changes.get(fit.number)) is not None:
+                    fit.cuts, fit.onset, fit.slope = {*known[0]}, known[1], known[2]
+            numbers = [fit.number for fit in block.fits]
+            block.squares = candidates.squares[numbers]
+            block.freedom = candidates.freedom[numbers]
+            block.is_settled = True
 
     def finished(self, known: Known) -> list[FittedSeries | None]:
         """What is known of each series, in their order."""
@@ -240,15 +282,15 @@ class SeriesFits:
     def _shown(self) -> Shown:
         found: Shown = {}
         for block in self._blocks:
-            columns = block.squares.tolist(), block.freedom.tolist()
-            for fit, *pair in zip(block.fits, *columns, strict=True):
-                found.setdefault(fit.peers, []).append((pair[0], pair[1]))
+            both = np.column_stack([block.squares, block.freedom])
+            for peers, rows in block.rows_by_peers.items():
+                found.setdefault(peers, []).append(both[rows])
         return found
 
     def _share(self, known: Known) -> None:
         """Estimates the noise of each series by that of it and of its peers."""
         for block in self._blocks:
-            for peers, same in grouped((f.peers, n) for n, f in enumerate(block.fits)).items():
+            for peers, same in block.rows_by_peers.items():
                 usual = known[peers]
                 for part in chunks(len(same), len(usual.weights)):
                     rows = same[part]
@@ -274,12 +316,15 @@ class _Block:
 
     def __init__(self, fits: list[_Fit]) -> None:
         self.fits = fits
+        self.rows_by_peers = grouped((fit.peers, n) for n, fit in enumerate(fits))
         self.values = np.array([fit.values for fit in fits], float)
         self.days = np.array([fit.days for fit in fits], float)
         self.clipped, rough = _clipped(self.values)
         self.freedom = np.full(len(fits), ROUGH_SHARE * self.values.shape[1])
         self.squares = self.freedom * rough**2
         """The squares of each series with so many degrees of freedom: first by `_clipped`."""
+        self.is_settled = False
+        """Whether they are those around its levels."""
         slopes = row_slopes(self.days, self.clipped).tolist()
         for fit, values, days, clipped, slope in zip(
             fits, self.values, self.days, self.clipped, slopes, strict=True
@@ -295,6 +340,7 @@ class _Block:
             self.squares[even], self.freedom[even] = squares, np.maximum(freedom, 1.0)
         for n in np.flatnonzero(~is_even).tolist():
             self.squares[n], self.freedom[n] = self.fits[n].settled_squares()
+        self.is_settled = True
 
     def fitted(self, limit: float) -> Iterator[FittedSeries]:
         """Yields what is known of each: of most there is one level alone."""
@@ -543,7 +589,8 @@ def _are_tails_level(flat: Array, raw: Array, last: slice, limit: float) -> Arra
     for n in range(len(starts)):
         distances = np.sort(np.abs(tail[:, n:] - levels[:, n, None]), axis=1)
         is_apart[rows] |= distances[:, (distances.shape[1] - 1) // 2] >= margin
-    return ~is_apart
+    found: Array = ~is_apart
+    return found
 
 
 def _clipped(rows: Array) -> tuple[Array, Array]:
@@ -585,7 +632,7 @@ def _divided(parts: Sequence[_Part], limit: float) -> Iterator[_Part]:
     """Takes the best step or drift of each part, and yields what is to be looked at again. The
     parts have equal lengths."""
     rows = np.array([p.fit.detrended(p.fit.clipped)[p.start : p.stop] for p in parts])
-    rough = deviations([part.fit.noise for part in parts])
+    rough = np.array([part.fit.noise.deviation for part in parts])
     least = _least_candidate(rows.shape[1])
     score, first, last = best_stretches(rows, CONFIRMING, least * rough)
     score /= rough
@@ -606,11 +653,6 @@ def _divided(parts: Sequence[_Part], limit: float) -> Iterator[_Part]:
         for a, b in pairwise((0, *ends, count)):
             if b - a < count:
                 yield _Part(part.fit, part.start + a, part.start + b)
-
-
-def noise_of_peers(shown: Iterable[tuple[float, float]]) -> NightNoise:
-    """The noise that the squares of equivalent series show, in whatever order they come."""
-    return usual_noise(*zip(*sorted(shown), strict=True))
 
 
 def least_changes(noises: Sequence[NightNoise], nights: Sequence[int], threshold: float) -> Array:

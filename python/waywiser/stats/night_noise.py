@@ -36,6 +36,9 @@ PRIOR_WEIGHT = 1.0
 SIZE_ERROR = 1e-6
 """The relative error of a size that noise makes with some chance."""
 
+SAME_VARIANCE = 0.002
+"""The difference of logarithms up to which the variances of series count as equal."""
+
 ROUNDS = 40
 """Rounds of expectation and maximization. More make the distribution of deviations spikier than its
 series show."""
@@ -46,11 +49,12 @@ class NightNoise(NamedTuple):
 
     weights: Array
     """The probability of each of `DEVIATIONS`."""
+    deviation: float
+    """The deviation of one night; of a series without equivalent ones, that of its values."""
 
-    @property
-    def deviation(self) -> float:
-        """The deviation of one night; of a series without equivalent ones, that of its values."""
-        return float(_deviations(self.weights))
+    @classmethod
+    def of(cls, weights: Array) -> NightNoise:
+        return cls(weights, float(_deviations(weights)))
 
     def chance(self, size: float, share: float) -> float:
         """The chance that noise alone makes a difference as large as ``size``, whose variance is
@@ -61,23 +65,37 @@ class NightNoise(NamedTuple):
         return 2 * float(self.weights @ tails)
 
 
-UNKNOWN_NOISE = NightNoise(np.full(len(DEVIATIONS), 1 / len(DEVIATIONS)))
+def _deviations(weights: Array) -> Array:
+    found: Array = 1 / np.sqrt((weights / DEVIATIONS**2).sum(axis=-1))
+    return found
+
+
+UNKNOWN_NOISE = NightNoise.of(np.full(len(DEVIATIONS), 1 / len(DEVIATIONS)))
 """Each deviation is as probable as any other."""
 
 _LOGS = np.log(DEVIATIONS)
 _HALF_PRECISIONS = 0.5 / DEVIATIONS**2
 
 
-def usual_noise(squares: Sequence[float], freedom: Sequence[float]) -> NightNoise:
-    """What equivalent series show of one another: each has a sum of squares with so many degrees of
-    freedom."""
-    likely = _likelihood(np.array(squares, float)[:, None], np.array(freedom, float)[:, None])
+def usual_noise(squares: Array, freedom: Array) -> NightNoise:
+    """What equivalent series show of one another, in whatever order they come: each has a sum of
+    squares with so many degrees of freedom. Series with nearly equal variances count as one of
+    their mean, as often as there are: a fleet has many."""
+    variances = np.maximum(squares / freedom, LEAST_DEVIATION**2)
+    steps = np.rint(np.log(variances) / SAME_VARIANCE)
+    order = np.lexsort((variances, steps, freedom))
+    variances, steps, freedom = variances[order], steps[order], freedom[order]
+    is_first = np.append(True, (np.diff(steps) != 0) | (np.diff(freedom) != 0))
+    first = np.flatnonzero(is_first)
+    count = np.diff(first, append=len(steps))
+    mean, freedom = np.add.reduceat(variances, first) / count, freedom[first]
+    likely = _likelihood((mean * freedom)[:, None], freedom[:, None])
     weights = UNKNOWN_NOISE.weights
-    for _ in range(ROUNDS if len(likely) > 1 else 0):
+    for _ in range(ROUNDS if len(variances) > 1 else 0):
         mixed = likely @ weights
-        held = weights * ((1 / mixed) @ likely)
-        weights = (held + PRIOR_WEIGHT * UNKNOWN_NOISE.weights) / (len(likely) + PRIOR_WEIGHT)
-    return NightNoise(weights)
+        held = weights * ((count / mixed) @ likely)
+        weights = (held + PRIOR_WEIGHT * UNKNOWN_NOISE.weights) / (len(variances) + PRIOR_WEIGHT)
+    return NightNoise.of(weights)
 
 
 def own_noise(usual: NightNoise, squares: float, freedom: float) -> NightNoise:
@@ -88,17 +106,8 @@ def own_noise(usual: NightNoise, squares: float, freedom: float) -> NightNoise:
 def own_noises(usual: NightNoise, squares: Array, freedom: Array) -> list[NightNoise]:
     """Returns the noise of each of several series that are equivalent."""
     weights = usual.weights * _likelihood(squares[:, None], freedom[:, None])
-    return list(map(NightNoise, weights / weights.sum(axis=1, keepdims=True)))
-
-
-def deviations(noises: Sequence[NightNoise]) -> Array:
-    """The deviation of one night of each of several series."""
-    return _deviations(np.array([noise.weights for noise in noises]))
-
-
-def _deviations(weights: Array) -> Array:
-    found: Array = 1 / np.sqrt((weights / DEVIATIONS**2).sum(axis=-1))
-    return found
+    weights /= weights.sum(axis=1, keepdims=True)
+    return list(map(NightNoise, weights, _deviations(weights).tolist()))
 
 
 def least_sizes(noises: Sequence[NightNoise], chance: float, shares: Array) -> Array:
@@ -117,9 +126,10 @@ def least_sizes(noises: Sequence[NightNoise], chance: float, shares: Array) -> A
 
 def _narrow(weights: Array, chance: float, scales: Array, low: Array, high: Array) -> None:
     """Moves the ends of brackets, in place, until they are close."""
-    from scipy.special import ndtr
+    from scipy.special import ndtr, ndtri
 
-    size = _deviations(weights) * scales
+    # of normal values it is this one, of others a little more
+    size = -float(ndtri(chance / 2)) * _deviations(weights) * scales
     rows = np.arange(len(weights))
     while len(rows):
         apart = size[rows, None] / (DEVIATIONS * scales[rows, None])

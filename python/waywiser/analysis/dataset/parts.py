@@ -36,7 +36,7 @@ from waywiser.analysis.history.night import gpus_text
 from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
 from waywiser.profile import make_folder, profiles_in
 from waywiser.stats import SeriesNoise
-from waywiser.stats.level_changes import SeriesFits, Shown, noise_of_peers
+from waywiser.stats.level_changes import Candidates, SeriesFits, Shown, noise_by_peers
 from waywiser.stats.night_noise import NightNoise
 from waywiser.words import Value, WaywiserError, grouped, json_bytes, read_regular, replaced_file
 
@@ -94,7 +94,7 @@ class CheckedPart(Value, frozen=True):
 
 
 def _noise_of(found: Iterable[PeerNoise]) -> dict[Any, NightNoise]:
-    return {each.peers: NightNoise(np.array(each.weights)) for each in found}
+    return {each.peers: NightNoise.of(np.array(each.weights)) for each in found}
 
 
 class PartNights(NamedTuple):
@@ -103,6 +103,8 @@ class PartNights(NamedTuple):
     nodes: dict[str, NodeNights]
     unused: dict[str, str]
     lines: list[NightsOfPath]
+    candidates: list[Candidates]
+    """Those of the medians and of the fastest processes, if they were found in this process."""
 
 
 class _ReadDivision(NamedTuple):
@@ -169,7 +171,7 @@ def _read_part(division: FleetDivision, number: int) -> PartNights:
         )
     nodes, unused = nodes_of(surveys, datetime.fromisoformat(division.now), read.moments)
     named = named_nodes(nodes)
-    return PartNights(named, unused, path_nights(named))
+    return PartNights(named, unused, path_nights(named), [])
 
 
 def _divided(runs: Sequence[RecordedRun], parts: int) -> list[set[str]]:
@@ -194,20 +196,22 @@ def _divided(runs: Sequence[RecordedRun], parts: int) -> list[set[str]]:
 
 def shown_by_part(
     division: FleetDivision, number: int, rough: Sequence[PeerNoise] | None = None
-) -> list[tuple[tuple[str | int, ...], list[tuple[float, float]]]]:
-    """What the series of a part show of the noise of their peers."""
-    lines = nights_of_part(division, number).lines
+) -> Shown:
+    """What the series of a part show of the noise of their peers: by differences, or around their
+    levels if the ``rough`` noise is known."""
+    own = nights_of_part(division, number)
     known = None if rough is None else _noise_of(rough)
     shown: Shown = {}
+    own.candidates.clear()
     for is_fastest in (False, True):
-        several = series_of_paths(lines, is_fastest=is_fastest)
-        fits = SeriesFits(several, division.threshold)
-        own = fits.shown_by_differences()
-        if known is not None:
-            fits.divide(known)
-            own = fits.shown_around_levels()
-        shown |= own
-    return [(tuple(peers), own) for peers, own in shown.items()]  # type: ignore[arg-type]
+        fits = SeriesFits(series_of_paths(own.lines, is_fastest=is_fastest), division.threshold)
+        if known is None:
+            shown |= fits.shown_by_differences()
+            continue
+        fits.divide(known)
+        shown |= fits.shown_around_levels()
+        own.candidates.append(fits.candidates)
+    return shown
 
 
 Map = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[Any]]
@@ -227,15 +231,13 @@ def references_of(division: FleetDivision, each_part: Map = here) -> NoiseRefere
     return NoiseReferences(division, rough, settled)
 
 
-def _joined_noise(parts: Iterable[Any]) -> tuple[PeerNoise, ...]:
-    shown: dict[tuple[str | int, ...], list[tuple[float, float]]] = {}
+def _joined_noise(parts: Iterable[Shown]) -> tuple[PeerNoise, ...]:
+    shown: Shown = {}
     for part in parts:
-        for peers, own in part:
-            shown.setdefault(tuple(peers), []).extend(map(tuple, own))
-    return tuple(
-        PeerNoise(peers, tuple(noise_of_peers(own).weights.tolist()))
-        for peers, own in sorted(shown.items())
-    )
+        for peers, own in part.items():
+            shown.setdefault(peers, []).extend(own)
+    found: list[tuple[Any, NightNoise]] = sorted(noise_by_peers(shown).items())
+    return tuple(PeerNoise(peers, tuple(noise.weights.tolist())) for peers, noise in found)
 
 
 def checked_part(
@@ -244,7 +246,8 @@ def checked_part(
     """Checks a part alone."""
     division = references.division
     own = nights_of_part(division, number)
-    paths = path_histories(own.lines, division.threshold, division.since, references.noise)
+    known = own.candidates or (None, None)
+    paths = path_histories(own.lines, division.threshold, division.since, references.noise, known)
     nodes = node_histories(own.nodes, paths, labels)
     _reading(division).nights.pop(number, None)  # nothing looks at the part again
     history = History(

@@ -16,7 +16,13 @@ import numpy as np
 from waywiser.analysis.history.night import PROCESSES, SECONDS, FollowedPath, Night, gpus_in
 from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
 from waywiser.stats import THRESHOLD, Interval, SeriesNoise, median
-from waywiser.stats.level_changes import FittedSeries, SeriesOfNights, fit_series, least_changes
+from waywiser.stats.level_changes import (
+    Candidates,
+    FittedSeries,
+    SeriesOfNights,
+    fit_series,
+    least_changes,
+)
 from waywiser.words import (
     STATUSES,
     Reason,
@@ -277,10 +283,14 @@ def path_histories(
     threshold: float = THRESHOLD,
     since: str = "",
     noise: SeriesNoise | None = None,
+    candidates: Sequence[Candidates | None] = (None, None),
 ) -> list[PathHistory]:
-    """Follows paths, each with the ``noise`` that all show, by default these."""
-    usual = fit_series(series_of_paths(lines), threshold, noise)
-    fastest = fit_series(series_of_paths(lines, is_fastest=True), threshold, noise)
+    """Follows paths, each with the ``noise`` that all show, by default these. ``candidates`` are
+    those that were found before, of the medians and of the fastest processes."""
+    usual, fastest = (
+        fit_series(series_of_paths(lines, is_fastest=of_fastest), threshold, noise, known)
+        for of_fastest, known in zip((False, True), candidates, strict=True)
+    )
     calm = _have_calm_fastest(lines)
     fitted = [_clearer(*each) for each in zip(calm, usual, fastest, strict=True)]
     known = [(fit.noise, len(line)) for line, fit in zip(lines, fitted, strict=True) if fit]
@@ -483,7 +493,7 @@ def _have_usual_nights(columns: _NightColumns, paths: Array, usual: _NightColumn
     """Whether the nights of each path, which begin at ``paths``, are those of the first one: they
     are once in memory then."""
     count = len(usual.first)
-    found = np.diff(paths, append=len(columns.first)) == count
+    found: Array = np.diff(paths, append=len(columns.first)) == count
     for column, own in zip(columns, usual, strict=True):
         found[found] = (column[paths[found, None] + np.arange(count)] == own).all(axis=1)
     return found
