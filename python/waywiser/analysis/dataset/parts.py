@@ -40,6 +40,12 @@ from waywiser.stats.level_changes import Candidates, SeriesFits, Shown, noise_by
 from waywiser.stats.night_noise import NightNoise
 from waywiser.words import Value, WaywiserError, grouped, json_bytes, read_regular, replaced_file
 
+PART_RUNS = AT_ONCE // 2
+"""Runs of a part that one process looks at, about."""
+
+MOST_PROCESSES = 4
+"""Processes that check parts on one machine: each may take more than a gigabyte."""
+
 FOLDER = "parts"
 """The folder in a data set with what parts write."""
 
@@ -295,13 +301,15 @@ def divide(scan: Scan, parts: int, threshold: float, since: str) -> FleetDivisio
     return division
 
 
-def parts_that_fit(scan: Scan) -> int:
-    """Returns into how many parts one process should divide a check, so that they fit into memory;
-    1 also for a folder with profiles that its data set does not have."""
-    parts = -(-len(scan.runs) // AT_ONCE)
-    if parts > 1 and {run.profile for run in scan.runs}.issuperset(profiles_in(scan.folder)):
-        return parts
-    return 1
+def parts_that_fit(scan: Scan, processes: int) -> int:
+    """Returns into how many parts so many processes should divide a check, so that they fit into
+    memory, and each process has as many; 1 for a small fleet, and for a folder with profiles that
+    its data set does not have."""
+    if len(scan.runs) <= AT_ONCE:
+        return 1
+    if not {run.profile for run in scan.runs}.issuperset(profiles_in(scan.folder)):
+        return 1
+    return processes * -(-len(scan.runs) // (processes * PART_RUNS))
 
 
 def history_by(

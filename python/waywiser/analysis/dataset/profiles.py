@@ -4,10 +4,8 @@ set is brought up to date. Many profiles are read in as many processes as there 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -20,20 +18,16 @@ from waywiser.analysis.dataset.engines import has_engines, require_engines
 from waywiser.analysis.dataset.files import Packed, is_dataset, pack, write_day, write_run
 from waywiser.analysis.dataset.rows import read_rows, run_of, state_of
 from waywiser.analysis.dataset.scan import RecordedRun, Scan
+from waywiser.analysis.dataset.workers import Workers, usable_processes
 from waywiser.analysis.history.night import FollowedPath, Night, PathColumns, read_night
 from waywiser.profile import NotWritable, ProfileError, profiles_in, why_no_profile
-from waywiser.words import Value, WaywiserError, grouped
+from waywiser.words import Value, grouped
 
 FEW = 64
 """Profiles up to which one process reads them: to start others takes half a second."""
 
-MOST_PROCESSES = 8
-
 AT_ONCE = 2048
 """Profiles whose rows are in the memory of a process at once."""
-
-COMMAND = (sys.executable, "-m", "waywiser.analysis.dataset.entry_process")
-"""Reads the files that it is given: see `print_entries`."""
 
 
 class ReadProfile(Value, frozen=True, array_like=True):
@@ -122,27 +116,29 @@ def _of_dataset(scan: Scan, found: ReadNights) -> dict[str, Night]:
 
 def _entries(files: Sequence[str]) -> Iterator[ReadProfile]:
     """Reads profiles, many of them in several processes."""
-    parts = _parts(files)
-    if len(parts) < 2:
-        yield from map(_entry, files)
-        return
-    with ThreadPoolExecutor(len(parts)) as pool:
-        answers = list(pool.map(lambda part: _elsewhere("nights", part), parts))
-    read = {entry.file: entry for own in answers for entry in own or ()}
+    read = {entry.file: entry for entry in map(_lean, _by_workers(_read_entries, files))}
     for file in files:
-        # If a process was killed, its files are read here.
-        yield read.get(file) or _entry(file)
+        yield read[file]
 
 
-def _parts(files: Sequence[str]) -> list[Sequence[str]]:
-    """What each process reads; everything in one if they are few."""
-    processes = min(MOST_PROCESSES, len(os.sched_getaffinity(0)), len(files) // FEW)
-    return [files[n::processes] for n in range(processes)] if processes > 1 else [files]
+def _by_workers(
+    read: Callable[..., list[ReadProfile]], files: Sequence[str], *more: str
+) -> Iterator[ReadProfile]:
+    """What several processes read of files; one if they are few."""
+    processes = usable_processes(len(files) // FEW)
+    with Workers(processes) as workers:
+        parts = [(files[n::processes], *more) for n in range(processes)]
+        for own in workers.each(read, parts):
+            yield from own
+
+
+def _read_entries(files: Sequence[str]) -> list[ReadProfile]:
+    return list(map(_entry, files))
 
 
 def _entry(file: str) -> ReadProfile:
     try:
-        return _lean(ReadProfile(file, read_night(file)))
+        return ReadProfile(file, read_night(file))
     except ProfileError as error:
         return ReadProfile(file, error=error.what)
 
@@ -212,28 +208,18 @@ def export_profiles(folder: Path, dataset: Path, now: datetime | None = None) ->
         ]
         unreadable |= scan.unreadable
     today = (now or datetime.now(UTC)).date().isoformat()
-    parts = _parts(missing)
-    if len(parts) < 2:
-        answers = [_export(missing, dataset, today)]
-    else:
-        with ThreadPoolExecutor(len(parts)) as pool:
-            found = list(
-                pool.map(lambda part: _elsewhere("rows", part, str(dataset), today), parts)
-            )
-        answers = [
-            own if own is not None else _export(part, dataset, today)
-            for part, own in zip(parts, found, strict=True)
-        ]
-    failed = {entry.file: entry.error for own in answers for entry in own}
+    failed = {
+        entry.file: entry.error for entry in _by_workers(_export, missing, str(dataset), today)
+    }
     packed = pack(dataset, now)
     unreadable |= failed | packed.left
     return Exported(len(missing) - len(failed), len(profiles) - len(missing), unreadable, packed)
 
 
-def _export(files: Sequence[str], dataset: Path, today: str) -> list[ReadProfile]:
+def _export(files: Sequence[str], folder: str, today: str) -> list[ReadProfile]:
     """Writes the rows of profiles, those of a past day into one file, and returns what cannot be
     read."""
-    failed = []
+    failed, dataset = [], Path(folder)
     for first in range(0, len(files), AT_ONCE):
         read = []
         for file in files[first : first + AT_ONCE]:
@@ -248,32 +234,3 @@ def _export(files: Sequence[str], dataset: Path, today: str) -> list[ReadProfile
             for rows in own:
                 write_run(dataset, rows)
     return failed
-
-
-def _elsewhere(what: str, files: Sequence[str], *words: str) -> list[ReadProfile] | None:
-    """What another process answers about files; None if it fails."""
-    names = b"\0".join(map(os.fsencode, files))
-    command = (*COMMAND, what, *words)
-    try:
-        done = subprocess.run(command, input=names, stdout=subprocess.PIPE, check=True)
-        found = msgspec.msgpack.decode(done.stdout, type=list[ReadProfile])
-    except (OSError, subprocess.CalledProcessError, msgspec.MsgspecError):
-        return None
-    return list(map(_lean, found))
-
-
-def print_entries(words: Sequence[str]) -> None:
-    """Reads names of files from standard input, with a zero byte between two, and writes their
-    entries to standard output: ``nights``, or ``rows DATASET TODAY`` after it has written their
-    rows. A library must not start processes by `multiprocessing`: each would run the caller's
-    script again."""
-    names = [os.fsdecode(name) for name in sys.stdin.buffer.read().split(b"\0") if name]
-    answer: Callable[[], list[Any]] = {
-        "nights": lambda: [_entry(file) for file in names],
-        "rows": lambda: _export(names, Path(words[1]), words[2]),
-    }[words[0]]
-    try:
-        found = answer()
-    except WaywiserError:  # the caller, which has no answer then, does the same and raises it
-        sys.exit(1)
-    sys.stdout.buffer.write(msgspec.msgpack.encode(found))

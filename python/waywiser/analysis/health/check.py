@@ -16,9 +16,9 @@ from waywiser.analysis.dataset.dask_parts import dask_parts
 from waywiser.analysis.dataset.engines import has_engines, require_engines
 from waywiser.analysis.dataset.files import is_dataset
 from waywiser.analysis.dataset.parts import (
+    MOST_PROCESSES,
     Map,
     divide,
-    here,
     history_by,
     join_parts,
     parts_that_fit,
@@ -26,6 +26,7 @@ from waywiser.analysis.dataset.parts import (
     write_references,
 )
 from waywiser.analysis.dataset.scan import Scan
+from waywiser.analysis.dataset.workers import Workers, usable_processes
 from waywiser.analysis.health.health_check import HealthCheck, health_of, host_health
 from waywiser.analysis.health.kept_profiles import (
     NotKept,
@@ -151,8 +152,10 @@ def check_hosts(files: Sequence[str], references: References) -> HealthCheck:
     scans = {}
     if len(named) == 1 and is_dataset(Path(named[0])) and has_engines():
         scan = scans[named[0]] = Scan(named[0])
-        if (parts := parts_that_fit(scan)) > 1:
-            return _in_parts(scan, parts, here, references)
+        processes = usable_processes(MOST_PROCESSES)
+        if (parts := parts_that_fit(scan, processes)) > 1:
+            with Workers(processes) as workers:
+                return _in_parts(scan, parts, workers.each, references)
     values = (*shipped_values(), *references.values)
     return health_of_hosts(_read_hosts(named, references, scans=scans), values)
 
