@@ -98,8 +98,9 @@ def rises(start: Health, end: Health, run: int = 0) -> Iterator[Rise]:
     """The counters of GPUs that are in both readings; one that was set back says nothing."""
     before = {gpu.uuid: gpu.counters for gpu in start.gpus}
     for gpu in end.gpus:
-        for name, after in gpu.counters.items():
-            first = before.get(gpu.uuid, {}).get(name)
+        own = before.get(gpu.uuid, {})
+        for name, after in gpu.counters.items() if own != gpu.counters else ():
+            first = own.get(name)
             if first is not None and after > first:
                 yield Rise(run, gpu.index, name, first, after)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -200,30 +200,44 @@ def created_text(measured: datetime) -> str:
     return measured.astimezone(UTC).isoformat(timespec="milliseconds")
 
 
-def subject_of_rows(rows: Sequence[Mapping[str, Any]], file: str) -> Subject:
+class SubjectRow(NamedTuple):
+    """The columns of a row that a subject takes; those of a row without a time are None."""
+
+    run: str
+    host: str
+    measured: datetime
+    record: str
+    workload: str
+    seconds: float
+    deviations: Sequence[int] | None
+    shift: float
+    failure: str
+    reason: str
+
+
+def subject_of_rows(rows: Sequence[SubjectRow], file: str) -> Subject:
     """A subject by the rows of a run: its processes are those of the profile to half of a step."""
     first = rows[0]
-    record = msgspec.json.decode(first["record"], type=RunRecord)
+    record = msgspec.json.decode(first.record, type=RunRecord)
     return Subject(
-        name=first["host"],
+        name=first.host,
         points=tuple(_points(rows)),
         file=file,
-        created=created_text(first["measured"]),
+        created=created_text(first.measured),
         **msgspec.structs.asdict(record),
     )
 
 
-def _points(rows: Iterable[Mapping[str, Any]]) -> Iterator[Point]:
+def _points(rows: Iterable[SubjectRow]) -> Iterator[Point]:
     for row in rows:
-        if not row["workload"]:
+        if not row.workload:
             continue
-        failures = [Failure(row["failure"], row["reason"])] if row["failure"] else []
-        seconds, shift = row["seconds"], row["shift"]
+        failures = [Failure(row.failure, row.reason)] if row.failure else []
         blocks = [
-            BlockSummary(n, seconds * math.exp(each / STEPS), shift=shift)
-            for n, each in enumerate(row["deviations"] or ())
+            BlockSummary(n, row.seconds * math.exp(each / STEPS), shift=row.shift)
+            for n, each in enumerate(row.deviations or ())
         ]
-        known = _known(row["workload"])
+        known = _known(row.workload)
         yield msgspec.structs.replace(known, blocks=tuple(blocks), failures=tuple(failures))
 
 
@@ -239,4 +253,6 @@ def _known(text: str) -> Point:
 
 def as_recorded(node: Subject, night: Night) -> Subject:
     """A subject as a data set would have it, so that two sources of one survey say the same."""
-    return subject_of_rows(rows_of(node, night).rows, node.file)
+    rows = rows_of(node, night).rows
+    fields = SubjectRow._fields
+    return subject_of_rows([SubjectRow(*(row[f] for f in fields)) for row in rows], node.file)

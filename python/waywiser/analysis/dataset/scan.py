@@ -17,7 +17,7 @@ import numpy as np
 from waywiser.analysis.dataset.columns import COLUMNS, NAMES
 from waywiser.analysis.dataset.engines import arrow_schema, engine
 from waywiser.analysis.dataset.files import GONE, DataFile, files_in, why_foreign
-from waywiser.analysis.dataset.rows import created_text, state_of, subject_of_rows
+from waywiser.analysis.dataset.rows import SubjectRow, created_text, state_of, subject_of_rows
 from waywiser.analysis.history.night import (
     PROCESSES,
     SECONDS,
@@ -345,11 +345,7 @@ class Scan:
         chosen = arrow.table({"run": arrow.array([run.run for run in runs], arrow.string())})
         self.connection.register("chosen", chosen)
         days = {created_text(run.measured)[:10] for run in runs}
-        columns = ", ".join(
-            f'"{name}"'
-            for name in ("run", "host", "measured", "record", "workload", "seconds",
-                         "deviations", "shift", "failure", "reason")
-        )  # fmt: skip
+        columns = ", ".join(f'"{name}"' for name in SubjectRow._fields)
         table = self.query(
             lambda: (
                 f"SELECT {columns} FROM "
@@ -357,13 +353,12 @@ class Scan:
                 "SEMI JOIN chosen USING (run) ORDER BY run, number"
             )
         )
-        names = table.column_names
         with self._explained():
             values = zip(*map(_shared_values, table.columns), strict=True)
-            rows = [dict(zip(names, row, strict=True)) for row in values]
-        for own in grouped((row["run"], row) for row in rows).values():
+            rows = grouped((row[0], row) for row in values)
+        for run, own in rows.items():
             with self._explained():
-                node = subject_of_rows(own, profiles[own[0]["run"]])
+                node = subject_of_rows(list(map(SubjectRow._make, own)), profiles[run])
             yield node
 
 

@@ -6,14 +6,17 @@ A library must not start processes by `multiprocessing`: each would run the call
 
 from __future__ import annotations
 
+import gc
 import os
+import select
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
-from threading import Lock, Thread
+from socket import SHUT_RDWR, socket
+from threading import Thread
 from typing import Any
 
 from waywiser.words import Closeable
@@ -22,10 +25,6 @@ MOST_PROCESSES = 8
 
 COMMAND = (sys.executable, "-m", "waywiser.analysis.dataset.worker_process")
 """Calls functions for the process at the other end of a socket: see `call_for_another`."""
-
-LOST = (OSError, EOFError)
-"""What a connection raises whose other process has ended."""
-
 
 def usable_processes(most: int = MOST_PROCESSES) -> int:
     """How many processes should work at once."""
@@ -39,47 +38,48 @@ class Workers(Closeable):
     def __init__(self, processes: int) -> None:
         """Raises nothing: processes that cannot be started do nothing."""
         self._others = [_OtherProcess() for _ in range(processes - 1)]
-        self._owners: dict[int, _OtherProcess | None] = {}
-        """Who made the call of each place before: None is this process."""
 
     def each(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
     ) -> list[Any]:
-        """Returns what a function returns for each of some arguments. A process gets those of the
-        places that it had in former calls, whose data it may have kept, and else any that no other
-        process has begun with. Raises what the function raises here."""
+        """Returns what a function returns for each of some arguments. Those of one place go to the
+        same process each time, which may have kept what it has read. Raises what the function
+        raises here."""
         found: dict[int, Any] = {}
-        waiting = [*range(len(arguments))]
-        lock = Lock()
+        count = len(self._others) + 1
 
-        def take(worker: _OtherProcess | None) -> int | None:
-            with lock:
-                own = (n for n in waiting if self._owners.setdefault(n, worker) is worker)
-                if (place := next(own, None)) is not None:
-                    waiting.remove(place)
-                return place
-
-        def work(other: _OtherProcess) -> None:
-            while (place := take(other)) is not None:
+        def work(number: int, other: _OtherProcess) -> None:
+            for place in range(number, len(arguments), count):
                 try:
                     found[place] = other.call(function, arguments[place])
                 except Exception:  # whatever it is: the call is made here, and raises it
                     return
 
-        threads = [Thread(target=work, args=(other,), daemon=True) for other in self._others]
+        threads = [
+            Thread(target=work, args=own, daemon=True) for own in enumerate(self._others, start=1)
+        ]
         for thread in threads:
             thread.start()
-        while (place := take(None)) is not None:
-            found[place] = function(*arguments[place])
-        for thread in threads:
-            thread.join()
-        for place in range(len(arguments)):
-            if place not in found:  # its process is lost
-                self._owners[place] = None
+        try:
+            for place in range(0, len(arguments), count):
                 found[place] = function(*arguments[place])
-        return [found[place] for place in range(len(arguments))]
+        except BaseException:
+            self._stop()
+            raise
+        finally:
+            for thread in threads:
+                thread.join()
+        return [
+            found[place] if place in found else function(*own)
+            for place, own in enumerate(arguments)
+        ]
+
+    def _stop(self) -> None:
+        for other in self._others:
+            other.stop()
 
     def close(self) -> None:
+        self._stop()
         for other in self._others:
             other.close()
 
@@ -99,24 +99,38 @@ class _OtherProcess(Closeable):
             subprocess.run((*COMMAND, str(number)), pass_fds=[number], check=False)
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        """Raises `LOST` if the process has ended, or if the function raises something there."""
+        """Raises `OSError` or `EOFError` if the process has ended, as it does if the function
+        fails."""
         self._connection.send((function, arguments))
         return self._connection.recv()
 
+    def stop(self) -> None:
+        """Ends the process, whatever it does, and `call` in another thread."""
+        with suppress(OSError), socket(fileno=os.dup(self._connection.fileno())) as both_ends:
+            both_ends.shutdown(SHUT_RDWR)
+
     def close(self) -> None:
-        self._connection.close()
+        self.stop()
         self._thread.join()
+        self._connection.close()
 
 
 def call_for_another(number: int) -> None:
     """Calls functions for the process at the other end of a connection, which has this number here,
-    until it closes it. What fails here the other process does itself, and sees why."""
+    until that is closed: then this process ends, whatever it does. If a call fails it ends too: the
+    other process makes the call itself, and sees why it fails."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    with suppress(*LOST), Connection(number) as connection:
+    gc.disable()  # what it reads it keeps until it ends
+    Thread(target=_exit_with, args=(number,), daemon=True).start()
+    with suppress(Exception), Connection(number) as connection:
         while True:
             function, arguments = connection.recv()
-            try:
-                answer = function(*arguments)
-            except Exception:
-                return
-            connection.send(answer)
+            connection.send(function(*arguments))
+
+
+def _exit_with(number: int) -> None:
+    """Ends this process when the other end of a connection is closed."""
+    hangup = select.poll()
+    hangup.register(number, 0)
+    hangup.poll()
+    os._exit(1)
