@@ -17,7 +17,7 @@ import pytest
 
 import waywiser
 from kept import RESULTS, unpacked
-from waywiser.analysis.dataset import engines, profiles, scan
+from waywiser.analysis.dataset import engines, profiles, scan, workers
 from waywiser.analysis.dataset.columns import COLUMNS, NAMES, columns_table
 from waywiser.analysis.dataset.files import files_in, is_dataset, pack
 from waywiser.analysis.dataset.profiles import export_profiles, read_nights, record
@@ -370,11 +370,12 @@ def test_several_processes_write_and_read_the_same(
 ) -> None:
     one = read_nights([str(folder)])
     monkeypatch.setattr(profiles, "FEW", 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
     assert read_nights([str(folder)]).nights == one.nights
     assert export_profiles(folder, folder).added == 3
     found = read_nights([str(folder)])
     shutil.rmtree(next(folder.glob("day=*")))
-    monkeypatch.setattr(profiles, "COMMAND", ("false",))
+    monkeypatch.setattr(workers, "COMMAND", ("false",))
     assert read_nights([str(folder)]).nights == one.nights, "a process that fails costs nothing"
     assert export_profiles(folder, folder).added == 3
     assert read_nights([str(folder)]).nights == found.nights
@@ -383,7 +384,8 @@ def test_several_processes_write_and_read_the_same(
 def test_processes_that_cannot_write_leave_the_error_to_the_caller(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(profiles, "_parts", lambda files: [files[:2], files[2:]])
+    monkeypatch.setattr(profiles, "FEW", 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     (tmp_path / "file").touch()
     with pytest.raises(NotWritable):
         export_profiles(folder, tmp_path / "file" / "set")

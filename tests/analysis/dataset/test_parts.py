@@ -122,11 +122,13 @@ def test_a_large_data_set_is_checked_in_parts_with_the_verdicts_of_the_whole(
     looked: list[int] = []
     read = parts._read_part
     monkeypatch.setattr(parts, "_read_part", lambda *a: looked.append(a[1]) or read(*a))
-    for at_once in (14, 30):
+    for runs, cpus in ((14, {0}), (30, {0}), (14, {0, 1})):
         for module in (parts, scan):
-            monkeypatch.setattr(module, "AT_ONCE", at_once)
+            monkeypatch.setattr(module, "AT_ONCE", runs)
+        monkeypatch.setattr(parts, "PART_RUNS", runs)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cpus=cpus: cpus)
         assert checked(["check", str(copied)], capsys) == whole
-    assert looked == [0, 1, 2, 3, 4, 0, 1, 2], "each part once"
+    assert looked == [0, 1, 2, 3, 4, 0, 1, 2, 0, 2, 4], "each part once, others in other processes"
     assert not parts._read_divisions, "no night is kept after it"
 
 
@@ -135,6 +137,7 @@ def test_profiles_that_a_large_data_set_lacks_are_checked_with_it(
 ) -> None:
     for module in (parts, scan):
         monkeypatch.setattr(module, "AT_ONCE", 14)
+    monkeypatch.setattr(parts, "PART_RUNS", 14)
     simulated = ["simulate", str(nodes.parent / "node.wwp"), "--host", "b7", "--nights", "1"]
     assert run([*simulated, "-o", str(copied)]) == 0
     found = checked(["check", str(copied)], capsys)[1]["nights"]
