@@ -10,8 +10,9 @@
 - ``dates``: series of eight equal paths with normal noise, 4 to 30 nights before a loss on one of
   them and 3 to 10 after it: how many are dated at the first night that shows it.
 - ``cost``: files of ``--nodes`` nodes × 60 nights, copies of kept profiles of two GPUs with other
-  names, GPUs and dates: CPU seconds and memory of the command without a data set, of the export
-  that makes it, and with it; and after one more night.
+  names, GPUs and dates: what a check costs without a data set, the export that makes it, and a
+  check with it; with the runs of a night in files of their own; and one more night of twice as many
+  nodes. Each command has two CPUs.
 
 Noise is 1 % between nights beside that of the kept profiles (tests/analysis/history). Every number
 but the costs follows from the seeds, which begin at ``--first``.
@@ -23,13 +24,10 @@ import argparse
 import os
 import platform
 import random
-import resource
 import shutil
 import sqlite3
-import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -43,6 +41,8 @@ from scipy.special import gammaincinv
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
+
+from command_cost import command_cost, waywiser_command  # noqa: E402
 
 from analysis.history.planted_nights import (  # noqa: E402
     BUSY,
@@ -75,6 +75,8 @@ KEPT = {"quiet": QUIET, "busy": BUSY}
 FROM = 8
 """The first night after which false alarms are looked for: with fewer nothing is said."""
 COST_NODES = 400
+REPEATS = 3
+"""Repetitions of a check whose wall time is of interest."""
 TEMPLATES = [RESULTS / "2026-11-22-check-two-gpus" / f"check-{n}.wwp.xz" for n in range(1, 6)]
 
 DATED = 6
@@ -210,31 +212,51 @@ def costs(first: int, nodes: int) -> Iterator[str]:
         folder = Path(temporary) / "nodes"
         folder.mkdir()
         write_fleet(folder, nodes, NIGHTS, first)
-        yield "| command | profiles read | CPU s | largest process, MiB | sum, MiB | exit code |"
+        yield "| command | profiles read | CPU s | wall s | sum, MiB | exit code |"
         yield "|---|---|---|---|---|---|"
         everything = nodes * NIGHTS
-        yield _cost("check without a data set", everything, "check", folder, "--json")
-        last = sorted(folder.glob(f"*-{NIGHTS - 1}.wwp"))
-        aside = folder.with_name("last")
-        aside.mkdir()
-        for path in last:
-            path.rename(aside / path.name)
         export = "export", folder, "--format", "parquet"
-        yield _cost("first export", everything - nodes, *export)
-        for path in last:
-            (aside / path.name).rename(path)
-        yield _cost("check with a night that is not in it", nodes, "check", folder, "--json")
-        yield _cost("export of one more night", nodes, *export)
-        yield _cost("check with a data set", 0, "check", folder, "--json")
+        yield _cost("check without a data set", everything, "check", folder, "--json")
+        yield _cost("first export", everything, *export)
+        for number in range(1, REPEATS + 1):
+            yield _cost(f"check with a data set, {number}", 0, "check", folder)
         page = folder.with_name("page.html")
-        yield _cost("with a page", 0, "check", folder, "--json", "--page", page)
-        size = sum(path.stat().st_size for path in folder.rglob("*.parquet")) / 2**20
+        yield _cost("with JSON and a page", 0, "check", folder, "--json", "--page", page)
+        size = sum(path.stat().st_size for path in folder.rglob("*.parquet"))
+        rows = _unpack_last_day(folder)
+        for number in range(1, REPEATS + 1):
+            yield _cost(
+                f"check with {rows} runs in files of their own, {number}", 0, "check", folder
+            )
+        yield _cost("packing them", 0, *export)
+        write_fleet(folder, 2 * nodes, 1, first + 1, "m")
+        yield _cost(f"check with {2 * nodes} more profiles", 2 * nodes, "check", folder)
+        yield _cost("export of these", 2 * nodes, *export)
         yield ""
-        yield f"The data set has {size:.1f} MiB, the page {page.stat().st_size / 1e6:.1f} MB."
+        yield f"The data set has {size / 1e6:.2f} MB, the page {page.stat().st_size / 1e6:.1f} MB."
 
 
-def write_fleet(folder: Path, nodes: int, nights: int, first: int) -> None:
-    """Profiles of many nodes: the kept ones with other names, GPUs and days."""
+def _unpack_last_day(folder: Path) -> int:
+    """Writes the runs of the last day into files of their own, and returns how many these are."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    from waywiser.analysis.dataset.files import write_table
+
+    day = max(folder.glob("day=*"))
+    (packed,) = day.glob("*.parquet")
+    table = pq.read_table(packed, partitioning=None)
+    runs = table["run"].unique().to_pylist()
+    for run in runs:
+        own = table.filter(pc.equal(table["run"], run))
+        write_table(own, day / f"{own['host'][0]}-{run}.parquet")
+    packed.unlink()
+    return len(runs)
+
+
+def write_fleet(folder: Path, nodes: int, nights: int, first: int, name: str = "n") -> None:
+    """Profiles of many nodes: the kept ones with other names, which begin with ``name``, GPUs and
+    days."""
     with tempfile.TemporaryDirectory() as temporary:
         templates = [unpacked(each, Path(temporary) / each.stem) for each in TEMPLATES]
         with Profile.open(templates[0]) as profile:
@@ -242,7 +264,7 @@ def write_fleet(folder: Path, nodes: int, nights: int, first: int) -> None:
             last = datetime.fromisoformat(profile.created)
         for n in range(nodes):
             rng = random.Random(f"{first} {n}")
-            host = f"n{n:03}"
+            host = f"{name}{n:03}"
             gpus = tuple(
                 msgspec.structs.replace(gpu, uuid=f"GPU-{host}-{gpu.index}") for gpu in machine.gpus
             )
@@ -262,37 +284,13 @@ def write_fleet(folder: Path, nodes: int, nights: int, first: int) -> None:
 
 
 def _cost(name: str, read: int, *words: str | Path) -> str:
-    """The CPU time and memory of the command and of its processes."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "waywiser", *map(str, words)]
+    """The cost of the command and of its processes."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
-    most = 0
-    while process.poll() is None:
-        most = max(most, _memory(process.pid))
-        time.sleep(0.2)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    largest = after.ru_maxrss / 1024
+    found = command_cost(waywiser_command(*words), environment)
     return (
-        f"| {name} | {read:,} | {cpu:.1f} | {largest:.0f} | {most / 2**20:.0f} "
-        f"| {process.returncode} |"
+        f"| {name} | {read:,} | {found.cpu_seconds:.1f} | {found.wall_seconds:.1f} "
+        f"| {found.most_mib:.0f} | {found.exit_code} |"
     )
-
-
-def _memory(pid: int) -> int:
-    """Proportional bytes of a process and all below it."""
-    total = 0
-    try:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                total += int(line.split()[1]) * 1024
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                total += _memory(int(child))
-    except OSError:
-        pass
-    return total
 
 
 PARTS: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
