@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,8 @@ CPUS = 2
 """CPUs of a command, the first ones that this process may use."""
 
 LOOK_SECONDS = 0.2
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 class CommandCost(NamedTuple):
@@ -26,8 +28,10 @@ class CommandCost(NamedTuple):
     output: str
 
 
-def command_cost(command: Sequence[str | Path], environment: Mapping[str, str]) -> CommandCost:
-    """Runs a command on `CPUS` CPUs."""
+def command_cost(command: Sequence[str | Path], codes: Sequence[int] = (0,)) -> CommandCost:
+    """Runs a command on `CPUS` CPUs. Raises `RuntimeError` if it ends with another code."""
+    path = os.pathsep.join(filter(None, (str(ROOT / "python"), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYTHONPATH": path}
     every = os.sched_getaffinity(0)
     began, most = time.monotonic(), 0
     with tempfile.TemporaryFile("w+") as output:
@@ -46,6 +50,8 @@ def command_cost(command: Sequence[str | Path], environment: Mapping[str, str]) 
         wall = time.monotonic() - began
         output.seek(0)
         text = output.read()
+    if process.returncode not in codes:
+        raise RuntimeError(f"{' '.join(map(str, command))} ended with {process.returncode}")
     cpu = used.ru_utime + used.ru_stime
     return CommandCost(cpu, wall, most / 2**20, process.returncode, text)
 

@@ -75,6 +75,8 @@ KEPT = {"quiet": QUIET, "busy": BUSY}
 FROM = 8
 """The first night after which false alarms are looked for: with fewer nothing is said."""
 COST_NODES = 400
+DECIDED = 0, 1, 3
+"""What a check ends with if it is done."""
 REPEATS = 3
 """Repetitions of a check whose wall time is of interest."""
 TEMPLATES = [RESULTS / "2026-11-22-check-two-gpus" / f"check-{n}.wwp.xz" for n in range(1, 6)]
@@ -285,8 +287,7 @@ def write_fleet(folder: Path, nodes: int, nights: int, first: int, name: str = "
 
 def _cost(name: str, read: int, *words: str | Path) -> str:
     """The cost of the command and of its processes."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    found = command_cost(waywiser_command(*words), environment)
+    found = command_cost(waywiser_command(*words), DECIDED)
     return (
         f"| {name} | {read:,} | {found.cpu_seconds:.1f} | {found.wall_seconds:.1f} "
         f"| {found.most_mib:.0f} | {found.exit_code} |"
