@@ -52,6 +52,9 @@ FEW, TOGETHER, GROUPS = 18, 3, 12
 """The samples of a block, from `FEW` on, are taken together by `TOGETHER` and more, into at most
 `GROUPS` values."""
 
+SERIES_AT_ONCE = 512
+"""Series that are looked at together, so that their stretches stay in the cache of a core."""
+
 LEAST_SHARE = 1 / 3
 """Least share of a block's samples that shift: fewer do not move their median."""
 
@@ -64,16 +67,40 @@ def may_return(seconds: Sequence[float]) -> bool:
 def returned(values: Sequence[float]) -> float:
     """The size of the largest shift that returns among logarithms in the order of time; 0 for
     none."""
-    if len(values) < FEWEST or max(values) - min(values) < LEAST_SHIFT:
-        return 0.0
+    return returned_of_each([values])[0]
+
+
+def returned_of_each(series: Sequence[Sequence[float]]) -> list[float]:
+    """The same of each of many series."""
+    found = [0.0] * len(series)
+    large: dict[int, list[int]] = {}
+    for place, values in enumerate(series):
+        if len(values) >= FEWEST and max(values) - min(values) >= LEAST_SHIFT:
+            large.setdefault(len(values), []).append(place)
+    for places in large.values():
+        _add_returned(found, series, places)
+    return found
+
+
+def _add_returned(
+    found: list[float], series: Sequence[Sequence[float]], places: Sequence[int]
+) -> None:
+    """Sets what is found of series of equal length, at their places."""
     import numpy as np
 
-    if len(values) > MOST:
-        groups = np.array_split(np.array(values), MOST)
-        values = [float(np.sort(group)[(len(group) - 1) // 2]) for group in groups]
-    least = max(2, math.ceil(STRETCH * len(values)))
-    stretches = [each[None] for each in _stretches(len(values), least)]
-    return float(_returned(np.array([values]), np.array([[len(values)]]), stretches)[0])
+    for first in range(0, len(places), SERIES_AT_ONCE):
+        some = places[first : first + SERIES_AT_ONCE]
+        rows = np.array([series[place] for place in some], float)
+        if rows.shape[1] > MOST:
+            groups = np.array_split(rows, MOST, axis=1)
+            middle = [np.sort(each, axis=1)[:, (each.shape[1] - 1) // 2] for each in groups]
+            rows = np.stack(middle, axis=1)
+        count = rows.shape[1]
+        least = max(2, math.ceil(STRETCH * count))
+        stretches = [each[None] for each in _stretches(count, least)]
+        shifts = _returned(rows, np.full((len(rows), 1), count), stretches)
+        for place, shift in zip(some, shifts.tolist(), strict=True):
+            found[place] = shift
 
 
 def returned_from_none(values: Sequence[float]) -> float:

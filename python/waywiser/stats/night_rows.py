@@ -77,19 +77,22 @@ def outlier_rows(rows: Array) -> Array:
 def squares_around(rows: Array, parts: Sequence[slice]) -> tuple[Array, Array]:
     """Returns for each row the squares around the mean of each part without outliers, and their
     degrees of freedom. The parts follow one another from the first value on."""
-    rest = np.concatenate([rows[:, p] - row_medians(rows[:, p])[:, None] for p in parts], axis=1)
+    ends = np.array([part.stop for part in parts])
+    first = np.array([part.start for part in parts])
+    sizes, rows = ends - first, rows[:, : ends[-1]]
+    ordered = rows.copy()
+    for part in parts:
+        ordered[:, part].sort(axis=1)
+    middle = (ordered[:, first + (sizes - 1) // 2] + ordered[:, first + sizes // 2]) / 2
+    rest = rows - np.repeat(middle, sizes, axis=1)
     kept = ~outlier_rows(rest)
     fewest = rest.shape[1] - max(1, int(MOST_ODD * rest.shape[1]))
     kept[kept.sum(axis=1) < fewest] = True
-    squares, freedom = np.zeros(len(rows)), np.zeros(len(rows))
-    for part in parts:
-        own, counted = rest[:, part], kept[:, part]
-        number = counted.sum(axis=1)
-        mean = np.where(counted, own, 0.0).sum(axis=1) / np.maximum(number, 1)
-        apart = np.where(counted, own - mean[:, None], 0.0)
-        squares += (apart**2).sum(axis=1)
-        freedom += np.maximum(number - 1, 0)
-    return squares, freedom
+    number = np.add.reduceat(kept, first, axis=1, dtype=float)
+    rest *= kept
+    mean = np.add.reduceat(rest, first, axis=1) / np.maximum(number, 1)
+    squares = np.add.reduceat(rest**2, first, axis=1) - number * mean**2
+    return np.maximum(squares, 0).sum(axis=1), np.maximum(number - 1, 0).sum(axis=1)
 
 
 def row_slopes(days: Array, rows: Array) -> Array:

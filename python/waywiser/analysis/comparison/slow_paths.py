@@ -24,7 +24,8 @@ from waywiser.analysis.comparison.outliers import MANY, SPARE, Outlier, detectab
 from waywiser.analysis.comparison.part_change import equivalence_class
 from waywiser.curves import START_BYTES, Group, Point, Regime, gpus_of, group_of, name_of, regime_of
 from waywiser.machine import DECLARED
-from waywiser.stats import median, returned_from_none, without_outliers
+from waywiser.stats import median, without_outliers
+from waywiser.stats.level_shift import returned_of_each
 from waywiser.words import Value, Workload, grouped
 
 Array = NDArray[np.float64]
@@ -149,11 +150,9 @@ class PathTimes:
         values = _middle_of(raw - middle, self.groups.values())
         self.columns = columns_of(self.latest(values))
         self.apart = values - [column.middle for column in self.columns]
-        shifts = [
-            [_shift(row.get(name), at) for name, at in zip(workloads, middle, strict=True)]
-            for row in rows
-        ]
-        self.own = _middle_of(np.array(shifts), self.groups.values())
+        every = [row.get(name) for row in rows for name in workloads]
+        shifts = _shifts(every, middle * len(rows))
+        self.own = _middle_of(np.array(shifts).reshape(raw.shape), self.groups.values())
         """How much a value deviates by itself: a level that shifted and returned."""
 
     def latest(self, table: Array) -> Array:
@@ -354,13 +353,16 @@ def _time(series: Point | None) -> float:
     return median(without_outliers(_logs(series))) if series else math.nan
 
 
-def _shift(series: Point | None, usual: float) -> float:
+def _shifts(series: Sequence[Point | None], usual: Sequence[float]) -> list[float]:
     """The size of a level that shifts from the ``usual`` one and returns, among the processes or
-    the samples of most of them."""
-    if series is None:
-        return math.nan
-    among = returned_from_none([each - usual for each in _logs(series)])
-    return max(among, median([block.shift for block in series.blocks]))
+    the samples of most of them, of each series; NaN without one."""
+    known = [(each, at) for each, at in zip(series, usual, strict=True) if each is not None]
+    # before the first process there was no difference
+    among = iter(returned_of_each([[0.0, *(e - at for e in _logs(own))] for own, at in known]))
+    return [
+        math.nan if each is None else max(next(among), median([b.shift for b in each.blocks]))
+        for each in series
+    ]
 
 
 def _links_of(workload: Workload) -> list[tuple[str, int]]:

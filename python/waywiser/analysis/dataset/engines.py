@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -38,6 +39,7 @@ def has_engines() -> bool:
     return True
 
 
+@lru_cache(maxsize=1)
 def arrow_schema(arrow: Any) -> Any:
     """The `pyarrow.Schema` of all files."""
     from waywiser.analysis.dataset.columns import COLUMNS, MARK, VERSION

@@ -169,6 +169,26 @@ def why_foreign(path: Path, *, whole: bool = False) -> str:
     return _read(path, lambda file: file.read() if whole else None)[0]
 
 
+def read_all(path: Path) -> tuple[str, Any]:
+    """Why a file is not of a data set, empty if it is; and a `pyarrow.Table` of its rows with all
+    columns: those that it lacks are null."""
+    return _read(path, lambda file: _with_all_columns(file.read(use_threads=False)))
+
+
+def _with_all_columns(table: Any) -> Any:
+    arrow = engine("pyarrow")
+    schema = arrow_schema(arrow)
+    if table.schema.equals(schema):
+        return table
+    columns = [
+        table[field.name].cast(field.type)
+        if field.name in table.column_names
+        else arrow.nulls(len(table), field.type)
+        for field in schema
+    ]
+    return arrow.table(columns, schema=schema)
+
+
 def _read(path: Path, read: Callable[[Any], Any]) -> tuple[str, Any]:
     """Why a file is not of a data set, empty if it is; and what is ``read`` of it."""
     arrow, parquet = engine("pyarrow"), engine("pyarrow.parquet")
@@ -185,12 +205,15 @@ def _read(path: Path, read: Callable[[Any], Any]) -> tuple[str, Any]:
 
 
 def _why_foreign(arrow: Any, schema: Any) -> str:
+    usual = arrow_schema(arrow)
+    if schema.equals(usual, check_metadata=True):
+        return ""
     version = (schema.metadata or {}).get(MARK)
     if version is not None and version != str(VERSION).encode():
         return f"{OTHER_VERSION} {version.decode(errors='replace')}, not of {VERSION}"
     if version is None or not {*_NEEDED} <= {*schema.names}:
         return "is no file of a Waywiser data set"
-    for field in arrow_schema(arrow):
+    for field in usual:
         if field.name in schema.names:
             kind = _kind(arrow.types, schema.field(field.name).type)
             if kind not in ("null", _kind(arrow.types, field.type)):

@@ -16,7 +16,7 @@ import numpy as np
 
 from waywiser.analysis.dataset.columns import COLUMNS, NAMES
 from waywiser.analysis.dataset.engines import arrow_schema, engine
-from waywiser.analysis.dataset.files import GONE, DataFile, files_in, why_foreign
+from waywiser.analysis.dataset.files import GONE, DataFile, files_in, read_all, why_foreign
 from waywiser.analysis.dataset.rows import SubjectRow, created_text, state_of, subject_of_rows
 from waywiser.analysis.history.night import (
     PROCESSES,
@@ -55,6 +55,9 @@ AT_ONCE = 20_000
 SUBJECTS_AT_ONCE = 1000
 """Runs whose rows are read at once with all columns."""
 
+TABLES_AT_ONCE = 256
+"""Small tables that are made into one."""
+
 TRIES = 5
 """How often files are listed again if some were packed by another process meanwhile."""
 
@@ -79,6 +82,7 @@ class RecordedRun(msgspec.Struct, gc=False):
     profile: str = ""
     """The file of no other run: that of its folder if it has this state, or if no other run has its
     name."""
+    gpu_count: int = 0
 
     def night(self, paths: PathColumns) -> Night:
         """The night of the run, with its followed paths."""
@@ -120,6 +124,7 @@ class Scan:
         self.connection = engine("duckdb").connect()
         self.connection.execute("SET TimeZone = 'UTC'")
         self.connection.execute(f"SET memory_limit = '{MEMORY}'")
+        self.connection.execute("SET parquet_metadata_cache = true")
         self.connection.execute(f"SET temp_directory = {_text(tempfile.gettempdir())}")
         self.unreadable: dict[str, str] = {}
         """File -> why it is left aside."""
@@ -132,7 +137,9 @@ class Scan:
         """Lists the files, and makes the relation of the newest state of each run."""
         unlisted: dict[str, str] = {}
         found = [each for each in files_in(self.folder, unlisted) if each.day >= self.first_day]
-        why = {each.path: self._damaged.get(each.path) or why_foreign(each.path) for each in found}
+        small = self._read_small_files([each.path for each in found if not each.is_packed])
+        why = small | {each.path: why_foreign(each.path) for each in found if each.is_packed}
+        why |= {path: text for path, text in self._damaged.items() if path in why}
         self.files = [each for each in found if not why[each.path]]
         damaged = {str(path): text for path, text in why.items() if text and text != GONE}
         self.unreadable = unlisted | damaged
@@ -140,14 +147,25 @@ class Scan:
         self.connection.execute(f"CREATE VIEW dataset AS {self._query(self.files)}")
         self._is_listed = True
 
-    def _query(self, files: Sequence[DataFile]) -> str:
-        """The rows of files that count."""
-        quoted = ", ".join(f'"{name}"' for name in NAMES)
-        if not files:
-            empty = arrow_schema(engine("pyarrow")).empty_table()
-            self.connection.register("no_rows", empty)
-            return f"SELECT {quoted}, NULL::VARCHAR AS day FROM no_rows"
-        source = _source([each.path for each in files])
+    def _read_small_files(self, paths: Sequence[Path]) -> dict[Path, str]:
+        """Reads the files that are not packed, and returns why each cannot be read, empty if it
+        can. Each has few rows, and each query would open all of them."""
+        arrow = engine("pyarrow")
+        no_names = arrow.array([], arrow.string())
+        tables = [arrow_schema(arrow).empty_table().append_column("filename", no_names)]
+        why: dict[Path, str] = {}
+        for path in paths:
+            why[path], table = read_all(path)
+            if not why[path]:
+                names = arrow.repeat(arrow.scalar(str(path)), len(table))
+                tables.append(table.append_column("filename", names))
+            if len(tables) == TABLES_AT_ONCE:
+                tables = [arrow.concat_tables(tables).combine_chunks()]
+        self.connection.register("small_files", arrow.concat_tables(tables).combine_chunks())
+        return why
+
+    def _rows_of(self, source: str) -> str:
+        """The rows of files with all columns; those that no file has are null."""
         known = {name for name, *_ in self.connection.execute(f"DESCRIBE {source}").fetchall()}
         columns = ", ".join(
             f'"{c.name}"'
@@ -155,11 +173,22 @@ class Scan:
             else f'NULL::{_TYPES.get(c.type, "VARCHAR")} AS "{c.name}"'
             for c in COLUMNS
         )
+        return f"SELECT {columns}, filename FROM ({source})"
+
+    def _query(self, files: Sequence[DataFile]) -> str:
+        """The rows of files that count."""
+        quoted = ", ".join(f'"{name}"' for name in NAMES)
+        packed = [each.path for each in files if each.is_packed]
+        names = ", ".join(_text(str(each.path)) for each in files if not each.is_packed)
+        sources = [f"SELECT * FROM small_files WHERE filename IN ({names or 'NULL'})"]
+        if packed:
+            sources.append(self._rows_of(_source(packed)))
         where = ""
         if former := self._former(files):
             pairs = ", ".join(f"({_text(path)}, {_text(run)})" for path, run in former)
             where = f" WHERE (filename, run) NOT IN ({pairs})"
-        return f"SELECT {columns}, CAST(measured AS DATE)::VARCHAR AS day {source[8:]}{where}"
+        rows = " UNION ALL ".join(sources)
+        return f"SELECT {quoted}, CAST(measured AS DATE)::VARCHAR AS day FROM ({rows}){where}"
 
     def _former(self, files: Sequence[DataFile]) -> list[tuple[str, str]]:
         """(file, run) of rows that do not count: of a run that is there twice, those of its former
@@ -271,6 +300,7 @@ class Scan:
             rows = [RecordedRun(*row) for row in values]
             for row in rows:
                 row.created = created_text(row.measured)
+                row.gpu_count = len(_gpus(row.gpus or "[]"))
                 row.host.encode()
             prefix = str(self.folder / "x")[:-1]
             for file, same in grouped((row.file, row) for row in rows).items():
@@ -282,16 +312,15 @@ class Scan:
         """The names of all runs."""
         return {run.run for run in self.runs}
 
-    def nights(self, runs: Sequence[RecordedRun], *, with_paths: bool = True) -> list[Night]:
-        """The nights of those of these runs that can be read, in their order, maybe without paths.
-        Of many runs the paths of some hosts are read at once: the rows of all would not fit into
-        memory."""
+    def nights(self, runs: Sequence[RecordedRun]) -> list[Night]:
+        """The nights of those of these runs that can be read, in their order. Of many runs the
+        paths of some hosts are read at once: the rows of all would not fit into memory."""
         found: list[Night | None] = [None] * len(runs)
         numbers = grouped((run.host, number) for number, run in enumerate(runs))
         is_all = len(runs) == len(self.runs) <= AT_ONCE
-        groups = [sorted(numbers)] if is_all or not with_paths else _host_groups(numbers)
+        groups = [sorted(numbers)] if is_all else _host_groups(numbers)
         for hosts in groups:
-            paths = self._paths(None if is_all else hosts) if with_paths else {}
+            paths = self._paths(None if is_all else hosts)
             readable = self._names
             with self._explained():
                 for number in (number for host in hosts for number in numbers[host]):

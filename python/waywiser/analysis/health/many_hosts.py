@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,7 +69,11 @@ def read_hosts(
     followed = iter([n for n in read.nights if node is None or _is_before(n, node)])
     read = read.without_paths()
     nights = history_of(followed, threshold, since, labels, read.unreadable)
-    old = {night.file for night in read.nights} - _last_surveys(read.nights)
+    last = _last_surveys(
+        ((night.host, night.hardware), night.moment, len(night.gpus), night.file)
+        for night in read.nights
+    )
+    old = {night.file for night in read.nights} - last
     if node is not None:
         old.discard(node.called)
     names = dict.fromkeys(name for each in files for name in _profiles_of(each))
@@ -79,7 +85,9 @@ def read_hosts(
 
 def read_dataset(scan: Scan, nights: History, expected_gpus: int = 0) -> ReadHosts:
     """The hosts of a data set beside their peers, whose ``nights`` were checked in parts."""
-    last = _last_surveys(scan.nights(scan.runs, with_paths=False))
+    last = _last_surveys(
+        ((run.host, run.hardware), run.measured, run.gpu_count, run.profile) for run in scan.runs
+    )
     chosen = [run for run in scan.runs if run.profile in last]
     subjects = {node.file: node for node in sorted(scan.subjects(chosen), key=_file_of)}
     nights = msgspec.structs.replace(nights, unreadable={**scan.unreadable, **nights.unreadable})
@@ -99,13 +107,14 @@ def _is_before(night: Night, node: Subject) -> bool:
     return may_be_same(ours, night.uuids)
 
 
-def _last_surveys(nights: Iterable[Night]) -> set[str]:
-    """The files of the last surveys of each machine, and of the one that had most GPUs."""
+def _last_surveys(surveys: Iterable[tuple[Hashable, datetime, int, str]]) -> set[str]:
+    """The files of the last surveys of each machine, and of the one that had most GPUs. Each survey
+    has its machine, its moment, the number of its GPUs, and its file."""
     found = set()
-    for own in grouped(((night.host, night.hardware), night) for night in nights).values():
-        ordered = sorted(own, key=lambda night: night.moment)
-        most = max(ordered, key=lambda night: len(night.gpus))
-        found |= {night.file for night in (*ordered[-PEER_SURVEYS:], most)}
+    for own in grouped((survey[0], survey[1:]) for survey in surveys).values():
+        own.sort(key=itemgetter(0))
+        most = max(own, key=itemgetter(1))
+        found |= {file for _, _, file in (*own[-PEER_SURVEYS:], most)}
     return found
 
 
