@@ -169,6 +169,12 @@ def why_foreign(path: Path, *, whole: bool = False) -> str:
     return _read(path, lambda file: file.read() if whole else None)[0]
 
 
+def count_rows(path: Path) -> tuple[str, int]:
+    """Why a file is not of a data set, empty if it is; and the number of its rows."""
+    why, found = _read(path, lambda file: file.metadata.num_rows)
+    return why, found or 0
+
+
 def read_all(path: Path) -> tuple[str, Any]:
     """Why a file is not of a data set, empty if it is; and a `pyarrow.Table` of its rows with all
     columns: those that it lacks are null."""

@@ -20,6 +20,7 @@ import numpy as np
 
 from waywiser.analysis.dataset.files import is_dataset
 from waywiser.analysis.dataset.scan import AT_ONCE, RecordedRun, Scan
+from waywiser.analysis.dataset.workers import usable_processes
 from waywiser.analysis.history.history import (
     SCHEMA,
     History,
@@ -40,8 +41,11 @@ from waywiser.stats.level_changes import Candidates, SeriesFits, Shown, noise_by
 from waywiser.stats.night_noise import NightNoise
 from waywiser.words import Value, WaywiserError, grouped, json_bytes, read_regular, replaced_file
 
+FEW_ROWS = 200_000
+"""Rows of a data set up to which one process checks it at once."""
+
 PART_RUNS = AT_ONCE // 2
-"""Runs of a part that one process looks at, about."""
+"""Runs of a part that one process looks at, at most."""
 
 MOST_PROCESSES = 4
 """Processes that check parts on one machine: each may take more than a gigabyte."""
@@ -289,6 +293,12 @@ def joined_history(parts: Iterable[CheckedPart]) -> History:
     )
 
 
+def take_division(division: FleetDivision, scan: Scan) -> None:
+    """Lets this process look at parts of a data set by what was read of it."""
+    drop_read_parts()
+    _read_divisions[division] = _ReadDivision.of(scan, division)
+
+
 def divide(scan: Scan, parts: int, threshold: float, since: str) -> FleetDivision:
     """A division of a data set as it is now, which this process has read."""
     runs = scan.runs
@@ -296,16 +306,20 @@ def divide(scan: Scan, parts: int, threshold: float, since: str) -> FleetDivisio
     until = max((run.measured for run in runs), default=datetime.min.replace(tzinfo=UTC))
     now, folder = datetime.now(UTC).isoformat(), str(scan.folder)
     division = FleetDivision(folder, parts, threshold, since, now, until.isoformat(), hosts)
-    drop_read_parts()
-    _read_divisions[division] = _ReadDivision.of(scan, division)
+    take_division(division, scan)
     return division
+
+
+def processes_for(scan: Scan) -> int:
+    """How many processes should check a data set."""
+    return usable_processes(MOST_PROCESSES) if scan.rows > FEW_ROWS else 1
 
 
 def parts_that_fit(scan: Scan, processes: int) -> int:
     """Returns into how many parts so many processes should divide a check, so that they fit into
     memory, and each process has as many; 1 for a small fleet, and for a folder with profiles that
     its data set does not have."""
-    if len(scan.runs) <= AT_ONCE:
+    if processes == 1 and len(scan.runs) <= AT_ONCE:
         return 1
     if not {run.profile for run in scan.runs}.issuperset(profiles_in(scan.folder)):
         return 1

@@ -16,7 +16,14 @@ import numpy as np
 
 from waywiser.analysis.dataset.columns import COLUMNS, NAMES
 from waywiser.analysis.dataset.engines import arrow_schema, engine
-from waywiser.analysis.dataset.files import GONE, DataFile, files_in, read_all, why_foreign
+from waywiser.analysis.dataset.files import (
+    GONE,
+    DataFile,
+    count_rows,
+    files_in,
+    read_all,
+    why_foreign,
+)
 from waywiser.analysis.dataset.rows import SubjectRow, created_text, state_of, subject_of_rows
 from waywiser.analysis.history.night import (
     PROCESSES,
@@ -121,31 +128,53 @@ class Scan:
         `DataSetError`."""
         self.folder = Path(folder)
         self.first_day = first_day
+        self.unreadable: dict[str, str] = {}
+        """File -> why it is left aside."""
+        self.rows = 0
+        """Rows of the files that were listed last, about."""
+        self._damaged: dict[Path, str] = {}
+        self.files: list[DataFile] = []
+        self._small_files: Any = None
+        """The rows of all files that are not packed."""
+        self._is_listed = False
+        self._connect()
+        self.reading(lambda: None)
+
+    def _connect(self) -> None:
         self.connection = engine("duckdb").connect()
         self.connection.execute("SET TimeZone = 'UTC'")
         self.connection.execute(f"SET memory_limit = '{MEMORY}'")
         self.connection.execute("SET parquet_metadata_cache = true")
         self.connection.execute(f"SET temp_directory = {_text(tempfile.gettempdir())}")
-        self.unreadable: dict[str, str] = {}
-        """File -> why it is left aside."""
-        self._damaged: dict[Path, str] = {}
-        self.files: list[DataFile] = []
-        self._is_listed = False
-        self.reading(lambda: None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process needs to go on with the files and runs that were read here."""
+        return {name: value for name, value in vars(self).items() if name != "connection"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._connect()
+        self.reading(self._make_view)
 
     def _list(self) -> None:
         """Lists the files, and makes the relation of the newest state of each run."""
         unlisted: dict[str, str] = {}
         found = [each for each in files_in(self.folder, unlisted) if each.day >= self.first_day]
         small = self._read_small_files([each.path for each in found if not each.is_packed])
-        why = small | {each.path: why_foreign(each.path) for each in found if each.is_packed}
+        packed = {each.path: count_rows(each.path) for each in found if each.is_packed}
+        why = small | {path: text for path, (text, _) in packed.items()}
         why |= {path: text for path, text in self._damaged.items() if path in why}
+        self.rows = len(self._small_files) + sum(rows for _, rows in packed.values())
         self.files = [each for each in found if not why[each.path]]
         damaged = {str(path): text for path, text in why.items() if text and text != GONE}
         self.unreadable = unlisted | damaged
+        self._make_view()
+        self._is_listed = True
+
+    def _make_view(self) -> None:
+        self.connection.register("small_files", self._small_files)
         self.connection.execute("DROP VIEW IF EXISTS dataset")
         self.connection.execute(f"CREATE VIEW dataset AS {self._query(self.files)}")
-        self._is_listed = True
 
     def _read_small_files(self, paths: Sequence[Path]) -> dict[Path, str]:
         """Reads the files that are not packed, and returns why each cannot be read, empty if it
@@ -161,7 +190,7 @@ class Scan:
                 tables.append(table.append_column("filename", names))
             if len(tables) == TABLES_AT_ONCE:
                 tables = [arrow.concat_tables(tables).combine_chunks()]
-        self.connection.register("small_files", arrow.concat_tables(tables).combine_chunks())
+        self._small_files = arrow.concat_tables(tables).combine_chunks()
         return why
 
     def _rows_of(self, source: str) -> str:

@@ -16,17 +16,18 @@ from waywiser.analysis.dataset.dask_parts import dask_parts
 from waywiser.analysis.dataset.engines import has_engines, require_engines
 from waywiser.analysis.dataset.files import is_dataset
 from waywiser.analysis.dataset.parts import (
-    MOST_PROCESSES,
     Map,
     divide,
     history_by,
     join_parts,
     parts_that_fit,
+    processes_for,
+    take_division,
     write_part,
     write_references,
 )
 from waywiser.analysis.dataset.scan import Scan
-from waywiser.analysis.dataset.workers import Workers, usable_processes
+from waywiser.analysis.dataset.workers import Workers
 from waywiser.analysis.health.health_check import HealthCheck, health_of, host_health
 from waywiser.analysis.health.kept_profiles import (
     NotKept,
@@ -152,10 +153,10 @@ def check_hosts(files: Sequence[str], references: References) -> HealthCheck:
     scans = {}
     if len(named) == 1 and is_dataset(Path(named[0])) and has_engines():
         scan = scans[named[0]] = Scan(named[0])
-        processes = usable_processes(MOST_PROCESSES)
-        if (parts := parts_that_fit(scan, processes)) > 1:
-            with Workers(processes) as workers:
-                return _in_parts(scan, parts, workers.each, references)
+        processes = processes_for(scan)
+        with Workers(processes) as workers:  # they start while the runs are read
+            if (parts := parts_that_fit(scan, processes)) > 1:
+                return _in_parts(scan, parts, workers.each, references, processes)
     values = (*shipped_values(), *references.values)
     return health_of_hosts(_read_hosts(named, references, scans=scans), values)
 
@@ -169,8 +170,13 @@ def check_by_dask(folder: str, references: References, address: str) -> HealthCh
         return _in_parts(scan, parts, each_part, references)
 
 
-def _in_parts(scan: Scan, parts: int, each_part: Map, references: References) -> HealthCheck:
+def _in_parts(
+    scan: Scan, parts: int, each_part: Map, references: References, processes: int = 0
+) -> HealthCheck:
+    """Checks a data set in parts. So many processes of this machine get what was read of it."""
     division = divide(scan, parts, references.threshold, references.since)
+    if processes > 1:
+        list(each_part(take_division, [(division, scan)] * processes))
     nights = history_by(each_part, division, references.labels)
     return _of_parts(scan, nights, references)
 

@@ -143,6 +143,7 @@ class Night(Value, frozen=True):
         return {str(gpu.index): gpu.uuid for gpu in self.gpus if gpu.uuid}
 
 
+@lru_cache(maxsize=65536)  # that of one night is looked at again and again
 def moment_of(created: str) -> datetime:
     found = datetime.fromisoformat(created)
     return found if found.tzinfo else found.replace(tzinfo=UTC)
