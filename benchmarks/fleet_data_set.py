@@ -5,23 +5,25 @@
 
 Everything is drawn, in at most `NIGHTS` nights: the bandwidth of each path of a node
 has a deviation of 1 % from node to node and of 1 % from night to night, that of eight processes
-0.5 %. One path of one node loses 5 % in the middle of the nights. Costs are CPU seconds and the
-memory of a process of its own for each question. Every number but the costs follows from the
+0.5 %. One path of one node loses 5 % in the middle of the nights. Costs are CPU seconds, wall time
+and the memory of each question, which has two CPUs. Every number but the costs follows from the
 numbers of nodes, nights and paths.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,8 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
+
+from command_cost import command_cost  # noqa: E402
 
 NIGHTS = 365
 """Nights of a fleet at most."""
@@ -57,6 +61,24 @@ SHIFTS = """WITH night AS (SELECT host, name, day, ln(seconds) AS value FROM nig
 
 def draw(folder: Path, nodes: int, nights: int, paths: int) -> tuple[str, str, str]:
     """Writes the days of a fleet, and returns the host, the path and the day of the loss."""
+    record, cpus = _record(), len(os.sched_getaffinity(0))
+    pool = ProcessPoolExecutor(min(cpus, nights), get_context("spawn"))
+    with pool:
+        one_night = partial(_draw_night, folder, nodes, nights, paths, record)
+        list(pool.map(one_night, range(nights)))
+    day = (FIRST + timedelta(days=nights // 2)).date().isoformat()
+    return _host(nodes // 2), _name(paths // 2), day
+
+
+def _host(node: int) -> str:
+    return f"n{node:05}"
+
+
+def _name(path: int) -> str:
+    return f"H2D gpu:{path % 8} of path {path}"
+
+
+def _draw_night(folder: Path, nodes: int, nights: int, paths: int, record: str, night: int) -> None:
     import pyarrow as arrow
 
     from waywiser.analysis.dataset.columns import STEPS
@@ -65,71 +87,66 @@ def draw(folder: Path, nodes: int, nights: int, paths: int) -> tuple[str, str, s
     from waywiser.analysis.dataset.rows import two_digits
 
     rng = np.random.default_rng([nodes, nights, paths])
-    hosts = [f"n{n:05}" for n in range(nodes)]
-    names = [f"H2D gpu:{n % 8} of path {n}" for n in range(paths)]
+    hosts, names = list(map(_host, range(nodes))), list(map(_name, range(paths)))
     curves = [f"pinned@numa:0 -> device@gpu:{n % 8} by drawn[{n}]" for n in range(paths)]
     base = np.log(rng.uniform(0.5e-3, 5e-3, paths))
     own = base + rng.normal(0, BETWEEN_NODES, (nodes, paths))
-    record = _record()
     rows = nodes * paths
-    middle = nights // 2
-    for night in range(nights):
-        began = FIRST + timedelta(days=night)
-        logs = own + rng.normal(0, BETWEEN_NIGHTS, (nodes, paths))
-        if night >= middle:
-            logs[nodes // 2, paths // 2] -= np.log(LOSS)
-        apart = rng.normal(0, BETWEEN_PROCESSES, (rows, PROCESSES))
-        apart -= np.median(apart, axis=1, keepdims=True)
-        seconds = np.exp(logs.ravel())
+    rng = np.random.default_rng([nodes, nights, paths, night])
+    began = FIRST + timedelta(days=night)
+    logs = own + rng.normal(0, BETWEEN_NIGHTS, (nodes, paths))
+    if night >= nights // 2:
+        logs[nodes // 2, paths // 2] -= np.log(LOSS)
+    apart = rng.normal(0, BETWEEN_PROCESSES, (rows, PROCESSES))
+    apart -= np.median(apart, axis=1, keepdims=True)
+    seconds = np.exp(logs.ravel())
 
-        def each_node(values: Sequence[Any]) -> Any:
-            index = arrow.array(np.repeat(np.arange(nodes, dtype=np.int32), paths))
-            return arrow.DictionaryArray.from_arrays(index, arrow.array(values))
+    def each_node(values: Sequence[Any]) -> Any:
+        index = arrow.array(np.repeat(np.arange(nodes, dtype=np.int32), paths))
+        return arrow.DictionaryArray.from_arrays(index, arrow.array(values))
 
-        def each_path(values: Sequence[Any]) -> Any:
-            index = arrow.array(np.tile(np.arange(paths, dtype=np.int32), nodes))
-            return arrow.DictionaryArray.from_arrays(index, arrow.array(values))
+    def each_path(values: Sequence[Any]) -> Any:
+        index = arrow.array(np.tile(np.arange(paths, dtype=np.int32), nodes))
+        return arrow.DictionaryArray.from_arrays(index, arrow.array(values))
 
-        gpus = [json.dumps([{"index": 0, "uuid": f"GPU-{host}", "pci": ""}]) for host in hosts]
-        columns = {
-            "run": each_node([f"{night:08x}{n:08x}" for n in range(nodes)]),
-            "host": each_node(hosts),
-            "measured": arrow.repeat(arrow.scalar(began, arrow.timestamp("ms", "UTC")), rows),
-            "class": arrow.repeat("8 × Drawn GPU; Drawn CPU", rows),
-            "number": arrow.array(np.tile(np.arange(paths, dtype=np.int32), nodes)),
-            "path": each_path(curves),
-            "name": each_path(names),
-            "group": arrow.repeat("H2D", rows),
-            "bytes": arrow.array(np.full(rows, 2**26)),
-            "followed": arrow.array(np.ones(rows, bool)),
-            "processes": arrow.array(np.full(rows, PROCESSES, np.int32)),
-            "seconds": arrow.array(seconds.astype(np.float32)),
-            "fastest": arrow.array((seconds * np.exp(apart.min(axis=1))).astype(np.float32)),
-            "noise": arrow.array(two_digits(apart.std(axis=1, ddof=1))),
-            "shift": arrow.array(np.zeros(rows, np.float32)),
-            "deviations": arrow.ListArray.from_arrays(
-                np.arange(rows + 1, dtype=np.int32) * PROCESSES,
-                np.rint(apart * STEPS).astype(np.int32).ravel(),
-            ),
-            "gpus": each_node(gpus),
-            "facts": arrow.repeat('{"driver":"580.1"}', rows),
-            "driver": arrow.repeat("580.1", rows),
-            "record": arrow.array([record, *[None] * (paths - 1)] * nodes),
-            "file": each_node([f"{host}-{night}.wwp" for host in hosts]),
-            "file_bytes": arrow.array(np.full(rows, 300_000)),
-            "file_modified": arrow.array(np.full(rows, night + 1)),
-            "metric": arrow.repeat("time", rows),
-        }
-        schema = arrow_schema(arrow)
-        empty = arrow.repeat("", rows)
-        table = arrow.Table.from_arrays(
-            [_plain(columns.get(field.name, empty)).cast(field.type) for field in schema],
-            schema=schema,
-        )
-        day = began.date().isoformat()
-        write_table(table, folder / f"day={day}" / "all-drawn.parquet", PACKED_LEVEL)
-    day = (FIRST + timedelta(days=middle)).date().isoformat()
-    return hosts[nodes // 2], names[paths // 2], day
+    gpus = [json.dumps([{"index": 0, "uuid": f"GPU-{host}", "pci": ""}]) for host in hosts]
+    columns = {
+        "run": each_node([f"{night:08x}{n:08x}" for n in range(nodes)]),
+        "host": each_node(hosts),
+        "measured": arrow.repeat(arrow.scalar(began, arrow.timestamp("ms", "UTC")), rows),
+        "class": arrow.repeat("8 × Drawn GPU; Drawn CPU", rows),
+        "number": arrow.array(np.tile(np.arange(paths, dtype=np.int32), nodes)),
+        "path": each_path(curves),
+        "name": each_path(names),
+        "group": arrow.repeat("H2D", rows),
+        "bytes": arrow.array(np.full(rows, 2**26)),
+        "followed": arrow.array(np.ones(rows, bool)),
+        "processes": arrow.array(np.full(rows, PROCESSES, np.int32)),
+        "seconds": arrow.array(seconds.astype(np.float32)),
+        "fastest": arrow.array((seconds * np.exp(apart.min(axis=1))).astype(np.float32)),
+        "noise": arrow.array(two_digits(apart.std(axis=1, ddof=1))),
+        "shift": arrow.array(np.zeros(rows, np.float32)),
+        "deviations": arrow.ListArray.from_arrays(
+            np.arange(rows + 1, dtype=np.int32) * PROCESSES,
+            np.rint(apart * STEPS).astype(np.int32).ravel(),
+        ),
+        "gpus": each_node(gpus),
+        "facts": arrow.repeat('{"driver":"580.1"}', rows),
+        "driver": arrow.repeat("580.1", rows),
+        "record": arrow.array([record, *[None] * (paths - 1)] * nodes),
+        "file": each_node([f"{host}-{night}.wwp" for host in hosts]),
+        "file_bytes": arrow.array(np.full(rows, 300_000)),
+        "file_modified": arrow.array(np.full(rows, night + 1)),
+        "metric": arrow.repeat("time", rows),
+    }
+    schema = arrow_schema(arrow)
+    empty = arrow.repeat("", rows)
+    table = arrow.Table.from_arrays(
+        [_plain(columns.get(field.name, empty)).cast(field.type) for field in schema],
+        schema=schema,
+    )
+    day = began.date().isoformat()
+    write_table(table, folder / f"day={day}" / "all-drawn.parquet", PACKED_LEVEL)
 
 
 def _plain(column: Any) -> Any:
@@ -150,33 +167,29 @@ def ask(what: str, folder: str) -> None:
     """Answers one question, in a process of its own, and prints what was found."""
     import waywiser
 
+    last = [path.name[4:] for path in sorted(Path(folder).glob("day=*"))][-LAST_DAYS:]
     if what == "check":
-        history = waywiser.check(folder).result.nights
-        losses = [path for path in history.paths if path.status == "slower"]
-        print([(path.node, path.path, path.changes[-1].date[:10]) for path in losses])
+        print(_losses(folder))
         return
-    since = ""
-    if what == "slow":  # the days are chosen by their folders
-        last = max(path.name[4:] for path in Path(folder).glob("day=*"))
-        began = datetime.fromisoformat(last) - timedelta(days=LAST_DAYS - 1)
-        since = began.date().isoformat()
-    relation = waywiser.fleet(folder, since=since)
+    if what == "last":  # a check of some days is one of a folder with them
+        with tempfile.TemporaryDirectory(prefix="waywiser-days-") as days:
+            for day in last:
+                os.symlink(Path(folder, f"day={day}").absolute(), Path(days, f"day={day}"))
+            print(_losses(days))
+        return
+    relation = waywiser.fleet(folder, since=last[0] if what == "slow" else "")
     found = relation.query("nights", SLOW if what == "slow" else SHIFTS).fetchall()
     print(len(found) if what == "slow" else found)
 
 
-def cost(what: str, folder: Path) -> tuple[float, float, str]:
-    """CPU seconds, MiB, and what was found."""
-    command = [sys.executable, __file__, "--ask", what, "--folder", str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        said, _, peak = process.stdout.read().rstrip().rpartition("\n")
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"{what} failed with {process.returncode}")
-    return used.ru_utime + used.ru_stime, int(peak) / 1024, said
+def _losses(folder: str) -> list[tuple[str, str, str]]:
+    """The paths that are slower, as `waywiser check` finds them."""
+    import waywiser
+
+    gc.disable()  # as the command does
+    history = waywiser.check(folder).result.nights
+    losses = [path for path in history.paths if path.status == "slower"]
+    return [(path.node, path.path, path.changes[-1].date[:10]) for path in losses]
 
 
 def growth(
@@ -194,11 +207,16 @@ def growth(
             "node_nights": nodes * nights, "nodes": nodes, "nights": nights, "paths": paths,
             "bytes_a_row": stored / (nodes * nights * paths), "megabytes": stored / 1e6,
         }  # fmt: skip
-        for what in ("slow", "shift", *(("check",) if size <= checked else ())):
-            seconds, memory, said = cost(what, folder)
-            row |= {f"{what}_cpu_s": seconds, f"{what}_mib": memory}
-            if what != "slow":
-                row[f"{what}_found"] = all(word in said for word in planted[:2])
+        for what in ("slow", "shift", *(("last", "check") if size <= checked else ())):
+            command = [sys.executable, __file__, "--ask", what, "--folder", str(folder)]
+            found = command_cost(command)
+            row |= {
+                f"{what}_cpu_s": found.cpu_seconds,
+                f"{what}_wall_s": found.wall_seconds,
+                f"{what}_mib": found.most_mib,
+            }
+            if what in ("shift", "check"):
+                row[f"{what}_found"] = all(word in found.output for word in planted[:2])
         yield row
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -224,7 +242,8 @@ def draw_figure(rows: Sequence[dict[str, Any]], file: Path) -> None:
 
     figure, axis = pyplot.subplots(figsize=(6.4, 4))
     labels = {"slow": f"medians of {LAST_DAYS} nights", "shift": "the one shift of all nights",
-              "check": "waywiser check over all nights"}  # fmt: skip
+              "last": f"waywiser check of {LAST_DAYS} nights",
+              "check": "waywiser check of all nights"}  # fmt: skip
     for what, label in labels.items():
         known = [(r["node_nights"], r[f"{what}_cpu_s"]) for r in rows if f"{what}_cpu_s" in r]
         if known:
@@ -244,14 +263,12 @@ def main() -> None:
     words.add_argument("--paths", type=int, default=100)
     words.add_argument("--checked", type=int, default=10_000, help="node-nights that are checked")
     words.add_argument("--folder", type=Path)
-    words.add_argument("--ask", choices=("slow", "shift", "check"), help=argparse.SUPPRESS)
+    words.add_argument("--ask", choices=("slow", "shift", "last", "check"), help=argparse.SUPPRESS)
     words.add_argument("-o", "--output", type=Path)
     words.add_argument("--figure", type=Path)
     given = words.parse_args()
     if given.ask:
         ask(given.ask, str(given.folder))
-        status = Path("/proc/self/status").read_text()
-        print(re.search(r"VmHWM:\s+(\d+)", status)[1])  # type: ignore[index]
         return
     with tempfile.TemporaryDirectory(prefix="waywiser-fleet-") as temporary:
         rows = list(growth(given.node_nights, given.paths, given.checked,
