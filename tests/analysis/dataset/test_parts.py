@@ -126,6 +126,7 @@ def test_a_large_data_set_is_checked_in_parts_with_the_verdicts_of_the_whole(
         for module in (parts, scan):
             monkeypatch.setattr(module, "AT_ONCE", runs)
         monkeypatch.setattr(parts, "PART_RUNS", runs)
+        monkeypatch.setattr(parts, "FEW_ROWS", 0)
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cpus=cpus: cpus)
         assert checked(["check", str(copied)], capsys) == whole
     assert looked == [0, 1, 2, 3, 4, 0, 1, 2, 0, 2, 4], "each part once, others in other processes"

@@ -200,8 +200,8 @@ def _read(path: Path, read: Callable[[Any], Any]) -> tuple[str, Any]:
     arrow, parquet = engine("pyarrow"), engine("pyarrow.parquet")
     try:
         with parquet.ParquetFile(path) as file:
-            found = read(file)
-            return _why_foreign(arrow, file.schema_arrow), found
+            why = _why_foreign(arrow, file.schema_arrow)
+            return why, None if why else read(file)
     except FileNotFoundError:
         return GONE, None
     except UnicodeEncodeError:

@@ -35,6 +35,7 @@ from waywiser.analysis.history.history import (
 )
 from waywiser.analysis.history.night import gpus_text
 from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
+from waywiser.analysis.history.reader_clock import latest_moment
 from waywiser.profile import make_folder, profiles_in
 from waywiser.stats import SeriesNoise
 from waywiser.stats.level_changes import Candidates, SeriesFits, Shown, noise_by_peers
@@ -71,6 +72,8 @@ class FleetDivision(Value, frozen=True):
     now: str
     until: str
     """When the last survey that is looked at began."""
+    latest: str
+    """When the last one can have begun that no wrong clock has dated."""
     hosts: tuple[tuple[str, ...], ...]
     """The hosts of each part: they stay there, though others are recorded meanwhile."""
 
@@ -123,8 +126,6 @@ class _ReadDivision(NamedTuple):
     scan: Scan
     runs: dict[str, list[RecordedRun]]
     """The runs that all parts look at, by host."""
-    moments: list[datetime]
-    """When they began, in order."""
     nights: dict[int, PartNights]
     """The nights of parts that will be looked at again."""
 
@@ -132,8 +133,7 @@ class _ReadDivision(NamedTuple):
     def of(cls, scan: Scan, division: FleetDivision) -> _ReadDivision:
         until = datetime.fromisoformat(division.until)
         runs = [run for run in scan.runs if run.measured <= until]
-        by_host = grouped((run.host, run) for run in runs)
-        return cls(scan, by_host, sorted(run.measured for run in runs), {})
+        return cls(scan, grouped((run.host, run) for run in runs), {})
 
 
 _read_divisions: dict[FleetDivision, _ReadDivision] = {}
@@ -179,7 +179,8 @@ def _read_part(division: FleetDivision, number: int) -> PartNights:
             where=division.folder,
             remedy="repair the files that are damaged, or write the references again",
         )
-    nodes, unused = nodes_of(surveys, datetime.fromisoformat(division.now), read.moments)
+    now, latest = map(datetime.fromisoformat, (division.now, division.latest))
+    nodes, unused = nodes_of(surveys, now, latest)
     named = named_nodes(nodes)
     return PartNights(named, unused, path_nights(named), [])
 
@@ -293,10 +294,22 @@ def joined_history(parts: Iterable[CheckedPart]) -> History:
     )
 
 
-def take_division(division: FleetDivision, scan: Scan) -> None:
-    """Lets this process look at parts of a data set by what was read of it."""
+def take_division(division: FleetDivision, scan: Scan, runs: list[RecordedRun]) -> None:
+    """Lets this process look at parts of a data set by what was read of it: its files, and the
+    runs of these parts."""
     drop_read_parts()
+    scan.take_runs(runs)
     _read_divisions[division] = _ReadDivision.of(scan, division)
+
+
+def share(division: FleetDivision, processes: int, each_part: Map) -> None:
+    """Gives each of so many processes of this machine, which look at the parts in turn, what this
+    one has read."""
+    read = _reading(division)
+    own: list[list[RecordedRun]] = [[] for _ in range(processes)]
+    for number, hosts in enumerate(division.hosts):
+        own[number % processes] += [run for host in hosts for run in read.runs.get(host, ())]
+    list(each_part(take_division, [(division, read.scan, runs) for runs in own]))
 
 
 def divide(scan: Scan, parts: int, threshold: float, since: str) -> FleetDivision:
@@ -304,9 +317,13 @@ def divide(scan: Scan, parts: int, threshold: float, since: str) -> FleetDivisio
     runs = scan.runs
     hosts = tuple(tuple(sorted(own)) for own in _divided(runs, parts))
     until = max((run.measured for run in runs), default=datetime.min.replace(tzinfo=UTC))
-    now, folder = datetime.now(UTC).isoformat(), str(scan.folder)
-    division = FleetDivision(folder, parts, threshold, since, now, until.isoformat(), hosts)
-    take_division(division, scan)
+    now = datetime.now(UTC)
+    latest = latest_moment((run.measured for run in runs), now)
+    began = now.isoformat(), until.isoformat(), latest.isoformat()
+    division = FleetDivision(
+        str(scan.folder), parts, threshold, since, began[0], began[1], began[2], hosts
+    )
+    take_division(division, scan, scan.runs)
     return division
 
 

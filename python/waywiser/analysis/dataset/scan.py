@@ -148,8 +148,9 @@ class Scan:
         self.connection.execute(f"SET temp_directory = {_text(tempfile.gettempdir())}")
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process needs to go on with the files and runs that were read here."""
-        return {name: value for name, value in vars(self).items() if name != "connection"}
+        """What another process needs to go on with the files that were listed here."""
+        own = ("connection", "runs", "_names")
+        return {name: value for name, value in vars(self).items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -315,6 +316,10 @@ class Scan:
 
         return self.reading(read)
 
+    def take_runs(self, runs: list[RecordedRun]) -> None:
+        """Takes the runs of some hosts, which another process has read, if this one has none."""
+        vars(self).setdefault("runs", runs)
+
     @cached_property
     def runs(self) -> list[RecordedRun]:
         """All runs, by profile."""
@@ -346,10 +351,8 @@ class Scan:
         paths of some hosts are read at once: the rows of all would not fit into memory."""
         found: list[Night | None] = [None] * len(runs)
         numbers = grouped((run.host, number) for number, run in enumerate(runs))
-        is_all = len(runs) == len(self.runs) <= AT_ONCE
-        groups = [sorted(numbers)] if is_all else _host_groups(numbers)
-        for hosts in groups:
-            paths = self._paths(None if is_all else hosts)
+        for hosts in _host_groups(numbers):
+            paths = self._paths(hosts)
             readable = self._names
             with self._explained():
                 for number in (number for host in hosts for number in numbers[host]):
@@ -371,12 +374,10 @@ class Scan:
                 remedy=f"waywiser export {self.folder} --format parquet -o ANOTHER makes it anew",
             ) from error
 
-    def _paths(self, hosts: Sequence[str] | None) -> dict[str, PathColumns]:
-        """The followed paths of all runs, or of those of some hosts."""
-        own = "WHERE followed"
-        if hosts is not None:
-            own += f" AND host BETWEEN {_text(min(hosts))} AND {_text(max(hosts))}"
-            own += f" AND host IN ({', '.join(map(_text, hosts))})"
+    def _paths(self, hosts: Sequence[str]) -> dict[str, PathColumns]:
+        """The followed paths of the runs of some hosts."""
+        own = f"WHERE followed AND host BETWEEN {_text(min(hosts))} AND {_text(max(hosts))}"
+        own += f" AND host IN ({', '.join(map(_text, hosts))})"
         keys = ", ".join(f'"{name}"' for name in PATH_COLUMNS[:4])
         kinds = self.query(f"SELECT DISTINCT {keys} FROM dataset {own} ORDER BY {keys}")
         numbers = engine("pyarrow").array(np.arange(len(kinds), dtype=np.int32))

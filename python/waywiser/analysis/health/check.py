@@ -22,7 +22,7 @@ from waywiser.analysis.dataset.parts import (
     join_parts,
     parts_that_fit,
     processes_for,
-    take_division,
+    share,
     write_part,
     write_references,
 )
@@ -176,7 +176,7 @@ def _in_parts(
     """Checks a data set in parts. So many processes of this machine get what was read of it."""
     division = divide(scan, parts, references.threshold, references.since)
     if processes > 1:
-        list(each_part(take_division, [(division, scan)] * processes))
+        share(division, processes, each_part)
     nights = history_by(each_part, division, references.labels)
     return _of_parts(scan, nights, references)
 

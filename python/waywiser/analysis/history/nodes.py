@@ -85,15 +85,14 @@ def day_of(survey: Night) -> str:
 def nodes_of(
     surveys: Iterable[Night],
     now: datetime | None = None,
-    moments: Sequence[datetime] | None = None,
+    latest: datetime | None = None,
 ) -> tuple[list[NodeNights], dict[str, str]]:
-    """All nodes, and the files that are not used with the reason of each. ``moments`` are those of
-    all surveys of a fleet, by default of these."""
+    """All nodes, and the files that are not used with the reason of each. ``latest`` is the
+    latest moment at which a survey of a fleet can have begun, by default by these."""
     surveys = list(surveys)
     here = now or datetime.now(UTC)
-    if moments is None:
-        moments = [survey.moment for survey in surveys]
-    latest = latest_moment(moments, here)
+    if latest is None:
+        latest = latest_moment((survey.moment for survey in surveys), here)
     unused = {}
     kept = []
     for survey in surveys:
@@ -124,8 +123,8 @@ def nodes_of(
     return nodes, unused
 
 
-def _wrong_clock(survey: Night, latest: datetime | None, here: datetime) -> str:
-    if latest is not None and survey.moment > latest:
+def _wrong_clock(survey: Night, latest: datetime, here: datetime) -> str:
+    if survey.moment > latest:
         return (
             f"it is from the future ({survey.created[:16]}): the clock of its host was wrong, or "
             f"that of this one is ({here:%Y-%m-%dT%H:%M})"

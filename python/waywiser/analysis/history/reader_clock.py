@@ -3,8 +3,8 @@ machine whose clock was never set."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 CLOCK_ERROR = timedelta(days=1)
@@ -18,9 +18,13 @@ _GAPS = 3
 """Profiles go on if the next one is within this many of the longest gaps before, or of weeks."""
 
 
-def latest_moment(moments: Sequence[datetime], now: datetime) -> datetime | None:
-    """The latest moment at which a survey can have begun; None if it is the reader's clock that is
-    wrong.
+ANY_MOMENT = datetime.max.replace(tzinfo=UTC)
+"""After all surveys."""
+
+
+def latest_moment(moments: Iterable[datetime], now: datetime) -> datetime:
+    """The latest moment at which a survey can have begun; `ANY_MOMENT` if it is the reader's clock
+    that is wrong.
 
     That is so if it was not set, if more profiles are from its future than from its past, or if
     the profiles go on from its past to its future without a gap.
@@ -30,9 +34,9 @@ def latest_moment(moments: Sequence[datetime], now: datetime) -> datetime | None
     past = [each for each in set_ones if each <= latest]
     future = set_ones[len(past) :]
     if now.year < FIRST_YEAR or len(future) > len(past):
-        return None
+        return ANY_MOMENT
     if past and future:
         gaps = [later - earlier for earlier, later in pairwise(past)]
         if future[0] - past[-1] <= _GAPS * max([_USUAL_GAP, *gaps]):
-            return None
+            return ANY_MOMENT
     return latest
