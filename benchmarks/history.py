@@ -198,8 +198,8 @@ def dates(first: int) -> Iterator[str]:
                 rows = rng.normal(0, 0.01, (8, before + after))
                 rows[0, before:] -= size * 0.01
                 days, surveys = np.arange(float(before + after)), np.ones(before + after, int)
-                series = [SeriesOfNights(row, days, surveys, "") for row in rows]
-                fit = fit_series(series, THRESHOLD)[0]
+                series = SeriesOfNights(rows, days, surveys, [""] * len(rows))
+                fit = fit_series([series], THRESHOLD)[0]
                 off = [abs(each.start - before) for each in fit.changes] if fit else []
                 names = {0: "exact", 1: "one"}
                 many = names.get(off[0], "other") if len(off) == 1 else "other"

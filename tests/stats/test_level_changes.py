@@ -13,7 +13,7 @@ NIGHTS = 60
 def fitted(rows: np.ndarray) -> list[FittedSeries]:
     days = np.arange(float(rows.shape[1]))
     surveys = np.ones(len(days), int)
-    found = fit_series([SeriesOfNights(row, days, surveys, "all") for row in rows], 0.03)
+    found = fit_series([SeriesOfNights(rows, days, surveys, ["all"] * len(rows))], 0.03)
     return [each for each in found if each is not None]
 
 

@@ -38,7 +38,7 @@ from waywiser.stats.night_noise import (
     NightNoise,
     least_sizes,
     own_noise,
-    own_noises,
+    own_weights,
     usual_noise,
 )
 from waywiser.stats.night_rows import (
@@ -111,7 +111,8 @@ MOST_NIGHTS = 400
 
 
 class SeriesOfNights(NamedTuple):
-    """The nights of one series that have a value, in the order of time."""
+    """Series that have equally many nights with a value, one in each row, in the order of time.
+    Series whose nights are the same may have one row of days and surveys."""
 
     values: Array
     """Logarithms."""
@@ -119,8 +120,8 @@ class SeriesOfNights(NamedTuple):
     """When each was measured, in days since some day."""
     surveys: Array
     """Surveys of each night."""
-    peers: Hashable = None
-    """Series with an equal one have equal noise."""
+    peers: Sequence[Hashable]
+    """Series with an equal one have equal noise; one with None has no peers."""
 
 
 class LevelChange(NamedTuple):
@@ -211,15 +212,17 @@ class SeriesFits:
         self._limit = float(np.log1p(threshold))
         self._count = 0
         self._blocks: list[_Block] = []
-        waiting: dict[int, list[_Fit]] = {}
+        waiting: dict[int, list[tuple[int, SeriesOfNights]]] = {}
+        cells: dict[int, int] = {}
         for each in series:
-            if len(each.values) >= LEAST_NIGHTS:
-                fit = _Fit(each, self._count)
-                same = waiting.setdefault(len(fit.values), [])
-                same.append(fit)
-                if len(same) * len(fit.values) >= MOST_CELLS:
-                    self._blocks.append(_Block(waiting.pop(len(fit.values))))
-            self._count += 1
+            number, nights = each.values.shape
+            if nights >= LEAST_NIGHTS:
+                waiting.setdefault(nights, []).append((self._count, each))
+                cells[nights] = cells.get(nights, 0) + each.values.size
+                if cells[nights] >= MOST_CELLS:
+                    self._blocks.append(_Block(waiting.pop(nights)))
+                    cells[nights] = 0
+            self._count += number
         self._blocks += map(_Block, waiting.values())
 
     def shown_by_differences(self) -> Shown:
@@ -229,7 +232,7 @@ class SeriesFits:
     def divide(self, known: Known) -> None:
         """Finds candidates, with the noise that peers are ``known`` to have."""
         self._share(known)
-        self._divide([fit for block in self._blocks for fit in block.fits])
+        self._divide([part for block in self._blocks for part in block.divided(self._limit)])
 
     def shown_around_levels(self) -> Shown:
         """What the series show of their noise around their levels."""
@@ -243,40 +246,42 @@ class SeriesFits:
         """What was found until now."""
         found = Candidates({}, np.zeros(self._count), np.zeros(self._count))
         for block in self._blocks:
-            numbers = [fit.number for fit in block.fits]
-            found.squares[numbers], found.freedom[numbers] = block.squares, block.freedom
-            for fit in block.fits:
+            found.squares[block.numbers] = block.squares
+            found.freedom[block.numbers] = block.freedom
+            for row, fit in block.fits.items():
                 if not fit.is_even:
-                    found.changes[fit.number] = frozenset(fit.cuts), fit.onset, fit.slope
+                    number = int(block.numbers[row])
+                    found.changes[number] = frozenset(fit.cuts), fit.onset, fit.slope
         return found
 
     def resume(self, candidates: Candidates) -> None:
         """Goes on with candidates that were found of the same series, and with what these showed
         around their levels."""
         for block in self._blocks:
-            for fit in block.fits:
-                if (known := candidates.changes.get(fit.number)) is not None:
+            for row, number in enumerate(block.numbers.tolist()):
+                if (known := candidates.changes.get(number)) is not None:
+                    fit = block.fit(row)
                     fit.cuts, fit.onset, fit.slope = {*known[0]}, known[1], known[2]
-            numbers = [fit.number for fit in block.fits]
-            block.squares = candidates.squares[numbers]
-            block.freedom = candidates.freedom[numbers]
+            block.squares = candidates.squares[block.numbers]
+            block.freedom = candidates.freedom[block.numbers]
             block.is_settled = True
 
     def finished(self, known: Known) -> list[FittedSeries | None]:
         """What is known of each series, in their order."""
         self._share(known)
-        drifting = [fit for block in self._blocks for fit in block.fits if fit.onset >= 0]
+        drifting = [f for block in self._blocks for f in block.fits.values() if f.onset >= 0]
         steady = [fit for fit in drifting if fit.drift(self._limit) is None]
         for fit in steady:
             fit.is_drifting, fit.onset, fit.slope = False, -1, 0.0
             fit.cuts.clear()
-        self._divide(steady)
+        self._divide([_Part(fit, 0, len(fit.values)) for fit in steady])
         for fit in steady:
             fit.noise = own_noise(fit.usual, *fit.settled_squares())
         found: list[FittedSeries | None] = [None] * self._count
         for block in self._blocks:
-            for fit, series in zip(block.fits, block.fitted(self._limit), strict=True):
-                found[fit.number] = series
+            fitted = block.fitted(self._limit)
+            for number, series in zip(block.numbers.tolist(), fitted, strict=True):
+                found[number] = series
         return found
 
     def _shown(self) -> Shown:
@@ -290,17 +295,9 @@ class SeriesFits:
     def _share(self, known: Known) -> None:
         """Estimates the noise of each series by that of it and of its peers."""
         for block in self._blocks:
-            for peers, same in block.rows_by_peers.items():
-                usual = known[peers]
-                for part in chunks(len(same), len(usual.weights)):
-                    rows = same[part]
-                    own = own_noises(usual, block.squares[rows], block.freedom[rows])
-                    for n, noise in zip(rows, own, strict=True):
-                        fit = block.fits[n]
-                        fit.usual, fit.noise = usual, noise
+            block.share(known)
 
-    def _divide(self, fits: Sequence[_Fit]) -> None:
-        parts = [_Part(fit, 0, len(fit.values)) for fit in fits]
+    def _divide(self, parts: list[_Part]) -> None:
         while parts:
             again: list[_Part] = []
             for count, same in grouped((part.stop - part.start, part) for part in parts).items():
@@ -312,64 +309,126 @@ class SeriesFits:
 
 
 class _Block:
-    """Some series of equal length, one in each row of arrays that the cache of a core holds."""
+    """Some series of equal length, one in each row of arrays that the cache of a core holds. Most
+    have nothing but noise: only the others get a `_Fit`."""
 
-    def __init__(self, fits: list[_Fit]) -> None:
-        self.fits = fits
-        self.rows_by_peers = grouped((fit.peers, n) for n, fit in enumerate(fits))
-        self.values = np.array([fit.values for fit in fits], float)
-        self.days = np.array([fit.days for fit in fits], float)
+    def __init__(self, pieces: Sequence[tuple[int, SeriesOfNights]]) -> None:
+        """Each piece has the number of its first series."""
+        shapes = [piece.values.shape for _, piece in pieces]
+        self.numbers = np.concatenate(
+            [first + np.arange(rows) for (first, _), (rows, _) in zip(pieces, shapes, strict=True)]
+        )
+        self.skipped = max(0, shapes[0][1] - MOST_NIGHTS)
+        columns = zip(*((p.values, p.days, p.surveys) for _, p in pieces), strict=True)
+        self.values, self.days, self.surveys = (
+            np.concatenate(
+                [
+                    np.broadcast_to(rows, shape)[:, self.skipped :]
+                    for rows, shape in zip(column, shapes, strict=True)
+                ]
+            )
+            for column in columns
+        )
+        every = [peers for _, piece in pieces for peers in piece.peers]
+        self.peers: list[Hashable] = [
+            ("alone", int(number)) if peers is None else peers
+            for number, peers in zip(self.numbers, every, strict=True)
+        ]
+        self.rows_by_peers = grouped((peers, row) for row, peers in enumerate(self.peers))
+        count, nights = self.values.shape
         self.clipped, rough = _clipped(self.values)
-        self.freedom = np.full(len(fits), ROUGH_SHARE * self.values.shape[1])
+        self.trends = row_slopes(self.days, self.clipped)
+        """The slope of each over all nights."""
+        self.freedom = np.full(count, ROUGH_SHARE * nights)
         self.squares = self.freedom * rough**2
         """The squares of each series with so many degrees of freedom: first by `_clipped`."""
         self.is_settled = False
         """Whether they are those around its levels."""
-        slopes = row_slopes(self.days, self.clipped).tolist()
-        for fit, values, days, clipped, slope in zip(
-            fits, self.values, self.days, self.clipped, slopes, strict=True
-        ):
-            fit.values, fit.days, fit.clipped, fit.trend = values, days, clipped, slope
+        self.weights = np.zeros((count, 0))
+        """What is known of the noise of each."""
+        self.deviations = np.zeros(count)
+        self.usual: Known = {}
+        self.fits: dict[int, _Fit] = {}
+        """Those of rows that may have more than noise."""
+
+    def fit(self, row: int) -> _Fit:
+        if row not in self.fits:
+            self.fits[row] = fit = _Fit(self, row)
+            if self.usual:
+                fit.usual, fit.noise = self.usual[self.peers[row]], self._noise(row)
+        return self.fits[row]
+
+    def _noise(self, row: int) -> NightNoise:
+        return NightNoise(self.weights[row], float(self.deviations[row]))
+
+    def share(self, known: Known) -> None:
+        """Estimates the noise of each series by that of it and of its peers."""
+        self.usual = known
+        self.weights = np.empty((len(self.values), len(UNKNOWN_NOISE.weights)))
+        for peers, same in self.rows_by_peers.items():
+            for part in chunks(len(same), self.weights.shape[1]):
+                rows = same[part]
+                self.weights[rows], self.deviations[rows] = own_weights(
+                    known[peers], self.squares[rows], self.freedom[rows]
+                )
+        for row, fit in self.fits.items():
+            fit.usual, fit.noise = known[self.peers[row]], self._noise(row)
+
+    def divided(self, limit: float) -> Iterator[_Part]:
+        """Takes the best step or drift of each series, and yields what is to be looked at again."""
+        count = self.values.shape[1]
+        for rows in chunks(len(self.values), count):
+            drifts, steps = _best_changes(
+                self.clipped[rows],
+                self.deviations[rows],
+                np.arange(rows.stop - rows.start),
+                self.days[rows],
+                limit,
+            )
+            for row, onset, slope in drifts:
+                yield _Part(self.fit(rows.start + row), 0, count).with_drift(onset, slope)
+            for row, first, last in steps:
+                yield from _Part(self.fit(rows.start + row), 0, count).with_step(first, last)
 
     def settle(self) -> None:
         """Sets the squares of all nights but the last ones, which the next have to confirm."""
-        is_even = np.array([fit.is_even for fit in self.fits])
-        even, settled = np.flatnonzero(is_even), self.values.shape[1] - CONFIRMING + 1
-        if len(even):
+        uneven = {row: fit for row, fit in self.fits.items() if not fit.is_even}
+        even, settled = np.ones(len(self.values), bool), self.values.shape[1] - CONFIRMING + 1
+        even[list(uneven)] = False
+        if even.any():
             squares, freedom = squares_around(self.values[even], [slice(0, settled)])
             self.squares[even], self.freedom[even] = squares, np.maximum(freedom, 1.0)
-        for n in np.flatnonzero(~is_even).tolist():
-            self.squares[n], self.freedom[n] = self.fits[n].settled_squares()
+        for row, fit in uneven.items():
+            self.squares[row], self.freedom[row] = fit.settled_squares()
         self.is_settled = True
 
     def fitted(self, limit: float) -> Iterator[FittedSeries]:
         """Yields what is known of each: of most there is one level alone."""
         count = self.values.shape[1]
-        level = _are_tails_level(self.clipped, self.values, slice(0, count), limit).tolist()
-        means = (np.add.reduce(self.clipped, axis=1) / count).tolist()
-        for fit, is_level, mean in zip(self.fits, level, means, strict=True):
-            if is_level and fit.is_even:
-                yield FittedSeries(mean, fit.noise, (), fit.trend)
+        level = _are_tails_level(self.clipped, self.values, slice(0, count), limit)
+        for row, fit in self.fits.items():
+            level[row] &= fit.is_even
+        means = np.add.reduce(self.clipped, axis=1) / count
+        columns = (column.tolist() for column in (level, means, self.trends))
+        for row, (is_level, mean, trend) in enumerate(zip(*columns, strict=True)):
+            if is_level:
+                noise = self.fits[row].noise if row in self.fits else self._noise(row)
+                yield FittedSeries(mean, noise, (), trend)
             else:
-                yield fit.fitted(limit)
+                yield self.fit(row).fitted(limit)
 
 
 class _Fit:
-    """A series while it is looked at."""
+    """A series that may have more than noise, while it is looked at."""
 
-    values: Array
-    days: Array
-    clipped: Array
-    trend: float
-    """The slope over all nights."""
-
-    def __init__(self, series: SeriesOfNights, number: int) -> None:
-        self.number = number
-        self.skipped = max(0, len(series.values) - MOST_NIGHTS)
-        self.values = series.values[self.skipped :]
-        self.days = series.days[self.skipped :]
-        self.surveys = series.surveys[self.skipped :]
-        self.peers = series.peers if series.peers is not None else ("alone", number)
+    def __init__(self, block: _Block, row: int) -> None:
+        self.skipped = block.skipped
+        self.values = block.values[row]
+        self.days = block.days[row]
+        self.surveys = block.surveys[row]
+        self.clipped = block.clipped[row]
+        self.trend = float(block.trends[row])
+        """The slope over all nights."""
         self.cuts: set[int] = set()
         self.onset = -1
         """The first night of a drift; -1 for none."""
@@ -621,6 +680,19 @@ class _Part(NamedTuple):
         is_whole = self.start == 0 and self.stop == len(self.fit.values)
         return is_whole and self.fit.is_drifting and self.fit.onset < 0
 
+    def with_drift(self, onset: int, slope: float) -> _Part:
+        """Lets the series drift. What is left of it is looked at again."""
+        self.fit.onset, self.fit.slope = onset, slope
+        return self
+
+    def with_step(self, first: int, last: int) -> Iterator[_Part]:
+        """Divides the segment at the ends of a stretch. Its parts are looked at again."""
+        count = self.stop - self.start
+        self.fit.cuts |= {self.start + cut for cut in (first, last) if 0 < cut < count}
+        for a, b in pairwise((0, first, last, count)):
+            if b - a < count:
+                yield _Part(self.fit, self.start + a, self.start + b)
+
 
 def _least_candidate(count: int) -> float:
     """Deviations of a candidate among so many values: the best of more stretches is larger by noise
@@ -633,26 +705,35 @@ def _divided(parts: Sequence[_Part], limit: float) -> Iterator[_Part]:
     parts have equal lengths."""
     rows = np.array([p.fit.detrended(p.fit.clipped)[p.start : p.stop] for p in parts])
     rough = np.array([part.fit.noise.deviation for part in parts])
+    whole = np.array([n for n, part in enumerate(parts) if part.may_drift], int)
+    days = np.array([parts[n].fit.days for n in whole]).reshape(len(whole), rows.shape[1])
+    drifts, steps = _best_changes(rows, rough, whole, days, limit)
+    for n, onset, slope in drifts:
+        yield parts[n].with_drift(onset, slope)
+    for n, first, last in steps:
+        yield from parts[n].with_step(first, last)
+
+
+def _best_changes(
+    rows: Array, rough: Array, whole: Array, days: Array, limit: float
+) -> tuple[list[tuple[int, int, float]], list[tuple[int, int, int]]]:
+    """Returns the best change of each row, if it may count: drifts with their onset and slope, and
+    stretches with their ends. The ``whole`` rows, which have these days, may drift."""
     least = _least_candidate(rows.shape[1])
     score, first, last = best_stretches(rows, CONFIRMING, least * rough)
     score /= rough
-    whole = np.array([n for n, part in enumerate(parts) if part.may_drift], int)
-    days = np.array([parts[n].fit.days for n in whole]).reshape(len(whole), rows.shape[1])
     slopes, onsets, explained = best_drifts(days, rows[whole], DRIFT_NIGHTS)
     size = np.abs(slopes) * (days[:, -1] - days[np.arange(len(whole)), onsets])
     best = np.maximum(score[whole], least)
-    for n in np.flatnonzero((explained / rough[whole] > best) & (size > limit)).tolist():
-        part = parts[whole[n]]
-        part.fit.onset, part.fit.slope = int(onsets[n]), float(slopes[n])
-        score[whole[n]] = 0.0
-        yield part
-    count = rows.shape[1]
-    for n in np.flatnonzero(score > least).tolist():
-        part, ends = parts[n], (int(first[n]), int(last[n]))
-        part.fit.cuts |= {part.start + cut for cut in ends if 0 < cut < count}
-        for a, b in pairwise((0, *ends, count)):
-            if b - a < count:
-                yield _Part(part.fit, part.start + a, part.start + b)
+    drifting = np.flatnonzero((explained / rough[whole] > best) & (size > limit))
+    score[whole[drifting]] = 0.0
+    stepping = np.flatnonzero(score > least)
+    drifts = zip(whole[drifting], onsets[drifting], slopes[drifting], strict=True)
+    steps = zip(stepping, first[stepping], last[stepping], strict=True)
+    return (
+        [(int(n), int(onset), float(slope)) for n, onset, slope in drifts],
+        [(int(n), int(a), int(b)) for n, a, b in steps],
+    )
 
 
 def least_changes(noises: Sequence[NightNoise], nights: Sequence[int], threshold: float) -> Array:

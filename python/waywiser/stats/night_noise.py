@@ -100,14 +100,16 @@ def usual_noise(squares: Array, freedom: Array) -> NightNoise:
 
 def own_noise(usual: NightNoise, squares: float, freedom: float) -> NightNoise:
     """The noise of a series by that of equivalent ones and by its own squares."""
-    return own_noises(usual, np.array([squares]), np.array([freedom]))[0]
+    weights, deviations = own_weights(usual, np.array([squares]), np.array([freedom]))
+    return NightNoise(weights[0], float(deviations[0]))
 
 
-def own_noises(usual: NightNoise, squares: Array, freedom: Array) -> list[NightNoise]:
-    """Returns the noise of each of several series that are equivalent."""
+def own_weights(usual: NightNoise, squares: Array, freedom: Array) -> tuple[Array, Array]:
+    """Returns the weights and the deviation of the noise of each of several series that are
+    equivalent."""
     weights = usual.weights * _likelihood(squares[:, None], freedom[:, None])
     weights /= weights.sum(axis=1, keepdims=True)
-    return list(map(NightNoise, weights, _deviations(weights).tolist()))
+    return weights, _deviations(weights)
 
 
 def least_sizes(noises: Sequence[NightNoise], chance: float, shares: Array) -> Array:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import msgspec
@@ -346,58 +347,42 @@ class NightsOfPath(NamedTuple):
         return self._replace(**{name: getattr(self, name)[:nights] for name in columns})
 
 
-LINES_AT_ONCE = 512
-"""Paths whose values are looked at together."""
-
-
-class _Together(NamedTuple):
-    """One column of some paths, one path after another."""
-
-    lines: Sequence[NightsOfPath]
-    first: Array
-    """The first night of each path."""
-    logs: Array
-    """The logarithms of the seconds."""
-
-    @classmethod
-    def each(cls, lines: Sequence[NightsOfPath], is_fastest: bool) -> Iterator[_Together]:
-        for begin in range(0, len(lines), LINES_AT_ONCE):
-            own = lines[begin : begin + LINES_AT_ONCE]
-            columns = [line.fastest_seconds if is_fastest else line.seconds for line in own]
-            ends = np.cumsum([len(column) for column in columns])
-            first = np.concatenate([[0], ends[:-1]])
-            yield cls(own, first, np.log(np.concatenate(columns), dtype=float))
-
-
 def series_of_paths(
     lines: Sequence[NightsOfPath], *, is_fastest: bool = False
 ) -> Iterator[SeriesOfNights]:
-    """The bandwidths of paths, by the medians over processes or by the fastest processes."""
+    """The bandwidths of paths, by the medians over processes or by the fastest processes, those of
+    the same nights together."""
     name = "fastest" if is_fastest else "medians"
-    for some in _Together.each(lines, is_fastest):
-        sizes = np.log(np.array([line.path.bytes for line in some.lines], float))
-        counts = np.diff(some.first, append=len(some.logs))
-        values = np.repeat(sizes, counts) - some.logs
-        for line, own in zip(some.lines, np.split(values, some.first[1:]), strict=True):
-            yield SeriesOfNights(own, line.days, line.number, (*line.peers, name))
+    for own in _of_same_nights(lines):
+        sizes = np.log(np.array([[line.path.bytes] for line in own], float))
+        values = sizes - _log_seconds(own, is_fastest)
+        peers = [(*line.peers, name) for line in own]
+        yield SeriesOfNights(values, own[0].days, own[0].number, peers)
+
+
+def _of_same_nights(lines: Sequence[NightsOfPath]) -> Iterator[list[NightsOfPath]]:
+    """The paths that have their nights in common, as one object."""
+    for _, own in groupby(lines, key=lambda line: id(line.days)):
+        yield list(own)
+
+
+def _log_seconds(lines: Sequence[NightsOfPath], is_fastest: bool) -> Array:
+    """The logarithms of the seconds of paths of the same nights, one in each row."""
+    rows = [line.fastest_seconds if is_fastest else line.seconds for line in lines]
+    found: Array = np.log(np.array(rows), dtype=float)
+    return found
 
 
 def _have_calm_fastest(lines: Sequence[NightsOfPath]) -> Iterator[bool]:
     """Whether the fastest processes of each path differ less from night to night than the medians
     do."""
-    both = zip(_Together.each(lines, False), _Together.each(lines, True), strict=True)
-    for some in both:
-        wander, calm = (_wander(each).tolist() for each in some)
-        for line, of_medians, of_fastest in zip(some[0].lines, wander, calm, strict=True):
-            yield line.is_fastest_comparable and of_fastest < of_medians
-
-
-def _wander(some: _Together) -> Array:
-    """The squares of the differences from night to night of each path, together."""
-    squares = np.diff(some.logs, prepend=0.0) ** 2
-    squares[some.first] = 0.0
-    found: Array = np.add.reduceat(squares, some.first)
-    return found
+    for own in _of_same_nights(lines):
+        wander, calm = (
+            (np.diff(_log_seconds(own, is_fastest), axis=1) ** 2).sum(axis=1)
+            for is_fastest in (False, True)
+        )
+        for line, is_calm in zip(own, (calm < wander).tolist(), strict=True):
+            yield line.is_fastest_comparable and is_calm
 
 
 class _NightColumns(NamedTuple):
