@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -404,20 +405,21 @@ class Scan:
         chosen = arrow.table({"run": arrow.array([run.run for run in runs], arrow.string())})
         self.connection.register("chosen", chosen)
         days = {created_text(run.measured)[:10] for run in runs}
-        columns = ", ".join(f'"{name}"' for name in SubjectRow._fields)
+        names = ", ".join(f'"{name}"' for name in SubjectRow._fields)
         table = self.query(
             lambda: (
-                f"SELECT {columns} FROM "
+                f"SELECT {names} FROM "
                 f"({self._query([each for each in self.files if each.day in days])}) "
                 "SEMI JOIN chosen USING (run) ORDER BY run, number"
             )
         )
         with self._explained():
-            values = zip(*map(_shared_values, table.columns), strict=True)
-            rows = grouped((row[0], row) for row in values)
-        for run, own in rows.items():
+            columns = list(map(_shared_values, table.columns))
+            first = _first_of_each(columns[0])
+        for start, stop in pairwise((*first, len(table))):
             with self._explained():
-                node = subject_of_rows(list(map(SubjectRow._make, own)), profiles[run])
+                own = list(map(SubjectRow, *(column[start:stop] for column in columns)))
+                node = subject_of_rows(own, profiles[own[0].run])
             yield node
 
 
@@ -452,12 +454,23 @@ def _shared_values(column: Any) -> list[Any]:
     if arrow.types.is_timestamp(column.type):  # by far faster than by Arrow itself
         numbers = column.cast(arrow.timestamp("us", "UTC")).cast(arrow.int64()).to_pylist()
         return [None if n is None else EPOCH + timedelta(microseconds=n) for n in numbers]
+    column = column.combine_chunks()
+    if arrow.types.is_list(column.type):  # by far faster than by Arrow itself
+        values, ends = column.values.to_pylist(), column.offsets.to_pylist()
+        lists = [values[start:stop] for start, stop in pairwise(ends)]
+        known = column.is_valid().to_pylist()
+        return [own if is_known else None for own, is_known in zip(lists, known, strict=True)]
     if not arrow.types.is_string(column.type):
-        values: list[Any] = column.to_pylist()
-        return values
-    encoded = column.combine_chunks().dictionary_encode()
-    known = [*encoded.dictionary.to_pylist(), None]
-    return [known[n] for n in encoded.indices.fill_null(len(known) - 1).to_pylist()]
+        found: list[Any] = column.to_pylist()
+        return found
+    encoded = column.dictionary_encode()
+    texts = [*encoded.dictionary.to_pylist(), None]
+    return [texts[n] for n in encoded.indices.fill_null(len(texts) - 1).to_pylist()]
+
+
+def _first_of_each(values: Sequence[Any]) -> list[int]:
+    """The places at which a value differs from the one before it."""
+    return [n for n, value in enumerate(values) if not n or value != values[n - 1]]
 
 
 def _columns_of_runs(table: Any, kinds: Sequence[FollowedPath]) -> dict[str, PathColumns]:
