@@ -60,6 +60,9 @@ EXPLAINED = (
 AT_ONCE = 20_000
 """Runs whose paths are read at once."""
 
+MANY_RUNS = 100_000
+"""Runs from which on DuckDB keeps hundreds of megabytes after it has read them: it starts anew."""
+
 SUBJECTS_AT_ONCE = 1000
 """Runs whose rows are read at once with all columns."""
 
@@ -340,6 +343,10 @@ class Scan:
             prefix = str(self.folder / "x")[:-1]
             for file, same in grouped((row.file, row) for row in rows).items():
                 _name_profiles(prefix + file, same)
+        if len(rows) > MANY_RUNS:
+            del found, values
+            self._connect()
+            self.reading(self._make_view)
         return sorted(rows, key=attrgetter("profile"))
 
     @cached_property
