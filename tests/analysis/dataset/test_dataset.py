@@ -410,8 +410,9 @@ def test_a_folder_without_the_packages_is_read_as_before(
 
 
 def test_every_column_is_declared_and_no_verdict_is_among_them(folder: Path) -> None:
-    (row, *_) = read_rows(str(folder / "0.wwp")).rows
-    assert row.keys() == set(NAMES)
+    columns = read_rows(str(folder / "0.wwp")).columns
+    assert columns.keys() == set(NAMES)
+    assert len({len(values) for values in columns.values()}) == 1
     assert not {"status", "verdict", "outcome", "p"} & set(NAMES)
     assert all(column.meaning for column in COLUMNS)
 

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from waywiser.analysis.dataset.columns import MARK, NAMES, VERSION
 from waywiser.analysis.dataset.engines import arrow_schema, engine
-from waywiser.analysis.dataset.rows import Row, RunRows
+from waywiser.analysis.dataset.rows import RunRows
 from waywiser.profile import NotWritable
 from waywiser.words import replaced_file
 
@@ -100,20 +101,26 @@ def write_run(folder: Path, rows: RunRows) -> Path:
     """Writes the rows of a profile, or replaces what a former state of it has. Raises
     `NotWritable`, `NoEngine`."""
     path = folder / rows.file
-    write_table(_table(rows.rows), path)
+    write_table(_table([rows]), path)
     return path
 
 
-def _table(rows: Sequence[Row]) -> Any:
+def _table(several: Sequence[RunRows]) -> Any:
     arrow = engine("pyarrow")
-    columns = {name: [row[name] for row in rows] for name in NAMES}
-    return arrow.Table.from_pydict(columns, schema=arrow_schema(arrow))
+    schema = arrow_schema(arrow)
+    columns = [
+        arrow.array(
+            list(chain.from_iterable(each.columns[field.name] for each in several)), field.type
+        )
+        for field in schema
+    ]
+    return arrow.Table.from_arrays(columns, schema=schema)
 
 
 def write_day(folder: Path, day: str, several: Sequence[RunRows]) -> None:
     """Writes the rows of several profiles of a day into one file, which `pack` takes up. Raises
     `NotWritable`, `NoEngine`."""
-    table = _table([row for each in several for row in each.rows])
+    table = _table(several)
     write_table(table, folder / f"day={day}" / _packed_name(table))
 
 

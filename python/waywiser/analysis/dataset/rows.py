@@ -21,16 +21,12 @@ from waywiser.analysis.history.night import (
     PathNight,
     moment_of,
     night_of,
-    single,
 )
 from waywiser.curves import LoadedLink, Point, Subject, imported_from, subject_of
 from waywiser.machine import Machine
 from waywiser.profile import BlockSummary, Profile, RunHealth, SeriesFrame
 from waywiser.stats import median, survey_median
 from waywiser.words import Failure, Operation, Value, WordError, Workload, grouped, json_text
-
-Row = dict[str, Any]
-"""Values by column."""
 
 TIME = "time"
 
@@ -55,7 +51,8 @@ class RunRows(NamedTuple):
     run: str
     host: str
     day: str
-    rows: list[Row]
+    columns: dict[str, list[Any]]
+    """The values of all rows, by column."""
 
     @property
     def file(self) -> str:
@@ -101,32 +98,26 @@ def rows_of(
     node: Subject, night: Night, state: tuple[int, int] = (0, 0), version: str = ""
 ) -> RunRows:
     """The same of a profile that was read."""
-    about = _about(node, night, state, version)
-    followed = {(path.curve, path.bytes): path for path in night.paths}
+    about, points = _about(node, night, state, version), node.points
     named = {path.curve: path for path in night.paths}
     rows = [
-        _row(point, named.get(point.curve), (point.curve, point.bytes) in followed)
-        for point in node.points
-    ]
-    medians = [[block.median for block in point.blocks] for point in node.points]
-    for row, measured in zip(rows, _measured(medians), strict=True):
-        row |= measured
-    rows += [
-        {"path": each.path, "failure": "unsupported", "reason": each.reason}
-        for each in node.unsupported_paths
-    ]
-    rows = [
-        {**about, **_NOTHING, **row, "number": number} for number, row in enumerate(rows or [{}])
-    ]
-    rows[0]["record"] = json_text(_record(node))
-    return RunRows(about["run"], night.host, night.created[:10], rows)
+        *map(_row, points, [named.get(point.curve) for point in points], _measured(points)),
+        *(RowValues(path=x.path, failure="unsupported", reason=x.reason)
+          for x in node.unsupported_paths),
+    ] or [RowValues()]  # fmt: skip
+    count = len(rows)
+    columns: dict[str, list[Any]] = {name: [value] * count for name, value in about.items()}
+    columns |= zip(RowValues._fields, map(list, zip(*rows, strict=True)), strict=True)
+    columns["number"] = list(range(count))
+    columns["record"] = [json_text(_record(node)), *[None] * (count - 1)]
+    return RunRows(about["run"], night.host, night.created[:10], columns)
 
 
 def _record(node: Subject) -> RunRecord:
     return RunRecord(**{name: getattr(node, name) for name in RunRecord.__struct_fields__})
 
 
-def _about(node: Subject, night: Night, state: tuple[int, int], version: str) -> Row:
+def _about(node: Subject, night: Night, state: tuple[int, int], version: str) -> dict[str, Any]:
     """What all rows of a run have."""
     return {
         "run": run_of(night.host, night.created, night.file),
@@ -146,45 +137,71 @@ def _about(node: Subject, night: Night, state: tuple[int, int], version: str) ->
     }
 
 
-_NOTHING: Row = {
-    "path": "", "name": "", "group": "", "bytes": 0, "followed": False, "metric": TIME,
-    "processes": 0, "seconds": None, "fastest": None, "noise": None, "deviations": [],
-    "shift": None, "failure": "", "reason": "", "workload": "", "record": None,
-}  # fmt: skip
-"""A row of a run of which nothing was measured."""
+class Measured(NamedTuple):
+    """What a row says of the medians of its processes; by default there are none."""
+
+    processes: int = 0
+    seconds: float | None = None
+    fastest: float | None = None
+    noise: float | None = None
+    deviations: Sequence[int] = ()
 
 
-def _row(point: Point, path: PathNight | None, is_followed: bool) -> Row:
-    row: Row = {"path": point.curve, "bytes": point.bytes, "workload": point.text}
-    if path is not None:
-        row |= {"name": path.path, "group": path.group, "followed": is_followed}
+class RowValues(NamedTuple):
+    """What differs between the rows of a run; the default is that of a run of which nothing was
+    measured."""
+
+    path: str = ""
+    name: str = ""
+    group: str = ""
+    bytes: int = 0
+    followed: bool = False
+    metric: str = TIME
+    processes: int = 0
+    seconds: float | None = None
+    fastest: float | None = None
+    noise: float | None = None
+    deviations: Sequence[int] = ()
+    shift: float | None = None
+    failure: str = ""
+    reason: str = ""
+    workload: str = ""
+
+
+def _row(point: Point, path: PathNight | None, measured: Measured) -> RowValues:
     failures = [each for each in point.failures if each.kind not in NOT_MEASURED]
-    if failure := next(iter(failures or point.failures), None):
-        row |= {"failure": failure.kind, "reason": failure.reason}
-    if point.blocks:
-        row["shift"] = median([block.shift for block in point.blocks])
-    return row
+    failure = next(iter(failures or point.failures), None)
+    return RowValues(
+        point.curve,
+        path.path if path else "",
+        path.group if path else "",
+        point.bytes,
+        path is not None and path.bytes == point.bytes,
+        TIME,
+        *measured,
+        median([block.shift for block in point.blocks]) if point.blocks else None,
+        failure.kind if failure else "",
+        failure.reason if failure else "",
+        point.text,
+    )
 
 
-def _measured(medians: Sequence[Sequence[float]]) -> list[Row]:
-    """What rows say of the medians of processes: those of one row each, of none nothing."""
-    found: list[Row] = [{} for _ in medians]
-    for count, rows in grouped((len(own), n) for n, own in enumerate(medians) if own).items():
-        seconds = [single(survey_median(medians[n])) for n in rows]
-        logs = np.log([medians[n] for n in rows])
-        steps = (logs - np.array(list(map(math.log, seconds)))[:, None]) * STEPS
+def _measured(points: Sequence[Point]) -> list[Measured]:
+    """What rows say of the processes of each point."""
+    found = [Measured()] * len(points)
+    counts = [len(point.blocks) for point in points]
+    for count, rows in grouped((count, n) for n, count in enumerate(counts) if count).items():
+        medians = [tuple([block.median for block in points[n].blocks]) for n in rows]
+        times, logs = np.array(medians), np.log(medians)
+        seconds = np.array(list(map(survey_median, medians)), np.float32).tolist()
+        fastest = times.min(axis=1).astype(np.float32).tolist()
         noise: list[float | None] = [None] * len(rows)
         if count > 1:
             noise = two_digits(logs.std(axis=1, ddof=1)).tolist()
+        steps = (logs - np.array(list(map(math.log, seconds)))[:, None]) * STEPS
         deviations = np.rint(steps).astype(int).tolist()
-        for n, middle, scatter, own in zip(rows, seconds, noise, deviations, strict=True):
-            found[n] = {
-                "processes": count,
-                "seconds": middle,
-                "fastest": single(min(medians[n])),
-                "noise": scatter,
-                "deviations": own,
-            }
+        for n, *own in zip(rows, seconds, fastest, noise, deviations, strict=True):
+            found[n] = Measured(count, *own)
     return found
 
 
@@ -253,6 +270,6 @@ def _known(text: str) -> Point:
 
 def as_recorded(node: Subject, night: Night) -> Subject:
     """A subject as a data set would have it, so that two sources of one survey say the same."""
-    rows = rows_of(node, night).rows
-    fields = SubjectRow._fields
-    return subject_of_rows([SubjectRow(*(row[f] for f in fields)) for row in rows], node.file)
+    columns = rows_of(node, night).columns
+    rows = zip(*(columns[name] for name in SubjectRow._fields), strict=True)
+    return subject_of_rows(list(map(SubjectRow._make, rows)), node.file)

@@ -258,7 +258,7 @@ def _paths(machine: Machine, points: Sequence[Point]) -> Iterator[PathNight]:
             continue
         found = min(sizes, key=lambda each: (abs(_of_each(each) - USUAL_BYTES), each.bytes))
         group, path = names[curve]
-        medians = [block.median for block in found.blocks]
+        medians = tuple([block.median for block in found.blocks])
         seconds = single(survey_median(medians))
         fastest = single(min(medians))
         yield PathNight(curve, path, group, found.bytes, seconds, len(medians), fastest)
