@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,14 +18,16 @@ from waywiser.analysis.comparison.one_sided import NOT_MEASURED
 from waywiser.analysis.comparison.own_findings import own_findings
 from waywiser.analysis.dataset.columns import STEPS
 from waywiser.analysis.history.night import (
+    FollowedPath,
     Night,
-    PathNight,
     moment_of,
     night_of,
 )
-from waywiser.curves import LoadedLink, Point, Subject, imported_from, subject_of
+from waywiser.curves import LoadedLink, Point, Subject, imported_from
+from waywiser.curves.curve import points_of
+from waywiser.curves.subject import as_compared
 from waywiser.machine import Machine
-from waywiser.profile import BlockSummary, Profile, RunHealth, SeriesFrame
+from waywiser.profile import BlockSummary, Profile, ProfileError, RunHealth, SeriesFrame
 from waywiser.stats import median, survey_median
 from waywiser.words import Failure, Operation, Value, WordError, Workload, grouped, json_text
 
@@ -79,29 +82,114 @@ def state_of(file: str) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
+MOST_TOGETHER, MOST_SAMPLES = 16, 2**17
+"""Profiles whose statistics are made together, and samples from which on they are."""
+
+
+class _ReadProfile(NamedTuple):
+    """What the file of a profile has."""
+
+    about: Subject
+    """Without points."""
+    frame: SeriesFrame
+    plan_json: str
+    version: str
+    """That of Waywiser."""
+    state: tuple[int, int]
+
+
 def read_rows(file: str) -> RunRows:
     """The rows of a profile. Raises `waywiser.profile.ProfileError`."""
+    failed: dict[str, ProfileError] = {}
+    for rows in read_all_rows([file], failed):
+        return rows
+    raise failed[file]
+
+
+def read_all_rows(files: Iterable[str], failed: dict[str, ProfileError]) -> Iterator[RunRows]:
+    """The rows of several profiles; those that cannot be read are added to ``failed``."""
+    read: list[_ReadProfile] = []
+    samples = 0
+    for file in files:
+        try:
+            found = _read(file)
+        except ProfileError as error:
+            failed[file] = error
+            continue
+        read.append(found)
+        samples += sum([visit.samples for visit in found.frame.visits])
+        if len(read) == MOST_TOGETHER or samples >= MOST_SAMPLES:
+            yield from _rows_together(read, failed)
+            read, samples = [], 0
+    if read:
+        yield from _rows_together(read, failed)
+
+
+def _read(file: str) -> _ReadProfile:
+    """Reads all of the file that rows need. Raises `ProfileError`."""
     state = state_of(file)  # before it is read: a change meanwhile is seen the next time
     with Profile.open_snapshot(file) as profile:
         frame = SeriesFrame.read(profile)
-        node = subject_of(profile, frame, links=True, short=frame.medians_alone())
+        about = Subject.described(profile, (), len(frame.visits))
         versions = [run.version for run in profile.runs]
-    early = [row.started for row in frame.visits if row.samples]
-    node = msgspec.structs.replace(node, file=str(file))
-    node = msgspec.structs.replace(node, own_findings=own_findings(node))
-    first = "" if imported_from(node.environment) else min(early, default="")
-    night = msgspec.structs.replace(night_of(node), first_visit=first)
-    return rows_of(node, night, state, versions[-1] if versions else "")
+        return _ReadProfile(
+            msgspec.structs.replace(about, file=file),
+            frame,
+            profile.plan_json,
+            versions[-1] if versions else "",
+            state,
+        )
 
 
-def rows_of(
-    node: Subject, night: Night, state: tuple[int, int] = (0, 0), version: str = ""
-) -> RunRows:
+def _rows_together(
+    read: Sequence[_ReadProfile], failed: dict[str, ProfileError]
+) -> Iterator[RunRows]:
+    """The rows of profiles whose statistics are made together; of each alone if that fails."""
+    try:
+        medians = iter(SeriesFrame.joined([each.frame for each in read]).medians_alone())
+    except ProfileError as error:
+        if len(read) == 1:
+            failed[read[0].about.file] = error
+        for each in read if len(read) > 1 else ():
+            yield from _rows_together([each], failed)
+        return
+    nodes: list[tuple[_ReadProfile, Subject]] = []
+    for each in read:
+        about, frame = each.about, each.frame
+        points = points_of(frame, list(islice(medians, len(frame.visits))))
+        about = msgspec.structs.replace(about, points=tuple(points))
+        try:
+            node = as_compared(about, frame, each.plan_json, links=True)
+            node = msgspec.structs.replace(node, own_findings=own_findings(node))
+        except ProfileError as error:
+            failed[about.file] = error
+            continue
+        nodes.append((each, node))
+    measured = iter(_measured([point for _, node in nodes for point in node.points]))
+    for each, node in nodes:
+        early = [row.started for row in each.frame.visits if row.samples]
+        first = "" if imported_from(node.environment) else min(early, default="")
+        night = msgspec.structs.replace(night_of(node), first_visit=first)
+        own = list(islice(measured, len(node.points)))
+        yield _run_rows(node, night, own, each.state, each.version)
+
+
+def rows_of(node: Subject, night: Night) -> RunRows:
     """The same of a profile that was read."""
+    return _run_rows(node, night, _measured(node.points))
+
+
+def _run_rows(
+    node: Subject,
+    night: Night,
+    measured: Sequence[Measured],
+    state: tuple[int, int] = (0, 0),
+    version: str = "",
+) -> RunRows:
     about, points = _about(node, night, state, version), node.points
-    named = {path.curve: path for path in night.paths}
+    named = {path.curve: path for path in night.paths.paths}
     rows = [
-        *map(_row, points, [named.get(point.curve) for point in points], _measured(points)),
+        *map(_row, points, [named.get(point.curve) for point in points], measured),
         *(RowValues(path=x.path, failure="unsupported", reason=x.reason)
           for x in node.unsupported_paths),
     ] or [RowValues()]  # fmt: skip
@@ -168,7 +256,7 @@ class RowValues(NamedTuple):
     workload: str = ""
 
 
-def _row(point: Point, path: PathNight | None, measured: Measured) -> RowValues:
+def _row(point: Point, path: FollowedPath | None, measured: Measured) -> RowValues:
     failures = [each for each in point.failures if each.kind not in NOT_MEASURED]
     failure = next(iter(failures or point.failures), None)
     return RowValues(
