@@ -150,7 +150,8 @@ def _rows_together(
     except ProfileError as error:
         if len(read) == 1:
             failed[read[0].about.file] = error
-        for each in read if len(read) > 1 else ():
+            return
+        for each in read:
             yield from _rows_together([each], failed)
         return
     nodes: list[tuple[_ReadProfile, Subject]] = []
