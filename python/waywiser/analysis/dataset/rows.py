@@ -183,7 +183,7 @@ def rows_of(node: Subject, night: Night) -> RunRows:
 def _run_rows(
     node: Subject,
     night: Night,
-    measured: Sequence[Measured],
+    measured: Sequence[RowTimes],
     state: tuple[int, int] = (0, 0),
     version: str = "",
 ) -> RunRows:
@@ -226,7 +226,7 @@ def _about(node: Subject, night: Night, state: tuple[int, int], version: str) ->
     }
 
 
-class Measured(NamedTuple):
+class RowTimes(NamedTuple):
     """What a row says of the medians of its processes; by default there are none."""
 
     processes: int = 0
@@ -257,7 +257,7 @@ class RowValues(NamedTuple):
     workload: str = ""
 
 
-def _row(point: Point, path: FollowedPath | None, measured: Measured) -> RowValues:
+def _row(point: Point, path: FollowedPath | None, measured: RowTimes) -> RowValues:
     failures = [each for each in point.failures if each.kind not in NOT_MEASURED]
     failure = next(iter(failures or point.failures), None)
     return RowValues(
@@ -275,9 +275,9 @@ def _row(point: Point, path: FollowedPath | None, measured: Measured) -> RowValu
     )
 
 
-def _measured(points: Sequence[Point]) -> list[Measured]:
+def _measured(points: Sequence[Point]) -> list[RowTimes]:
     """What rows say of the processes of each point."""
-    found = [Measured()] * len(points)
+    found = [RowTimes()] * len(points)
     counts = [len(point.blocks) for point in points]
     for count, rows in grouped((count, n) for n, count in enumerate(counts) if count).items():
         medians = [tuple([block.median for block in points[n].blocks]) for n in rows]
@@ -290,7 +290,7 @@ def _measured(points: Sequence[Point]) -> list[Measured]:
         steps = (logs - np.array(list(map(math.log, seconds)))[:, None]) * STEPS
         deviations = np.rint(steps).astype(int).tolist()
         for n, *own in zip(rows, seconds, fastest, noise, deviations, strict=True):
-            found[n] = Measured(count, *own)
+            found[n] = RowTimes(count, *own)
     return found
 
 

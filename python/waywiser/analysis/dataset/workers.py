@@ -26,7 +26,6 @@ MOST_PROCESSES = 8
 COMMAND = (sys.executable, "-m", "waywiser.analysis.dataset.worker_process")
 """Calls functions for the process at the other end of a socket: see `call_for_another`."""
 
-
 def usable_processes(most: int = MOST_PROCESSES) -> int:
     """How many processes should work at once."""
     return max(1, min(most, MOST_PROCESSES, len(os.sched_getaffinity(0))))
@@ -40,7 +39,9 @@ class Workers(Closeable):
         """Raises nothing: processes that cannot be started do nothing."""
         self._others = [_OtherProcess() for _ in range(processes - 1)]
 
-    def each(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def each(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Any]:
         """Returns what a function returns for each of some arguments. Those of one place go to the
         same process each time, which may have kept what it has read. Raises what the function
         raises here."""
