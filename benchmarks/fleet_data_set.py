@@ -160,7 +160,7 @@ def _record() -> str:
 
     with tempfile.TemporaryDirectory() as folder:
         kept = RESULTS / "2026-11-22-check-two-gpus" / "check-1.wwp.xz"
-        return str(read_rows(str(unpacked(kept, Path(folder) / "a.wwp"))).rows[0]["record"])
+        return str(read_rows(str(unpacked(kept, Path(folder) / "a.wwp"))).columns["record"][0])
 
 
 def ask(what: str, folder: str) -> None:

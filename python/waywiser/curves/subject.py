@@ -22,7 +22,6 @@ from waywiser.curves.overview import Overview, overview
 from waywiser.curves.texts import survey_again
 from waywiser.machine import Gpu, Machine, launch_options, memories_of
 from waywiser.profile import (
-    BlockSummary,
     Origin,
     Profile,
     Run,
@@ -289,20 +288,23 @@ def read_subject(path: Path | str, *, links: bool = False) -> Subject:
 
 
 def subject_of(
-    profile: Profile,
-    frame: SeriesFrame | None = None,
-    *,
-    links: bool = False,
-    short: Sequence[BlockSummary | None] | None = None,
+    profile: Profile, frame: SeriesFrame | None = None, *, links: bool = False
 ) -> Subject:
-    """As `read_subject`, of an open profile; ``frame`` is the profile's, if it was read already,
-    ``short`` its visits as `points_of` takes them."""
+    """As `read_subject`, of an open profile; ``frame`` is the profile's, if it was read already."""
     frame = frame or SeriesFrame.read(profile)
-    known = Subject.described(profile, points_of(frame, short), len(frame.visits))
+    known = Subject.described(profile, points_of(frame), len(frame.visits))
+    return as_compared(known, frame, profile.plan_json, links=links)
+
+
+def as_compared(
+    known: Subject, frame: SeriesFrame, plan_json: str, *, links: bool = False
+) -> Subject:
+    """A subject that is described with all points of its frame, as others are compared with it.
+    Raises `ProfileError`."""
     machine = known.machine
     parted = grouped((are_crowded(each.workload, machine), each) for each in known.points)
     found, crowded = parted.get(False, []), parted.get(True, [])
-    measured = as_imported(found, profile.plan_json) if known.tools else found
+    measured = as_imported(found, plan_json) if known.tools else found
     return msgspec.structs.replace(
         known,
         machine=_without_ranks(machine, frame.workloads) if known.tools else machine,
@@ -362,13 +364,12 @@ def _joined(found: Iterable[Point], machine: Machine) -> Iterator[Point]:
 
 def _links(frame: SeriesFrame) -> dict[int, LoadedLink]:
     """The links of GPUs that were read while host memory was copied to or from them."""
-    seen: dict[int, tuple[int, int]] = {}
+    seen: dict[int, set[tuple[int, int]]] = {}
     for workload, _, visits in frame.series:
         fed = gpus_fed_by_host(workload)
         for visit in frame.visits[visits] if fed else ():
             for state in frame.gpu_states_of(visit):
                 if state.index in fed:
-                    generation, width = seen.get(state.index, (0, 0))
-                    generation = max(generation, state.pcie_generation)
-                    seen[state.index] = generation, max(width, state.pcie_width)
-    return {index: LoadedLink(*most) for index, most in seen.items()}
+                    known = seen.setdefault(state.index, {(0, 0)})
+                    known.add((state.pcie_generation, state.pcie_width))
+    return {index: LoadedLink(*map(max, zip(*known, strict=True))) for index, known in seen.items()}

@@ -164,6 +164,13 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
     def _memories(self) -> dict[str, MemoryTraits]:
         return {each.name: each for each in (*_declared().memories, *self.memories)}
 
+    @cached_property
+    def _reference_memories(self) -> dict[tuple[str, str], str]:
+        """The first kind of memory that paths of a class are compared by, by the class and the kind
+        of place."""
+        known = reversed(self.memories or _declared().memories)
+        return {(each.reference, place): each.name for each in known for place in each.places}
+
     def executor(self, name: str) -> ExecutorTraits:
         return self._executors.get(name) or ExecutorTraits(name)
 
@@ -239,9 +246,7 @@ class Traits(Value, frozen=True, forbid_unknown_fields=False, omit_defaults=True
     def reference_memory(self, paths: PathClass, place: str) -> str:
         """The kind of memory at a kind of place that paths of the class are compared by; empty if
         there is none."""
-        known = self.memories or _declared().memories
-        found = (each.name for each in known if each.reference == paths and place in each.places)
-        return next(found, "")
+        return self._reference_memories.get((paths, place), "")
 
     def same_memory(self, kind: str) -> str:
         """The kind of memory that stands for all that GPUs reach in the same way."""

@@ -329,9 +329,10 @@ def _bytes_missing(connection: sqlite3.Connection, path: Path) -> bool:
 def _present_bytes(connection: sqlite3.Connection, path: Path) -> int:
     """The size of a file that SQLite has open; of a compressed one that of the database in it.
     Opens no file: closing one would give back SQLite's locks of it in this process."""
-    query = "SELECT file LIKE '/%' FROM pragma_database_list WHERE name = 'main'"
-    is_on_disk = bool(connection.execute(query).fetchone()[0])
-    return path.stat().st_size if is_on_disk else _page_bytes(connection)
+    connection.text_factory = bytes  # the name of a file may be no text
+    _, _, file = connection.execute("PRAGMA database_list").fetchone()
+    connection.text_factory = str
+    return path.stat().st_size if file.startswith(b"/") else _page_bytes(connection)
 
 
 def _page_bytes(connection: sqlite3.Connection) -> int:

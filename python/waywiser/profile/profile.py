@@ -174,7 +174,8 @@ class Profile(Closeable):
         """What the GPUs' error counters showed around each run that read them, by run."""
         moments: dict[int, dict[str, Health]] = {}
         for run, moment, text in sorted(self._rows("health", tuple[int, str, str])):
-            moments.setdefault(run, {})[moment] = self._decode(text, Health, f"health of run {run}")
+            health = self._read(_health_from, text, f"health of run {run}")
+            moments.setdefault(run, {})[moment] = health
         return [RunHealth(run, at.get("start"), at.get("end")) for run, at in moments.items()]
 
     # What was measured.
@@ -405,12 +406,18 @@ def _decoded(text: str, type: type[T]) -> T:
     return value
 
 
-# Profiles of one node have the same machine, and those of equal nodes the same workloads.
+# Profiles of one node have the same machine, and those of equal nodes the same workloads. Counters
+# of errors seldom change.
 
 
 @lru_cache(512)
 def _machine_from(text: str) -> Machine:
     return _decoded(text, Machine)
+
+
+@lru_cache(512)
+def _health_from(text: str) -> Health:
+    return _decoded(text, Health)
 
 
 @lru_cache(4096)

@@ -253,6 +253,9 @@ def are_crowded(workload: Workload, machine: Machine) -> bool:
 
 def gpus_fed_by_host(workload: Workload) -> set[int]:
     """GPUs at one end of a transfer whose other end is host memory: their PCIe link is loaded."""
-    ends = (transfer.path.places for transfer in workload.transfers)
-    fed = (places for places in ends if any(place.kind == "numa" for place in places))
-    return {place.index for places in fed for place in places if place.kind == "gpu"}
+    fed: set[int] = set()
+    for transfer in workload.transfers:
+        places = transfer.path.places
+        if "numa" in [place.kind for place in places]:
+            fed.update([place.index for place in places if place.kind == "gpu"])
+    return fed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -147,19 +148,21 @@ class SampleColumns:
     def _column(self, name: str, kind: str, absent: float) -> Array:
         """``absent`` stands for each sample of a visit that has no such column."""
         fill = np.array([absent], dtype=kind).tobytes()
+        column, most = attrgetter(name), MOST_KNOWN_BYTES // NUMBER_BYTES
         parts = []
-        for visit, count in zip(self.visits, self.taken.tolist(), strict=True):
-            if not count:
-                continue
-            blob = getattr(visit, name)
-            if blob is None:
-                parts.append(fill * count)
-                continue
-            is_short = len(blob) <= SHORT_BYTES and count * NUMBER_BYTES <= MOST_KNOWN_BYTES
-            try:
-                parts.append((_unpacked_short if is_short else unpacked_bytes)(blob, count))
-            except BadColumn as error:
-                raise self._damaged(visit, error) from error
+        try:
+            for visit, count in zip(self.visits, self.taken.tolist(), strict=True):
+                blob = column(visit)
+                if not count:
+                    continue
+                if blob is None:
+                    parts.append(fill * count)
+                elif len(blob) <= SHORT_BYTES and count <= most:
+                    parts.append(_unpacked_short(blob, count))
+                else:
+                    parts.append(unpacked_bytes(blob, count))
+        except BadColumn as error:
+            raise self._damaged(visit, error) from error
         data = b"".join(parts)
         assert len(data) == NUMBER_BYTES * self.taken.sum()
         return np.frombuffer(data, kind)

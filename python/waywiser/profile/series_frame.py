@@ -126,6 +126,18 @@ class SeriesFrame(SampleColumns):
         )  # fmt: skip
 
     @classmethod
+    def joined(cls, frames: Sequence[SeriesFrame]) -> SeriesFrame:
+        """The series of several frames, one frame after the other: arrays of few samples cost as
+        much as longer ones. Its errors do not name the profile, unless it is of one frame."""
+        if len(frames) == 1:
+            return frames[0]
+        return cls(
+            (each.workload, each.row, frame.visits[each.visits])
+            for frame in frames
+            for each in frame.series
+        )
+
+    @classmethod
     def of(cls, series: Iterable[Series]) -> SeriesFrame:
         """Series in memory, in their order. Raises `ProfileError` for samples that no profile
         takes."""
@@ -331,10 +343,12 @@ class SeriesFrame(SampleColumns):
 
     def medians_alone(self) -> list[BlockSummary | None]:
         """The same without what samples of one process say of its median, which takes longer."""
-        medians, shifts = self.medians.tolist(), self.shifts.tolist()
+        blocks = [visit.block for visit in self.visits]
         return [
-            BlockSummary(self.visits[n].block, median, shift=shifts[n]) if median > 0 else None
-            for n, median in enumerate(medians)
+            BlockSummary(block, median, shift=shift) if median > 0 else None
+            for block, median, shift in zip(
+                blocks, self.medians.tolist(), self.shifts.tolist(), strict=True
+            )
         ]
 
     # How the statistics are made.

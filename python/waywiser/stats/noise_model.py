@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import fmean, stdev
 from typing import NamedTuple
 
@@ -137,7 +137,8 @@ class Surveys:
         return fmean([median_share(len(each)) for each in self.replicates])
 
 
-def survey_median(seconds: Sequence[float]) -> float:
+@lru_cache(maxsize=1024)
+def survey_median(seconds: tuple[float, ...]) -> float:
     """The median of the seconds of the processes of one survey, without outliers."""
     return _median_seconds(without_outliers(list(map(math.log, seconds))))
 

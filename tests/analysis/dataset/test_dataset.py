@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import shutil
+import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,8 @@ from waywiser.cli import run
 from waywiser.curves.subject import read_subject
 from waywiser.measure import survey_run
 from waywiser.measure.probe.sharing import SurveyLock
-from waywiser.profile.errors import NotWritable
+from waywiser.profile.checksum import sealed
+from waywiser.profile.errors import DamagedProfile, NotWritable
 
 CHECKS = [RESULTS / "2026-11-22-check-two-gpus" / f"check-{n}.wwp.xz" for n in (1, 2, 3)]
 
@@ -410,10 +412,30 @@ def test_a_folder_without_the_packages_is_read_as_before(
 
 
 def test_every_column_is_declared_and_no_verdict_is_among_them(folder: Path) -> None:
-    (row, *_) = read_rows(str(folder / "0.wwp")).rows
-    assert row.keys() == set(NAMES)
+    columns = read_rows(str(folder / "0.wwp")).columns
+    assert columns.keys() == set(NAMES)
+    assert len({len(values) for values in columns.values()}) == 1
     assert not {"status", "verdict", "outcome", "p"} & set(NAMES)
     assert all(column.meaning for column in COLUMNS)
+
+
+def test_a_profile_with_impossible_samples_is_named_and_the_others_have_rows(folder: Path) -> None:
+    whole = {read_rows(str(file)).run for file in (folder / "0.wwp", folder / "2.wwp")}
+    damaged = folder / "1.wwp"
+    with contextlib.closing(sqlite3.connect(damaged)) as connection, connection:
+        row = connection.execute("SELECT * FROM visit WHERE samples > 0 LIMIT 1").fetchone()
+        names = [name for name, *_ in connection.execute("SELECT * FROM visit").description]
+        changed = dict(zip(names[:-1], row[:-1], strict=True)) | {"span": b"no column"}
+        connection.execute(
+            "UPDATE visit SET span = :span, checksum = :checksum WHERE visit = :visit",
+            changed | {"checksum": sealed(tuple(changed.values()))[-1]},
+        )
+    found = export_profiles(folder, folder, LATER)
+    assert found.added == 2 and list(found.unreadable) == [str(damaged)]
+    assert "cannot be unpacked" in found.unreadable[str(damaged)]
+    assert {each.run for each in Scan(folder).runs} == whole
+    with pytest.raises(DamagedProfile, match=r"1\.wwp"):
+        read_rows(str(damaged))
 
 
 def test_the_page_has_the_columns() -> None:

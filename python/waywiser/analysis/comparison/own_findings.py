@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from waywiser.analysis.questions.slow_links import links_of_gpus
 from waywiser.curves import START_BYTES, Group, Point, Subject, group_of
 from waywiser.curves.overview import overview
 from waywiser.profile import Profile
-from waywiser.stats import THRESHOLD, median, without_outliers
+from waywiser.stats import THRESHOLD, median, survey_median
 from waywiser.words import grouped
 
 LEAST = THRESHOLD / 2
@@ -52,8 +50,7 @@ def _may_have_slow_link(node: Subject) -> bool:
         if len(members) < 2:
             continue
         times = [
-            math.exp(median(without_outliers([math.log(block.median) for block in series.blocks])))
-            for series in members
+            survey_median(tuple([block.median for block in series.blocks])) for series in members
         ]
         ordered = sorted(times)
         others = ordered[:-1]

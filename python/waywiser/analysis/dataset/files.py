@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from waywiser.analysis.dataset.columns import MARK, NAMES, VERSION
 from waywiser.analysis.dataset.engines import arrow_schema, engine
-from waywiser.analysis.dataset.rows import Row, RunRows
+from waywiser.analysis.dataset.rows import RunRows
 from waywiser.profile import NotWritable
 from waywiser.words import replaced_file
 
@@ -100,26 +101,32 @@ def write_run(folder: Path, rows: RunRows) -> Path:
     """Writes the rows of a profile, or replaces what a former state of it has. Raises
     `NotWritable`, `NoEngine`."""
     path = folder / rows.file
-    write_table(_table(rows.rows), path)
+    write_table(_table([rows]), path)
     return path
 
 
-def _table(rows: Sequence[Row]) -> Any:
+def _table(several: Sequence[RunRows]) -> Any:
     arrow = engine("pyarrow")
-    columns = {name: [row[name] for row in rows] for name in NAMES}
-    return arrow.Table.from_pydict(columns, schema=arrow_schema(arrow))
+    schema = arrow_schema(arrow)
+    columns = [
+        arrow.array(
+            list(chain.from_iterable(each.columns[field.name] for each in several)), field.type
+        )
+        for field in schema
+    ]
+    return arrow.Table.from_arrays(columns, schema=schema)
 
 
 def write_day(folder: Path, day: str, several: Sequence[RunRows]) -> None:
     """Writes the rows of several profiles of a day into one file, which `pack` takes up. Raises
     `NotWritable`, `NoEngine`."""
-    table = _table([row for each in several for row in each.rows])
-    write_table(table, folder / f"day={day}" / _packed_name(table))
+    keys = (_key(each.run, each.columns["file_modified"][0]) for each in several)
+    write_table(_table(several), folder / f"day={day}" / _packed_name(keys))
 
 
-def _packed_name(table: Any) -> str:
+def _packed_name(keys: Iterable[str]) -> str:
     """The name of a packed file: equal for equal states of equal runs."""
-    runs = "\0".join(sorted({*_keys(table)}))
+    runs = "\0".join(sorted({*keys}))
     return f"{PACK}{blake2b(runs.encode(), digest_size=8).hexdigest()}.parquet"
 
 
@@ -308,7 +315,7 @@ def _packed_day(files: Sequence[DataFile], total: Packed) -> Packed:
     read = [(path, state) for path, state, _ in taken]
     tables = [table for *_, table in taken]
     table = _latest(arrow, arrow.concat_tables(tables))
-    path = files[0].path.with_name(_packed_name(table))
+    path = files[0].path.with_name(_packed_name(_keys(table)))
     if str(path) in left:
         return total._replace(left=left)
     if [each for each, _ in read] != [path]:
@@ -333,7 +340,11 @@ def _keys(table: Any) -> Iterator[str]:
     distinct = table.group_by(["run", "file_modified"]).aggregate([])
     for run, modified in zip(distinct["run"].to_pylist(), distinct["file_modified"].to_pylist(),
                              strict=True):  # fmt: skip
-        yield f"{run} {modified}"
+        yield _key(run, modified)
+
+
+def _key(run: str, modified: int) -> str:
+    return f"{run} {modified}"
 
 
 def _latest(arrow: Any, table: Any) -> Any:

@@ -16,7 +16,7 @@ import msgspec
 
 from waywiser.analysis.dataset.engines import has_engines, require_engines
 from waywiser.analysis.dataset.files import Packed, is_dataset, pack, write_day, write_run
-from waywiser.analysis.dataset.rows import read_rows, run_of, state_of
+from waywiser.analysis.dataset.rows import read_all_rows, read_rows, run_of, state_of
 from waywiser.analysis.dataset.scan import RecordedRun, Scan
 from waywiser.analysis.dataset.workers import Workers, usable_processes
 from waywiser.analysis.history.night import FollowedPath, Night, PathColumns, read_night
@@ -219,18 +219,14 @@ def export_profiles(folder: Path, dataset: Path, now: datetime | None = None) ->
 def _export(files: Sequence[str], folder: str, today: str) -> list[ReadProfile]:
     """Writes the rows of profiles, those of a past day into one file, and returns what cannot be
     read."""
-    failed, dataset = [], Path(folder)
+    failed: dict[str, ProfileError] = {}
+    dataset = Path(folder)
     for first in range(0, len(files), AT_ONCE):
-        read = []
-        for file in files[first : first + AT_ONCE]:
-            try:
-                read.append(read_rows(file))
-            except ProfileError as error:
-                failed.append(ReadProfile(file, error=error.what))
+        read = read_all_rows(files[first : first + AT_ONCE], failed)
         for day, own in grouped((rows.day, rows) for rows in read).items():
             if day < today and len(own) > 1:
                 write_day(dataset, day, own)
                 continue
             for rows in own:
                 write_run(dataset, rows)
-    return failed
+    return [ReadProfile(file, error=error.what) for file, error in failed.items()]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,20 +18,18 @@ from waywiser.analysis.comparison.one_sided import NOT_MEASURED
 from waywiser.analysis.comparison.own_findings import own_findings
 from waywiser.analysis.dataset.columns import STEPS
 from waywiser.analysis.history.night import (
+    FollowedPath,
     Night,
-    PathNight,
     moment_of,
     night_of,
-    single,
 )
-from waywiser.curves import LoadedLink, Point, Subject, imported_from, subject_of
+from waywiser.curves import LoadedLink, Point, Subject, imported_from
+from waywiser.curves.curve import points_of
+from waywiser.curves.subject import as_compared
 from waywiser.machine import Machine
-from waywiser.profile import BlockSummary, Profile, RunHealth, SeriesFrame
+from waywiser.profile import BlockSummary, Profile, ProfileError, RunHealth, SeriesFrame
 from waywiser.stats import median, survey_median
 from waywiser.words import Failure, Operation, Value, WordError, Workload, grouped, json_text
-
-Row = dict[str, Any]
-"""Values by column."""
 
 TIME = "time"
 
@@ -55,7 +54,8 @@ class RunRows(NamedTuple):
     run: str
     host: str
     day: str
-    rows: list[Row]
+    columns: dict[str, list[Any]]
+    """The values of all rows, by column."""
 
     @property
     def file(self) -> str:
@@ -82,51 +82,131 @@ def state_of(file: str) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
+MOST_TOGETHER, MOST_SAMPLES = 16, 2**17
+"""Profiles whose statistics are made together, and samples from which on they are."""
+
+
+class _ReadProfile(NamedTuple):
+    """What the file of a profile has."""
+
+    about: Subject
+    """Without points."""
+    frame: SeriesFrame
+    plan_json: str
+    version: str
+    """That of Waywiser."""
+    state: tuple[int, int]
+
+
 def read_rows(file: str) -> RunRows:
     """The rows of a profile. Raises `waywiser.profile.ProfileError`."""
+    failed: dict[str, ProfileError] = {}
+    for rows in read_all_rows([file], failed):
+        return rows
+    raise failed[file]
+
+
+def read_all_rows(files: Iterable[str], failed: dict[str, ProfileError]) -> Iterator[RunRows]:
+    """The rows of several profiles; those that cannot be read are added to ``failed``."""
+    read: list[_ReadProfile] = []
+    samples = 0
+    for file in files:
+        try:
+            found = _read(file)
+        except ProfileError as error:
+            failed[file] = error
+            continue
+        read.append(found)
+        samples += sum([visit.samples for visit in found.frame.visits])
+        if len(read) == MOST_TOGETHER or samples >= MOST_SAMPLES:
+            yield from _rows_together(read, failed)
+            read, samples = [], 0
+    if read:
+        yield from _rows_together(read, failed)
+
+
+def _read(file: str) -> _ReadProfile:
+    """Reads all of the file that rows need. Raises `ProfileError`."""
     state = state_of(file)  # before it is read: a change meanwhile is seen the next time
     with Profile.open_snapshot(file) as profile:
         frame = SeriesFrame.read(profile)
-        node = subject_of(profile, frame, links=True, short=frame.medians_alone())
+        about = Subject.described(profile, (), len(frame.visits))
         versions = [run.version for run in profile.runs]
-    early = [row.started for row in frame.visits if row.samples]
-    node = msgspec.structs.replace(node, file=str(file))
-    node = msgspec.structs.replace(node, own_findings=own_findings(node))
-    first = "" if imported_from(node.environment) else min(early, default="")
-    night = msgspec.structs.replace(night_of(node), first_visit=first)
-    return rows_of(node, night, state, versions[-1] if versions else "")
+        return _ReadProfile(
+            msgspec.structs.replace(about, file=file),
+            frame,
+            profile.plan_json,
+            versions[-1] if versions else "",
+            state,
+        )
 
 
-def rows_of(
-    node: Subject, night: Night, state: tuple[int, int] = (0, 0), version: str = ""
-) -> RunRows:
+def _rows_together(
+    read: Sequence[_ReadProfile], failed: dict[str, ProfileError]
+) -> Iterator[RunRows]:
+    """The rows of profiles whose statistics are made together; of each alone if that fails."""
+    try:
+        medians = iter(SeriesFrame.joined([each.frame for each in read]).medians_alone())
+    except ProfileError as error:
+        if len(read) == 1:
+            failed[read[0].about.file] = error
+            return
+        for each in read:
+            yield from _rows_together([each], failed)
+        return
+    nodes: list[tuple[_ReadProfile, Subject]] = []
+    for each in read:
+        about, frame = each.about, each.frame
+        points = points_of(frame, list(islice(medians, len(frame.visits))))
+        about = msgspec.structs.replace(about, points=tuple(points))
+        try:
+            node = as_compared(about, frame, each.plan_json, links=True)
+            node = msgspec.structs.replace(node, own_findings=own_findings(node))
+        except ProfileError as error:
+            failed[about.file] = error
+            continue
+        nodes.append((each, node))
+    measured = iter(_measured([point for _, node in nodes for point in node.points]))
+    for each, node in nodes:
+        early = [row.started for row in each.frame.visits if row.samples]
+        first = "" if imported_from(node.environment) else min(early, default="")
+        night = msgspec.structs.replace(night_of(node), first_visit=first)
+        own = list(islice(measured, len(node.points)))
+        yield _run_rows(node, night, own, each.state, each.version)
+
+
+def rows_of(node: Subject, night: Night) -> RunRows:
     """The same of a profile that was read."""
-    about = _about(node, night, state, version)
-    followed = {(path.curve, path.bytes): path for path in night.paths}
-    named = {path.curve: path for path in night.paths}
+    return _run_rows(node, night, _measured(node.points))
+
+
+def _run_rows(
+    node: Subject,
+    night: Night,
+    measured: Sequence[RowTimes],
+    state: tuple[int, int] = (0, 0),
+    version: str = "",
+) -> RunRows:
+    about, points = _about(node, night, state, version), node.points
+    named = {path.curve: path for path in night.paths.paths}
     rows = [
-        _row(point, named.get(point.curve), (point.curve, point.bytes) in followed)
-        for point in node.points
-    ]
-    medians = [[block.median for block in point.blocks] for point in node.points]
-    for row, measured in zip(rows, _measured(medians), strict=True):
-        row |= measured
-    rows += [
-        {"path": each.path, "failure": "unsupported", "reason": each.reason}
-        for each in node.unsupported_paths
-    ]
-    rows = [
-        {**about, **_NOTHING, **row, "number": number} for number, row in enumerate(rows or [{}])
-    ]
-    rows[0]["record"] = json_text(_record(node))
-    return RunRows(about["run"], night.host, night.created[:10], rows)
+        *map(_row, points, [named.get(point.curve) for point in points], measured),
+        *(RowValues(path=x.path, failure="unsupported", reason=x.reason)
+          for x in node.unsupported_paths),
+    ] or [RowValues()]  # fmt: skip
+    count = len(rows)
+    columns: dict[str, list[Any]] = {name: [value] * count for name, value in about.items()}
+    columns |= zip(RowValues._fields, map(list, zip(*rows, strict=True)), strict=True)
+    columns["number"] = list(range(count))
+    columns["record"] = [json_text(_record(node)), *[None] * (count - 1)]
+    return RunRows(about["run"], night.host, night.created[:10], columns)
 
 
 def _record(node: Subject) -> RunRecord:
     return RunRecord(**{name: getattr(node, name) for name in RunRecord.__struct_fields__})
 
 
-def _about(node: Subject, night: Night, state: tuple[int, int], version: str) -> Row:
+def _about(node: Subject, night: Night, state: tuple[int, int], version: str) -> dict[str, Any]:
     """What all rows of a run have."""
     return {
         "run": run_of(night.host, night.created, night.file),
@@ -146,45 +226,71 @@ def _about(node: Subject, night: Night, state: tuple[int, int], version: str) ->
     }
 
 
-_NOTHING: Row = {
-    "path": "", "name": "", "group": "", "bytes": 0, "followed": False, "metric": TIME,
-    "processes": 0, "seconds": None, "fastest": None, "noise": None, "deviations": [],
-    "shift": None, "failure": "", "reason": "", "workload": "", "record": None,
-}  # fmt: skip
-"""A row of a run of which nothing was measured."""
+class RowTimes(NamedTuple):
+    """What a row says of the medians of its processes; by default there are none."""
+
+    processes: int = 0
+    seconds: float | None = None
+    fastest: float | None = None
+    noise: float | None = None
+    deviations: Sequence[int] = ()
 
 
-def _row(point: Point, path: PathNight | None, is_followed: bool) -> Row:
-    row: Row = {"path": point.curve, "bytes": point.bytes, "workload": point.text}
-    if path is not None:
-        row |= {"name": path.path, "group": path.group, "followed": is_followed}
+class RowValues(NamedTuple):
+    """What differs between the rows of a run; the default is that of a run of which nothing was
+    measured."""
+
+    path: str = ""
+    name: str = ""
+    group: str = ""
+    bytes: int = 0
+    followed: bool = False
+    metric: str = TIME
+    processes: int = 0
+    seconds: float | None = None
+    fastest: float | None = None
+    noise: float | None = None
+    deviations: Sequence[int] = ()
+    shift: float | None = None
+    failure: str = ""
+    reason: str = ""
+    workload: str = ""
+
+
+def _row(point: Point, path: FollowedPath | None, measured: RowTimes) -> RowValues:
     failures = [each for each in point.failures if each.kind not in NOT_MEASURED]
-    if failure := next(iter(failures or point.failures), None):
-        row |= {"failure": failure.kind, "reason": failure.reason}
-    if point.blocks:
-        row["shift"] = median([block.shift for block in point.blocks])
-    return row
+    failure = next(iter(failures or point.failures), None)
+    return RowValues(
+        point.curve,
+        path.path if path else "",
+        path.group if path else "",
+        point.bytes,
+        path is not None and path.bytes == point.bytes,
+        TIME,
+        *measured,
+        median([block.shift for block in point.blocks]) if point.blocks else None,
+        failure.kind if failure else "",
+        failure.reason if failure else "",
+        point.text,
+    )
 
 
-def _measured(medians: Sequence[Sequence[float]]) -> list[Row]:
-    """What rows say of the medians of processes: those of one row each, of none nothing."""
-    found: list[Row] = [{} for _ in medians]
-    for count, rows in grouped((len(own), n) for n, own in enumerate(medians) if own).items():
-        seconds = [single(survey_median(medians[n])) for n in rows]
-        logs = np.log([medians[n] for n in rows])
-        steps = (logs - np.array(list(map(math.log, seconds)))[:, None]) * STEPS
+def _measured(points: Sequence[Point]) -> list[RowTimes]:
+    """What rows say of the processes of each point."""
+    found = [RowTimes()] * len(points)
+    counts = [len(point.blocks) for point in points]
+    for count, rows in grouped((count, n) for n, count in enumerate(counts) if count).items():
+        medians = [tuple([block.median for block in points[n].blocks]) for n in rows]
+        times, logs = np.array(medians), np.log(medians)
+        seconds = np.array(list(map(survey_median, medians)), np.float32).tolist()
+        fastest = times.min(axis=1).astype(np.float32).tolist()
         noise: list[float | None] = [None] * len(rows)
         if count > 1:
             noise = two_digits(logs.std(axis=1, ddof=1)).tolist()
+        steps = (logs - np.array(list(map(math.log, seconds)))[:, None]) * STEPS
         deviations = np.rint(steps).astype(int).tolist()
-        for n, middle, scatter, own in zip(rows, seconds, noise, deviations, strict=True):
-            found[n] = {
-                "processes": count,
-                "seconds": middle,
-                "fastest": single(min(medians[n])),
-                "noise": scatter,
-                "deviations": own,
-            }
+        for n, *own in zip(rows, seconds, fastest, noise, deviations, strict=True):
+            found[n] = RowTimes(count, *own)
     return found
 
 
@@ -253,6 +359,6 @@ def _known(text: str) -> Point:
 
 def as_recorded(node: Subject, night: Night) -> Subject:
     """A subject as a data set would have it, so that two sources of one survey say the same."""
-    rows = rows_of(node, night).rows
-    fields = SubjectRow._fields
-    return subject_of_rows([SubjectRow(*(row[f] for f in fields)) for row in rows], node.file)
+    columns = rows_of(node, night).columns
+    rows = zip(*(columns[name] for name in SubjectRow._fields), strict=True)
+    return subject_of_rows(list(map(SubjectRow._make, rows)), node.file)

@@ -102,7 +102,8 @@ class PathColumns(Value, frozen=True):
 
 
 SECONDS, PROCESSES = np.dtype("<f4"), np.dtype("<i4")
-"""The numbers of columns: a data set has seconds in single precision too."""
+"""The numbers of columns. A data set has seconds in single precision too: a profile and its rows
+say the same."""
 
 
 class Night(Value, frozen=True):
@@ -259,15 +260,9 @@ def _paths(machine: Machine, points: Sequence[Point]) -> Iterator[PathNight]:
             continue
         found = min(sizes, key=lambda each: (abs(_of_each(each) - USUAL_BYTES), each.bytes))
         group, path = names[curve]
-        medians = [block.median for block in found.blocks]
-        seconds = single(survey_median(medians))
-        fastest = single(min(medians))
+        medians = tuple([block.median for block in found.blocks])
+        seconds, fastest = survey_median(medians), min(medians)
         yield PathNight(curve, path, group, found.bytes, seconds, len(medians), fastest)
-
-
-def single(value: float) -> float:
-    """The value in single precision, as a data set has it: a profile and its rows say the same."""
-    return float(np.float32(value))
 
 
 def _of_each(point: Point) -> int:
