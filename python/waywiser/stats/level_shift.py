@@ -14,7 +14,7 @@ hundred series (`ALMOST`, found by simulation for 5 to 32 values).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -64,22 +64,46 @@ def may_return(seconds: Sequence[float]) -> bool:
 def returned(values: Sequence[float]) -> float:
     """The size of the largest shift that returns among logarithms in the order of time; 0 for
     none."""
-    if len(values) < FEWEST or max(values) - min(values) < LEAST_SHIFT:
-        return 0.0
-    import numpy as np
-
-    if len(values) > MOST:
-        groups = np.array_split(np.array(values), MOST)
-        values = [float(np.sort(group)[(len(group) - 1) // 2]) for group in groups]
-    least = max(2, math.ceil(STRETCH * len(values)))
-    stretches = [each[None] for each in _stretches(len(values), least)]
-    return float(_returned(np.array([values]), np.array([[len(values)]]), stretches)[0])
+    return _of_each([values])[0]
 
 
 def returned_from_none(values: Sequence[float]) -> float:
     """The same of differences between processes, before which there was none: one that the first
     processes show and the last ones do not has returned too."""
-    return returned([0.0, *values])
+    return each_returned_from_none([values])[0]
+
+
+def each_returned_from_none(series: Iterable[Sequence[float]]) -> list[float]:
+    """The same of many series, in their order."""
+    return _of_each([[0.0, *values] for values in series])
+
+
+def _of_each(series: Sequence[Sequence[float]]) -> list[float]:
+    """Those of one length are looked at together."""
+    found = [0.0] * len(series)
+    large = [
+        (place, values)
+        for place, values in enumerate(series)
+        if len(values) >= FEWEST and max(values) - min(values) >= LEAST_SHIFT
+    ]
+    if not large:
+        return found
+    import numpy as np
+
+    of_length: dict[int, list[tuple[int, Sequence[float]]]] = {}
+    for place, values in large:
+        if len(values) > MOST:
+            groups = np.array_split(np.array(values), MOST)
+            values = [float(np.sort(group)[(len(group) - 1) // 2]) for group in groups]
+        of_length.setdefault(len(values), []).append((place, values))
+    for length, members in of_length.items():
+        least = max(2, math.ceil(STRETCH * length))
+        stretches = [each[None] for each in _stretches(length, least)]
+        rows = np.array([values for _, values in members])
+        shifts = _returned(rows, np.full((len(rows), 1), length), stretches)
+        for (place, _), shift in zip(members, shifts.tolist(), strict=True):
+            found[place] = shift
+    return found
 
 
 def returned_in_blocks(seconds: Array, counts: Array) -> Array:

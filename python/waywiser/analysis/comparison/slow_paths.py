@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from waywiser.analysis.comparison.outliers import MANY, SPARE, Outlier, detectab
 from waywiser.analysis.comparison.part_change import equivalence_class
 from waywiser.curves import START_BYTES, Group, Point, Regime, gpus_of, group_of, name_of, regime_of
 from waywiser.machine import DECLARED
-from waywiser.stats import median, returned_from_none, without_outliers
+from waywiser.stats import each_returned_from_none, median, without_outliers
 from waywiser.words import Value, Workload, grouped
 
 Array = NDArray[np.float64]
@@ -149,10 +149,8 @@ class PathTimes:
         values = _middle_of(raw - middle, self.groups.values())
         self.columns = columns_of(self.latest(values))
         self.apart = values - [column.middle for column in self.columns]
-        shifts = [
-            [_shift(row.get(name), at) for name, at in zip(workloads, middle, strict=True)]
-            for row in rows
-        ]
+        usual = dict(zip(workloads, middle, strict=True))
+        shifts = [_shifts(row, usual) for row in rows]
         self.own = _middle_of(np.array(shifts), self.groups.values())
         """How much a value deviates by itself: a level that shifted and returned."""
 
@@ -354,13 +352,18 @@ def _time(series: Point | None) -> float:
     return median(without_outliers(_logs(series))) if series else math.nan
 
 
-def _shift(series: Point | None, usual: float) -> float:
+def _shifts(row: Mapping[str, Point], usual: Mapping[str, float]) -> list[float]:
     """The size of a level that shifts from the ``usual`` one and returns, among the processes or
-    the samples of most of them."""
-    if series is None:
-        return math.nan
-    among = returned_from_none([each - usual for each in _logs(series)])
-    return max(among, median([block.shift for block in series.blocks]))
+    the samples of most of them, of each path."""
+    known = [name for name in usual if name in row]
+    among = each_returned_from_none(
+        [each - usual[name] for each in _logs(row[name])] for name in known
+    )
+    found = {
+        name: max(shift, median([block.shift for block in row[name].blocks]))
+        for name, shift in zip(known, among, strict=True)
+    }
+    return [found.get(name, math.nan) for name in usual]
 
 
 def _links_of(workload: Workload) -> list[tuple[str, int]]:
@@ -380,9 +383,11 @@ def _links_of(workload: Workload) -> list[tuple[str, int]]:
 def _middle_of(values: Array, groups: Iterable[Sequence[int]]) -> Array:
     """The median over each group of columns, the smaller of two; NaN for a row that has none of
     them."""
-    middles = []
-    for members in groups:
-        ordered = np.sort(values[:, members], axis=1)  # NaN comes last
-        known = np.isfinite(ordered).sum(axis=1)
-        middles.append(ordered[np.arange(len(ordered)), np.maximum(known - 1, 0) // 2])
-    return np.array(middles).reshape(-1, len(values)).T
+    columns = list(groups)
+    middles = np.empty((len(values), len(columns)))
+    for places in grouped((len(members), at) for at, members in enumerate(columns)).values():
+        ordered = np.sort(values[:, [columns[at] for at in places]], axis=2)  # NaN comes last
+        known = np.isfinite(ordered).sum(axis=2, keepdims=True)
+        middle = np.take_along_axis(ordered, np.maximum(known - 1, 0) // 2, axis=2)
+        middles[:, places] = middle[..., 0]
+    return middles
