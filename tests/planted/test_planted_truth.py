@@ -10,11 +10,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from planted import checks
 from planted.noise import Pool, recorded
 from planted.planted_machine import Planted, planted
 from planted.score import FOUND, REJECTED, Hypothesis, Score, Share, scored, together
 from planted.trial import hypotheses, hypotheses_on
 from waywiser.analysis.questions import identical
+from waywiser.analysis.questions.peer_groups import peer_groups
 
 MACHINES = range(20_000, 20_024)
 FEW_BLOCKS = range(20_200, 20_212)
@@ -36,8 +38,13 @@ def machines(pool: Pool) -> tuple[list[Hypothesis], Share]:
     for seed in MACHINES:
         machine = planted(seed, pool)
         subject = machine.subject
-        found += hypotheses_on(machine, subject)
-        for finding in identical.answer(subject).findings:
+        groups = peer_groups(subject)
+        with pytest.MonkeyPatch.context() as once:
+            for module in (checks, identical):
+                once.setattr(module, "peer_groups", lambda _, found=groups: found)
+            found += hypotheses_on(machine, subject)
+            findings = identical.answer(subject).findings
+        for finding in findings:
             if finding.id == "slow-link":
                 gpus = {int(device.place.split(":")[1]) for device in finding.devices}
                 named.add(bool(gpus) and gpus <= ill_gpus(machine))

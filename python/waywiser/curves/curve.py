@@ -124,10 +124,11 @@ class Point(Value, frozen=True, kw_only=True):
         row: SeriesRow | None = None,
     ) -> Point:
         """What processes measured of a workload. ``row`` has its texts, which take long to make."""
+        text, curve = (row.text, row.curve) if row else workload.texts
         return cls(
             identity=row.identity if row else workload.identity,
-            text=row.text if row else str(workload),
-            curve=row.curve if row else workload.curve,
+            text=text,
+            curve=curve,
             bytes=workload.bytes,
             cache=workload.cache,
             workload=workload,

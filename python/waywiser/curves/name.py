@@ -93,12 +93,14 @@ def _shown(transfer: Transfer, traits: Traits) -> Transfer:
     return replace(transfer, path=replace(transfer.path, executor=call), parameters={})
 
 
-def label_of(workload: Workload) -> str:
-    """The name with the size of each transfer; the whole text where it has no name of its own."""
-    name = name_of(workload)
+def label_of(workload: Workload, name: str = "") -> str:
+    """The name with the size of each transfer; the whole text where it has no name of its own.
+    ``name`` is what `name_of` returns, if it is known."""
+    name = name or name_of(workload)
     sizes = {transfer.bytes for transfer in workload.transfers}
-    if name == workload.curve or len(sizes) != 1:
-        return str(workload)
+    text, curve = workload.texts
+    if name == curve or len(sizes) != 1:
+        return text
     return f"{name} of {format_bytes(sizes.pop())}"
 
 

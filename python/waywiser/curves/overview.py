@@ -41,7 +41,7 @@ from waywiser.profile import (
 )
 from waywiser.profile.locality import Nearness, local_and_remote, nearness
 from waywiser.profile.planned import planned
-from waywiser.words import Locality, Series, Transfer, Unsupported, Value, Workload
+from waywiser.words import Locality, Series, Transfer, Unsupported, Value
 
 SCHEMA = 3
 """The schema of the JSON form."""
@@ -129,10 +129,11 @@ def overview(
     """
     frame = frame or SeriesFrame.read(profile)
     workloads, machine = frame.workloads, profile.machine
-    _require_known(profile, workloads, only)
     chosen = frame
     if only:
-        chosen = frame.only(lambda each: matches_any(sized_texts_of(each, machine), only))
+        texts = {str(each): sized_texts_of(each, machine) for each in workloads}
+        _require_known(profile, texts.values(), only)
+        chosen = frame.only(lambda each: matches_any(texts[str(each)], only))
     localities = profile.localities()
     seen = overview_of(
         machine,
@@ -142,7 +143,7 @@ def overview(
         unsupported_paths=[
             unsupported
             for unsupported in profile.unsupported_paths
-            if matches_any(texts_of_unsupported(unsupported.path, machine), only)
+            if not only or matches_any(texts_of_unsupported(unsupported.path, machine), only)
         ],
         health=profile.health(),
     )
@@ -261,11 +262,10 @@ def _summary(points: Sequence[Point], reasons: Reasons, unsupported_paths: int) 
     )
 
 
-def _require_known(profile: Profile, workloads: Iterable[Workload], only: Sequence[str]) -> None:
-    if only:
-        machine = profile.machine
-        texts = [text for workload in workloads for text in sized_texts_of(workload, machine)]
-        unsupported = profile.unsupported_paths
-        others = [text for each in unsupported for text in texts_of_unsupported(each.path, machine)]
-        gpus = len(machine.gpus) if machine.is_described else None
-        require_match(only, texts, others, gpus=gpus, measured=True)
+def _require_known(profile: Profile, texts: Iterable[Iterable[str]], only: Sequence[str]) -> None:
+    machine = profile.machine
+    known = [text for each in texts for text in each]
+    unsupported = profile.unsupported_paths
+    others = [text for each in unsupported for text in texts_of_unsupported(each.path, machine)]
+    gpus = len(machine.gpus) if machine.is_described else None
+    require_match(only, known, others, gpus=gpus, measured=True)

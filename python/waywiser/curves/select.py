@@ -76,8 +76,14 @@ def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, .
     Without the ``machine`` whose workload it is, no link is known: ``pcie`` and ``nvlink`` apply to
     nothing.
     """
+    return _texts_of(workload, name_of(workload), machine, sorted(terms_of(workload, machine)))
+
+
+def _texts_of(
+    workload: Workload, name: str, machine: Machine | None, terms: Sequence[str]
+) -> tuple[str, ...]:
     traits = machine.traits if machine else DECLARED
-    curve, name = workload.curve, name_of(workload)
+    curve = workload.curve
     headline = group_of(workload, traits)
     group = FILE_READ if reads_file(workload, traits) else headline
     named = (curve,) if name == curve else (curve, name, f"{name}: {curve}")
@@ -92,14 +98,16 @@ def texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, .
     if machine is not None and (of_cores := all_cores_group(workload, machine)):
         labels += [of_cores, headline_title(of_cores, workload)]
     equal = (f"{LABEL}{label}" for label in labels)
-    return (*named, *with_terms(workload, named[-1], machine), *exact, *equal)
+    return (*named, *_after(terms, named[-1]), *exact, *equal)
 
 
 def sized_texts_of(workload: Workload, machine: Machine | None = None) -> tuple[str, ...]:
     """The same, and the workload and its name with sizes."""
-    text, label = str(workload), without_units(label_of(workload))
+    name = name_of(workload)
+    text, label = str(workload), without_units(label_of(workload, name))
     named = (text,) if label == text else (text, label)
-    return (*named, *with_terms(workload, text, machine), *texts_of(workload, machine))
+    terms = sorted(terms_of(workload, machine))
+    return (*named, *_after(terms, text), *_texts_of(workload, name, machine, terms))
 
 
 def texts_of_unsupported(path: str, machine: Machine | None = None) -> tuple[str, ...]:
@@ -238,7 +246,10 @@ LABEL = MARK * 2
 
 def with_terms(workload: Workload, text: str, machine: Machine | None = None) -> tuple[str, ...]:
     """The text after the terms that apply to the workload; nothing if none does."""
-    terms = sorted(terms_of(workload, machine))
+    return _after(sorted(terms_of(workload, machine)), text)
+
+
+def _after(terms: Sequence[str], text: str) -> tuple[str, ...]:
     return (f"{MARK}{' '.join(terms)}{MARK}{text}",) if terms else ()
 
 

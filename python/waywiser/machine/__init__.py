@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from waywiser.machine.catalogue import (
         Catalogue,
         ExecutorKind,
+        Footprint,
         MemoryKind,
         Parameter,
         Requirements,

@@ -337,7 +337,8 @@ def footprint(workload: Workload, catalogue: Catalogue) -> Footprint:
             sizes[buffer] = max(extent, sizes.get(buffer, 0))
             local = catalogue.buffer_places(memory)
             gpus |= {place.index for place in local if place.kind == "gpu"}
-            places[buffer] = places.get(buffer, Counter()) | Counter(map(str, local))
+            held = Counter(map(str, local))
+            places[buffer] = places[buffer] | held if buffer in places else held
             copies[buffer] = len(local)
         needs = catalogue.requirements(transfer)
         staging += needs.staging_bytes

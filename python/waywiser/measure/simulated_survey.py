@@ -81,10 +81,11 @@ def prepare_simulation(
     options: Request | None,
     seed: int | None,
     host: str | None = None,
+    like: SimulatedSurvey | None = None,
 ) -> SimulatedSurvey:
     """Fits the model of a profile, changes it and plans. ``options`` is what to survey; by default
     the request of the profile. A machine with a name, ``host``, has GPUs of its own: their UUIDs
-    follow from the name.
+    follow from the name. ``like`` is a survey of the same profile, whose model is taken.
 
     Raises `WaywiserError`: a file that is no profile, no transfers, impossible changes, bad
     requests.
@@ -93,17 +94,16 @@ def prepare_simulation(
     with Profile.open(file) as profile:
         require_real(profile.machine, str(file))
         request = options or _request_of(profile)
-        measured = profile_capacities(profile)
+        measured = like.simulation.measured if like else profile_capacities(profile)
         environment = dict(profile.environment)
         created = profile.created
     if seed is not None:
         request = msgspec.structs.replace(request, seed=seed)
     changed = changes.applied(measured)
-    text = _origin(file, measured.machine, created, changes, request.seed)
     machine = msgspec.structs.replace(
         changed.machine,
         hostname=host or f"{measured.machine.hostname or 'machine'}{SIMULATED_NAME}",
-        simulated=text,
+        simulated=_origin(file, measured.machine, created, changes, request.seed),
         gpus=tuple(_of_host(gpu, host) for gpu in changed.machine.gpus),
     )
     changed = msgspec.structs.replace(changed, machine=machine)

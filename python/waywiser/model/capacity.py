@@ -327,6 +327,11 @@ class CapacityModelReader:
             capacities=tuple(capacities),
         )
 
+    def unknown_limits(self, workload: Workload) -> tuple[str, ...]:
+        """The resources that may limit the workload more than the model knows. Raises
+        `ModelError`."""
+        return tuple(use.name for use, _, _ in self._unknown(workload, self.filled(workload)))
+
     def own_capacity(self, use: ResourceUse, method: str) -> Capacity | None:
         """The capacity of this resource, else that of its kind; None if neither is known."""
         own = self._fitted.get(CapacityKey(use.name, method))

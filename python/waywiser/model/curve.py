@@ -147,14 +147,15 @@ class CurveModel(Value, frozen=True):
         seconds, spreads = self._seconds(bytes)
         if bytes in self.sizes:
             seconds = self.times[self.sizes.index(bytes)]
-        found = {size for size in self.sizes if size in self._around(bytes)}
         return CurvePrediction(
             bytes=bytes,
             seconds=seconds,
             interval=interval(seconds, spreads, self.kind, self._scatter(bytes)),
             is_measured=bytes in self.sizes,
             extrapolated=not self.sizes[0] <= bytes <= self.sizes[-1],
-            rests_on=tuple(sorted(found)) if self.form == "neighbours" else self.sizes,
+            rests_on=tuple(sorted(self._around(bytes)))
+            if self.form == "neighbours"
+            else self.sizes,
         )
 
     @property
@@ -165,8 +166,8 @@ class CurveModel(Value, frozen=True):
 
     def _scatter(self, bytes: int) -> float:
         """That of the nearest sizes, the larger."""
-        near = [each for n, each in zip(self.sizes, self.scatter, strict=False)
-                if n in self._nearest(bytes)]  # fmt: skip
+        nearest = self._nearest(bytes)
+        near = [each for n, each in zip(self.sizes, self.scatter, strict=False) if n in nearest]
         return max(near, default=0.0)
 
     def _nearest(self, bytes: int) -> set[int]:
@@ -203,7 +204,7 @@ class CurveModel(Value, frozen=True):
         """(seconds, spread) of any size."""
         found = self._interpolated(np.array([float(bytes)]))
         seconds = found.seconds
-        if len(self._arrays[0]) == 1:
+        if len(self.nodes or self.sizes) == 1:
             return float(seconds[0]), float(spread(*(np.array([np.nan]),) * 3)[0])
         around = self._around(bytes)
         near = [

@@ -142,7 +142,7 @@ class SimulatedMachine:
         if identity not in self._notes:
             self._notes[identity] = tuple(
                 f"the limit of {resource} was not measured: the time may be longer"
-                for resource in self._changed.predicted(workload).unknown
+                for resource in self._changed.unknown_limits(workload)
             )
         return self._notes[identity]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
 from typing import NamedTuple
 
 from waywiser.curves import size_span
@@ -93,14 +94,15 @@ class StepMaker:
         if found is None:
             return MessageStep(name, None, None, f"copies {name} of one process (memcpy)")
         model, table = found[1], _times_of_one(found[1])
+        predicted = cache(partial(of_curve, model))
 
         def modelled(count: int, bytes: int) -> StepTime | None:
-            return of_curve(model, count * bytes)
+            return predicted(count * bytes)
 
         def measured(count: int, bytes: int) -> StepTime | None:
             total = count * bytes
             is_between = model.sizes[0] <= total <= model.sizes[-1]
-            return table.get((1, total)) or (of_curve(model, total) if is_between else None)
+            return table.get((1, total)) or (predicted(total) if is_between else None)
 
         extent = f"{name} of {size_span(model.sizes[0], model.sizes[-1])}"
         return MessageStep(name, modelled, measured, "", extent)
@@ -143,10 +145,10 @@ class StepMaker:
             return MessageStep(
                 name, None, None, "messages between processes of a socket (ping_pong)"
             )
-        others, model = processes - 1, found[1]
+        others, predicted = processes - 1, cache(partial(of_curve, found[1]))
 
         def modelled(count: int, bytes: int) -> StepTime | None:
-            one = of_curve(model, max(1, count * bytes // processes))
+            one = predicted(max(1, count * bytes // processes))
             if one is None or one.interval is None:
                 return None
             around = Interval(one.interval.low, one.interval.high * others)
@@ -207,10 +209,10 @@ def _of_shares(
     known = sorted(bytes for count, bytes in table if count == processes)
     if model is not None and processes > model.counts[-1]:
         model = None
+    predicted = cache(partial(of_counts, model, processes)) if model is not None else None
 
     def modelled(count: int, bytes: int) -> StepTime | None:
-        share = max(1, count * bytes // processes)
-        return of_counts(model, processes, share) if model is not None else None
+        return predicted(max(1, count * bytes // processes)) if predicted is not None else None
 
     def measured(count: int, bytes: int) -> StepTime | None:
         share = count * bytes // processes

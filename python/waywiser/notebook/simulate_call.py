@@ -97,10 +97,10 @@ def _simulate_nights(
     require_host(options.host)
     request = _request(options)
     later = prepare_simulation(file, changes, request, options.seed, options.host)
-    same = MachineChanges((), changes.gpus)
-    early = (
-        prepare_simulation(file, same, request, options.seed, options.host) if first > 1 else later
-    )
+    early = later
+    if first > 1:
+        same = MachineChanges((), changes.gpus)
+        early = prepare_simulation(file, same, request, options.seed, options.host, later)
     days = moments(later, nights)
     make_folder(folder)
     name = options.host or file.name.removesuffix(SUFFIX)

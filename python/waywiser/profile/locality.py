@@ -104,11 +104,12 @@ def decide_sides(found: Iterable[Locality]) -> Sides | None:
     timed = [each for each in timed if each.gpus == gpus]
     if not timed:
         return Sides(cores=decide_cores(records, {}))
-    return _decided(records, timed, gpus)
+    return _decided(tuple(records), tuple(timed), gpus)
 
 
+@lru_cache(maxsize=8)
 def _decided(
-    records: Sequence[Locality], timed: Sequence[Locality], gpus: tuple[int, ...]
+    records: tuple[Locality, ...], timed: tuple[Locality, ...], gpus: tuple[int, ...]
 ) -> Sides:
     import numpy as np
 

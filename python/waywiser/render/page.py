@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,8 +47,10 @@ TEMPLATES = Path(__file__).parent / "templates"
 _WHOLE = re.compile(r"(&lt;-&gt;|-&gt;|(?<![\w-])--[a-z][a-z-]*|\d+ × [\d.]+ [KMGT]?i?B)")
 
 
+@cache
 def _environment() -> Environment:
-    """Returns the environment of the template, without what depends on a document."""
+    """Returns the environment of the template, without what depends on a document: to compile it
+    takes longer than to render a page."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -80,7 +83,6 @@ def page(document: Document) -> str:
     """The whole page. Every text is escaped; what is drawn, drawn now."""
     from markupsafe import Markup
 
-    environment = _environment()
     drawings = {id(picture): picture.draw() for picture in document.pictures()}
     names = {id(picture): f"figure-{n}" for n, picture in enumerate(document.pictures(), 1)}
 
@@ -99,17 +101,22 @@ def page(document: Document) -> str:
         }
         return " ".join(name for name, is_so in marked.items() if is_so)
 
-    environment.globals.update(
-        drawn=drawn,
-        classes=classes,
-        keys=keys,
-        name=lambda p: names[id(p)],
-        notes=lambda p: drawings[id(p)].notes,
-        width=lambda p: f"{drawings[id(p)].width:g}px",
-        cropped=lambda p: f"{drawings[id(p)].width / drawings[id(p)].axes_width:.4f}",
+    rendered = (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            document=document,
+            style=Markup(_style()),
+            drawn=drawn,
+            classes=classes,
+            keys=keys,
+            name=lambda p: names[id(p)],
+            notes=lambda p: drawings[id(p)].notes,
+            width=lambda p: f"{drawings[id(p)].width:g}px",
+            cropped=lambda p: f"{drawings[id(p)].width / drawings[id(p)].axes_width:.4f}",
+        )
     )
-    template = environment.get_template("page.html.j2")
-    return visible(template.render(document=document, style=Markup(_style())))
+    return visible(rendered)
 
 
 def _columns_of(sheet: Sheet, row: SheetRow) -> list[tuple[SheetColumn, SheetCell]]:

@@ -168,7 +168,7 @@ Known = Mapping["Hashable", NightNoise]
 """The noise that peers show together."""
 
 
-class Candidates(NamedTuple):
+class CandidateChanges(NamedTuple):
     """The candidates for changes of many series, and what the series show of their noise around
     them."""
 
@@ -183,7 +183,7 @@ def fit_series(
     series: Iterable[SeriesOfNights],
     threshold: float,
     noise: SeriesNoise | None = None,
-    candidates: Candidates | None = None,
+    candidates: CandidateChanges | None = None,
 ) -> list[FittedSeries | None]:
     """Returns what is known of each series; None for one with fewer than `LEAST_NIGHTS` nights.
     Changes of up to ``threshold``, as a relative change, are none. ``noise`` is that of a fleet,
@@ -242,9 +242,9 @@ class SeriesFits:
         return self._shown()
 
     @property
-    def candidates(self) -> Candidates:
+    def candidates(self) -> CandidateChanges:
         """What was found until now."""
-        found = Candidates({}, np.zeros(self._count), np.zeros(self._count))
+        found = CandidateChanges({}, np.zeros(self._count), np.zeros(self._count))
         for block in self._blocks:
             found.squares[block.numbers] = block.squares
             found.freedom[block.numbers] = block.freedom
@@ -254,7 +254,7 @@ class SeriesFits:
                     found.changes[number] = frozenset(fit.cuts), fit.onset, fit.slope
         return found
 
-    def resume(self, candidates: Candidates) -> None:
+    def resume(self, candidates: CandidateChanges) -> None:
         """Goes on with candidates that were found of the same series, and with what these showed
         around their levels."""
         for block in self._blocks:

@@ -98,6 +98,23 @@ def medians(table: Array) -> Array:
     return middle
 
 
+def quantiles(table: Array, probabilities: Sequence[float]) -> list[Array]:
+    """Quantiles of each column, of what is a number; as ``np.nanquantile``, and faster."""
+    ordered = np.sort(table, axis=0)  # what is no number comes last
+    last = np.maximum(np.isfinite(ordered).sum(axis=0) - 1, 0)
+    found = []
+    for probability in probabilities:
+        position = probability * last
+        below = position.astype(np.int64)
+        low, high = (
+            np.take_along_axis(ordered, at[None], axis=0)[0]
+            for at in (below, np.minimum(below + 1, last))
+        )
+        part, apart = position - below, high - low
+        found.append(np.where(part < 0.5, low + part * apart, high - (1 - part) * apart))
+    return found
+
+
 def _noise(
     curve: CurveBlocks, table: Array, pool: dict[int, tuple[float, int]]
 ) -> tuple[Array, Array]:

@@ -35,7 +35,7 @@ def parse_bytes(text: str) -> int:
         )
     if match is None or unit is None:
         raise WordError(f"{text!r} is not a size", remedy="write 4096, 64KiB, 8MiB or 1GiB")
-    size = Fraction(match[1]) * unit
+    size = (Fraction(match[1]) if "." in match[1] else int(match[1])) * unit
     if size.denominator != 1:
         raise WordError(f"{text!r} is not a whole number of bytes")
     if size > MOST_BYTES:

@@ -34,4 +34,4 @@ def canonical_json(value: object) -> bytes:
     Words leave out what equals its default, so that a field that is added later, with a default
     that means what was meant before, leaves the identities of recorded workloads as they are.
     """
-    return msgspec.json.encode(msgspec.to_builtins(value), order="sorted")
+    return msgspec.json.encode(value, order="sorted")

@@ -11,6 +11,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -72,7 +73,8 @@ def peer(source: int, destination: int) -> str:
     return f"device@gpu:{source} -> device@gpu:{destination} by copy-engine"
 
 
-def workloads(gpus: int = 8, size: int = SIZE) -> list[tuple[Workload, float]]:
+@cache
+def points(gpus: int, size: int) -> tuple[tuple[Point, float], ...]:
     """Series as of ``--preset check``, each with its seconds."""
     found = []
     for each in range(gpus):
@@ -86,7 +88,12 @@ def workloads(gpus: int = 8, size: int = SIZE) -> list[tuple[Workload, float]]:
     if gpus > 1:
         found.append((workload(*map(h2d, range(gpus)), size=size), gpus * size / 300e9))
         found.append((workload(*map(d2h, range(gpus)), size=size), gpus * size / 200e9))
-    return found
+    return tuple((Point.of(what), seconds) for what, seconds in found)
+
+
+def workloads(gpus: int = 8, size: int = SIZE) -> list[tuple[Workload, float]]:
+    """What `points` are of, each with its seconds."""
+    return [(point.workload, seconds) for point, seconds in points(gpus, size)]
 
 
 Slow = Callable[[Workload], float]
@@ -109,13 +116,13 @@ def node(
     rng = random.Random(f"{seed} {host}")
     digests = []
     for size in sizes:
-        for what, seconds in workloads(gpus, size):
-            own = random.Random(f"{host} {what.curve}").gauss(0, between_hosts)
+        for point, seconds in points(gpus, size):
+            own = random.Random(f"{host} {point.curve}").gauss(0, between_hosts)
             medians = [
-                seconds * slow(what) * math.exp(own + rng.gauss(0, between_blocks))
+                seconds * slow(point.workload) * math.exp(own + rng.gauss(0, between_blocks))
                 for _ in range(blocks)
             ]
-            digests.append(digest(what, medians))
+            digests.append(msgspec.structs.replace(point, blocks=around(medians)))
     seen = {each: LoadedLink(5, 16) for each in range(gpus)}
     return Subject(host, machine(host, gpus), tuple(digests), f"{host}.wwp", created, "check",
                 links={**seen, **(links or {})})  # fmt: skip
@@ -123,12 +130,14 @@ def node(
 
 def digest(what: Workload, medians: Sequence[float], width: float = 0.0008) -> Point:
     """A block around each of ``medians``, known to ``width`` either way."""
-    return Point.of(
-        what,
-        [
-            BlockSummary(n, median, width / STANDARD_ERRORS, 8, True)
-            for n, median in enumerate(medians)
-        ],
+    return Point.of(what, around(medians, width))
+
+
+def around(medians: Sequence[float], width: float = 0.0008) -> tuple[BlockSummary, ...]:
+    """The blocks of `digest`."""
+    return tuple(
+        BlockSummary(n, median, width / STANDARD_ERRORS, 8, True)
+        for n, median in enumerate(medians)
     )
 
 

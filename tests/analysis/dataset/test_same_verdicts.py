@@ -4,6 +4,7 @@ of all fleets that are kept, and of simulated ones."""
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,14 +74,33 @@ def test_kept_profiles(kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     require_equal(tmp_path, capsys)
 
 
+def simulate(folder: Path, host: int, *words: str) -> None:
+    """Twelve nights of a host with the model of a recorded machine."""
+    original = folder / "node.wwp"
+    if not original.exists():
+        unpacked(RESULTS / "2026-11-22-check-two-gpus" / "check-3.wwp.xz", original)
+    made = ["simulate", str(original), "--host", f"n{host}", "--nights", "12", *words]
+    assert run([*made, "-o", str(folder / "nodes")]) == 0
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six hosts, none of which changes."""
+    folder = tmp_path_factory.mktemp("unchanged")
+    for host in range(6):
+        simulate(folder, host)
+    return folder / "nodes"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["PCIe to gpu:1=44GB/s", "PCIe to gpu:0=54GB/s", ""])
-def test_simulated_fleets(change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    original = unpacked(
-        RESULTS / "2026-11-22-check-two-gpus" / "check-3.wwp.xz", tmp_path / "node.wwp"
-    )
-    for n in range(6):
-        words = ["--set", change, "--from-night", "8"] if change and n == 2 else []
-        made = ["simulate", str(original), "--host", f"n{n}", "--nights", "12", *words]
-        assert run([*made, "-o", str(tmp_path / "nodes")]) == 0
-    require_equal(tmp_path / "nodes", capsys)
+def test_simulated_fleets(
+    change: str, unchanged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = tmp_path / "nodes"
+    shutil.copytree(unchanged, nodes)
+    if change:
+        for profile in nodes.glob("n2-*.wwp"):
+            profile.unlink()
+        simulate(tmp_path, 2, "--set", change, "--from-night", "8")
+    require_equal(nodes, capsys)

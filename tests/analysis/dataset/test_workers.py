@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from waywiser.analysis.dataset.workers import Workers
+from waywiser.analysis.dataset.workers import WorkerProcesses
 from waywiser.words import WordError, natural_key
 
 
@@ -34,7 +34,7 @@ def _in_path(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("processes", [1, 2, 3])
 def test_answers_are_in_order_and_each_place_has_its_process(processes: int) -> None:
     here = os.getpid()
-    with Workers(processes) as workers:
+    with WorkerProcesses(processes) as workers:
         first = workers.each(call_for_test, [(n, here, "") for n in range(7)])
         again = workers.each(call_for_test, [(n, here, "") for n in range(7)])
     assert [number for number, _ in first] == list(range(7))
@@ -46,20 +46,20 @@ def test_answers_are_in_order_and_each_place_has_its_process(processes: int) -> 
 @pytest.mark.parametrize("how", ["killed", "raises"])
 def test_what_a_lost_process_had_to_do_this_one_does(how: str) -> None:
     here = os.getpid()
-    with Workers(3) as workers:
+    with WorkerProcesses(3) as workers:
         for _ in range(2):
             found = workers.each(call_for_test, [(n, here, how) for n in range(7)])
             assert found == [(n, here) for n in range(7)]
 
 
 def test_an_error_is_raised_here() -> None:
-    with Workers(2) as workers, pytest.raises(TypeError):
+    with WorkerProcesses(2) as workers, pytest.raises(TypeError):
         workers.each(natural_key, [("a",), (1,)])
 
 
 def test_without_python_this_process_does_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("waywiser.analysis.dataset.workers.COMMAND", ("/no/such/program",))
-    with Workers(4) as workers:
+    with WorkerProcesses(4) as workers:
         assert workers.each(natural_key, [("a",), ("b",)]) == [((-1, "a"),), ((-1, "b"),)]
 
 
@@ -75,7 +75,7 @@ def wait_in_worker(file: str, parent: int) -> None:
 
 def test_a_process_that_works_ends_when_this_one_fails(tmp_path: Path) -> None:
     file = tmp_path / "number"
-    with Workers(2) as workers, pytest.raises(WordError):
+    with WorkerProcesses(2) as workers, pytest.raises(WordError):
         workers.each(wait_in_worker, [(str(file), os.getpid())] * 2)
     assert not Path(f"/proc/{file.read_text()}").exists()
 
@@ -85,12 +85,12 @@ def test_a_process_that_works_ends_with_the_one_that_started_it(tmp_path: Path) 
     program = (
         "import os, signal, sys, threading, test_workers as t\n"
         "from pathlib import Path\n"
-        "from waywiser.analysis.dataset.workers import Workers\n"
+        "from waywiser.analysis.dataset.workers import WorkerProcesses\n"
         "def die(file, parent):\n"
         "    try: t.wait_in_worker(file, parent)\n"
         "    finally: os.kill(os.getpid(), signal.SIGKILL)\n"
         "other = t.wait_in_worker\n"
-        "with Workers(2) as workers:\n"
+        "with WorkerProcesses(2) as workers:\n"
         "    threading.Thread(target=die, args=(sys.argv[1], os.getpid()), daemon=True).start()\n"
         "    workers.each(other, [(sys.argv[1] + 'x', 0), (sys.argv[1], 0)])\n"
     )

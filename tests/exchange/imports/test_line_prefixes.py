@@ -7,9 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from exchange.imports.test_made_texts import read
-from waywiser.exchange.imports.line_prefixes import NO_PREFIX, without_prefixes
+from waywiser.exchange.imports.line_prefixes import (
+    LONGEST,
+    NO_PREFIX,
+    TITLE,
+    _titles,
+    without_prefixes,
+)
 
 LINES = ("# OSU MPI Latency Test v7.5", "# Size       Avg Latency(us)", "",
          *(f"{2**n:<12}{n + 1.25:>16.2f}" for n in range(9)))  # fmt: skip
@@ -179,3 +187,10 @@ def test_objects_of_a_log_name_the_source_of_their_line(inner: bool, tmp_path: P
 
     lines = [of(pod, line) for line in LINES for pod in ("red", "blue")]
     assert set(by_source("\n".join(lines), tmp_path)) == {"red", "blue"}
+
+
+@given(st.from_regex(TITLE))
+def test_every_title_is_found(line: str) -> None:
+    title = TITLE.search(line, 0, 1000)
+    if title and title.start() <= LONGEST:
+        assert list(_titles([line])) == [(0, title.start())]

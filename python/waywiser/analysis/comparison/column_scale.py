@@ -10,7 +10,6 @@ What a host has in common on all of them adds no degrees of freedom.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Hashable, Sequence
 from itertools import starmap
 from typing import NamedTuple
@@ -30,6 +29,7 @@ from waywiser.stats import (
 from waywiser.stats.distributions import f_tail
 from waywiser.stats.noise_model import UNLIKE
 from waywiser.stats.order import NORMAL_SCALE
+from waywiser.stats.scatter import medians, quantiles
 from waywiser.words import grouped
 
 Array = NDArray[np.float64]
@@ -61,12 +61,8 @@ def columns_of(table: Array) -> list[ColumnScale]:
     """The scale of each column of logarithms [row][column]; NaN means that a host has no value."""
     if not table.size:
         return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any value
-        low, tenth, middle, ninetieth, high = np.nanquantile(
-            table, (0.05, 0.10, 0.50, 0.90, 0.95), axis=0
-        )
-        deviation = np.nanmedian(np.abs(table - middle), axis=0)
+    low, tenth, middle, ninetieth, high = quantiles(table, (0.05, 0.10, 0.50, 0.90, 0.95))
+    deviation = medians(np.abs(table - middle).T)
     count = np.isfinite(table).sum(axis=0)
     wide = (ninetieth - tenth) / 2.563, (high - low) / 3.290
     own = np.where(count >= MANY_HOSTS, np.maximum(*wide), 0)
@@ -131,9 +127,7 @@ def _pooled(apart: Array, freedom: float) -> Variance:
 def _shared_by_hosts(apart: Array, variance: Variance) -> Variance:
     """The same with the degrees of freedom of one column for what the hosts have in common on all
     of them, if that is more than chance makes (F-test at `UNLIKE`)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # hosts without any value
-        middles = np.nanmedian(apart, axis=1, keepdims=True)
+    middles = medians(apart)[:, None]
     hosts, number = apart.shape
     share = _scale_of(middles) ** 2 / variance.value
     chance, few = median_share(number), max(hosts // 2, 2)

@@ -243,7 +243,7 @@ def _chosen(
     """What matches a pattern. Raises as `require_match` for one that nothing of either side
     matches. The links of a path are those of the first machine that has its GPUs."""
     texts: dict[str, tuple[str, ...]] = {}
-    for identity, found in (*before.items(), *after.items()):
+    for identity, found in {**before, **after}.items():
         workload = found[0][1].workload
         gpus = gpus_of(workload)
         having = (each for each in machines if gpus <= {gpu.index for gpu in each.gpus})

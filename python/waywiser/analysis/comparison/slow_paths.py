@@ -382,9 +382,11 @@ def _links_of(workload: Workload) -> list[tuple[str, int]]:
 def _middle_of(values: Array, groups: Iterable[Sequence[int]]) -> Array:
     """The median over each group of columns, the smaller of two; NaN for a row that has none of
     them."""
-    middles = []
-    for members in groups:
-        ordered = np.sort(values[:, members], axis=1)  # NaN comes last
-        known = np.isfinite(ordered).sum(axis=1)
-        middles.append(ordered[np.arange(len(ordered)), np.maximum(known - 1, 0) // 2])
-    return np.array(middles).reshape(-1, len(values)).T
+    columns = list(groups)
+    middles = np.empty((len(values), len(columns)))
+    for places in grouped((len(members), at) for at, members in enumerate(columns)).values():
+        ordered = np.sort(values[:, [columns[at] for at in places]], axis=2)  # NaN comes last
+        known = np.isfinite(ordered).sum(axis=2, keepdims=True)
+        middle = np.take_along_axis(ordered, np.maximum(known - 1, 0) // 2, axis=2)
+        middles[:, places] = middle[..., 0]
+    return middles

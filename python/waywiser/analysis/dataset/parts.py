@@ -38,7 +38,7 @@ from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
 from waywiser.analysis.history.reader_clock import latest_moment
 from waywiser.profile import make_folder, profiles_in
 from waywiser.stats import SeriesNoise
-from waywiser.stats.level_changes import Candidates, SeriesFits, Shown, noise_by_peers
+from waywiser.stats.level_changes import CandidateChanges, SeriesFits, Shown, noise_by_peers
 from waywiser.stats.night_noise import NightNoise
 from waywiser.words import Value, WaywiserError, grouped, json_bytes, read_regular, replaced_file
 
@@ -116,7 +116,7 @@ class PartNights(NamedTuple):
     nodes: dict[str, NodeNights]
     unused: dict[str, str]
     lines: list[NightsOfPath]
-    candidates: list[Candidates]
+    candidates: list[CandidateChanges]
     """Those of the medians and of the fastest processes, if they were found in this process."""
 
 

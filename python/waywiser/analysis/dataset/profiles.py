@@ -18,7 +18,7 @@ from waywiser.analysis.dataset.engines import has_engines, require_engines
 from waywiser.analysis.dataset.files import Packed, is_dataset, pack, write_day, write_run
 from waywiser.analysis.dataset.rows import read_all_rows, read_rows, run_of, state_of
 from waywiser.analysis.dataset.scan import RecordedRun, Scan
-from waywiser.analysis.dataset.workers import Workers, usable_processes
+from waywiser.analysis.dataset.workers import WorkerProcesses, usable_processes
 from waywiser.analysis.history.night import FollowedPath, Night, PathColumns, read_night
 from waywiser.profile import NotWritable, ProfileError, profiles_in, why_no_profile
 from waywiser.words import Value, grouped
@@ -126,7 +126,7 @@ def _by_workers(
 ) -> Iterator[ReadProfile]:
     """What several processes read of files; one if they are few."""
     processes = usable_processes(len(files) // FEW)
-    with Workers(processes) as workers:
+    with WorkerProcesses(processes) as workers:
         parts = [(files[n::processes], *more) for n in range(processes)]
         for own in workers.each(read, parts):
             yield from own

@@ -32,7 +32,7 @@ def usable_processes(most: int = MOST_PROCESSES) -> int:
     return max(1, min(most, MOST_PROCESSES, len(os.sched_getaffinity(0))))
 
 
-class Workers(Closeable):
+class WorkerProcesses(Closeable):
     """This process and some others, which call functions of Waywiser. A call whose process ends, or
     in which it fails, is made here. No thread-safety."""
 

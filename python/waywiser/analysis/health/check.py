@@ -27,7 +27,7 @@ from waywiser.analysis.dataset.parts import (
     write_references,
 )
 from waywiser.analysis.dataset.scan import Scan
-from waywiser.analysis.dataset.workers import Workers
+from waywiser.analysis.dataset.workers import WorkerProcesses
 from waywiser.analysis.health.health_check import HealthCheck, health_of, host_health
 from waywiser.analysis.health.kept_profiles import (
     NotKept,
@@ -154,7 +154,7 @@ def check_hosts(files: Sequence[str], references: References) -> HealthCheck:
     if len(named) == 1 and is_dataset(Path(named[0])) and has_engines():
         scan = scans[named[0]] = Scan(named[0])
         processes = processes_for(scan)
-        with Workers(processes) as workers:  # they start while the runs are read
+        with WorkerProcesses(processes) as workers:  # they start while the runs are read
             if (parts := parts_that_fit(scan, processes)) > 1:
                 return _in_parts(scan, parts, workers.each, references, processes)
     values = (*shipped_values(), *references.values)

@@ -18,7 +18,7 @@ from waywiser.analysis.history.night import PROCESSES, SECONDS, FollowedPath, Ni
 from waywiser.analysis.history.nodes import NodeNights, named_nodes, nodes_of
 from waywiser.stats import THRESHOLD, Interval, SeriesNoise, median
 from waywiser.stats.level_changes import (
-    Candidates,
+    CandidateChanges,
     FittedSeries,
     SeriesOfNights,
     fit_series,
@@ -284,7 +284,7 @@ def path_histories(
     threshold: float = THRESHOLD,
     since: str = "",
     noise: SeriesNoise | None = None,
-    candidates: Sequence[Candidates | None] = (None, None),
+    candidates: Sequence[CandidateChanges | None] = (None, None),
 ) -> list[PathHistory]:
     """Follows paths, each with the ``noise`` that all show, by default these. ``candidates`` are
     those that were found before, of the medians and of the fastest processes."""

@@ -218,13 +218,15 @@ def _readers(
         place = f"{where}:{line}" if len(objects.values) > 1 else where
         yield partial(_read_object, name, value, place, next(runs[name]))
     is_json = text.lstrip().startswith("{")
+    if known and is_json:
+        errors += objects.errors
+        return
     shown = [name for name, each in _TEXT.items() if each.shown.search(text)]
     if known or is_json or not shown:
         errors += objects.errors
-    if not (known and is_json):
-        named = [format] if format in _TEXT and not (known or errors) else []
-        for name in [each for each in shown if format in (None, each)] or named:
-            yield partial(_TEXT[name].read, text, where)
+    named = [format] if format in _TEXT and not (known or errors) else []
+    for name in [each for each in shown if format in (None, each)] or named:
+        yield partial(_TEXT[name].read, text, where)
 
 
 def _json_format(value: Mapping[str, Any]) -> str:

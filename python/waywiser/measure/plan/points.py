@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from waywiser.curves import BANDWIDTH_BYTES, SMALL_BYTES, asks_for_latency, matches_any, texts_of
 from waywiser.curves.sizes import GROWING, LATENCY_BELOW, representative_sizes, thin
-from waywiser.machine import Machine, bound, footprint
+from waywiser.machine import Footprint, Machine, bound, footprint
 from waywiser.measure.plan import layouts
 from waywiser.measure.plan.basis import Basis
 from waywiser.measure.plan.calibration import VALIDATION_PROCESSES
@@ -163,6 +163,10 @@ class PlannedPoint:
         )
 
 
+_Sizes = dict[int, tuple[Workload, Footprint]]
+"""Sizes of a curve, each with its workload and what that needs."""
+
+
 class Points(Basis):
     """Makes the points of curves; ``unsupported_paths`` and ``skipped`` gather what is not
     visited."""
@@ -299,7 +303,7 @@ class Points(Basis):
         return (size,) if size in selected else few[-1:]
 
     def _points(
-        self, curve: PlannedCurve, sizes: tuple[int, ...], like: str, few: tuple[int, ...]
+        self, curve: PlannedCurve, known: _Sizes, like: str, few: tuple[int, ...]
     ) -> Iterator[PlannedPoint]:
         preset = self.preset
         # Where time is short, what has to be brought back after each sample adds nothing.
@@ -307,13 +311,13 @@ class Points(Basis):
         again = again and curve.is_default and not self._is_searched(curve)
         again = again and preset.depth > Depth.DEFAULTS
         named = self.explicit or curve.requested
+        sizes = tuple(known)
         repeated = self._representatives(curve, [size for size in sizes if size in few])
         for size in sizes:
             conditional = size not in few
             if conditional and not (named or (again and size <= GROWING)):
                 continue
-            workload = curve.at(size)
-            needed = footprint(workload, self.catalogue)
+            workload, needed = known[size]
             grows = not (self.explicit or curve.layout or curve.sizes) and size > GROWING
             is_bystander = curve.is_sized and not curve.for_model
             everywhere = size in repeated and not (is_bystander and preset.depth < Depth.PAIRS)
@@ -358,21 +362,28 @@ class Points(Basis):
         short = peak is not None and workload.bytes < SHORT_SECONDS * peak.bytes_per_second
         return GROWING if short else BANDWIDTH_BYTES
 
-    def _within_memory(self, curve: PlannedCurve, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    def _within_memory(self, curve: PlannedCurve, sizes: tuple[int, ...]) -> _Sizes:
         """The sizes whose buffers fit; those that do not are one unsupported path."""
-        why = {size: self._too_large(curve, size) for size in sizes}
-        cut = [size for size, reason in why.items() if reason]
-        if cut:
-            what = f"{curve.name} of {', '.join(map(format_bytes, cut))}"
-            self.unsupported_paths.append(Unsupported(what, why[cut[0]]))
-        return tuple(size for size in sizes if not why[size])
+        kept: _Sizes = {}
+        why: dict[int, str] = {}
+        for size in sizes:
+            # To lay out the pieces of a size takes time and memory in proportion to it.
+            if curve.layout is not None and size > self.request.memory_bytes:
+                allowed = f"--memory allows {format_bytes(self.request.memory_bytes)}"
+                why[size] = f"{format_bytes(size)} needs larger buffers, {allowed}"
+                continue
+            workload = curve.at(size)
+            needed = footprint(workload, self.catalogue)
+            if reason := self._too_large(size, needed):
+                why[size] = reason
+            else:
+                kept[size] = workload, needed
+        if why:
+            what = f"{curve.name} of {', '.join(map(format_bytes, why))}"
+            self.unsupported_paths.append(Unsupported(what, next(iter(why.values()))))
+        return kept
 
-    def _too_large(self, curve: PlannedCurve, size: int) -> str:
-        # To lay out the pieces of a size takes time and memory in proportion to it.
-        if curve.layout is not None and size > self.request.memory_bytes:
-            allowed = f"--memory allows {format_bytes(self.request.memory_bytes)}"
-            return f"{format_bytes(size)} needs larger buffers, {allowed}"
-        needed = footprint(curve.at(size), self.catalogue)
+    def _too_large(self, size: int, needed: Footprint) -> str:
         if needed.total > self.request.memory_bytes:
             what = "buffers and staging" if needed.staging else "buffers"
             allowed = f"--memory allows {format_bytes(self.request.memory_bytes)}"
