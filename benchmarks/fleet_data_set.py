@@ -37,6 +37,7 @@ from command_cost import command_cost  # noqa: E402
 NIGHTS = 365
 """Nights of a fleet at most."""
 
+QUESTIONS = ("slow", "shift", "last", "check")
 PROCESSES = 8
 LOSS = 0.95
 BETWEEN_NODES = BETWEEN_NIGHTS = 0.01
@@ -193,7 +194,7 @@ def _losses(folder: str) -> list[tuple[str, str, str]]:
 
 
 def growth(
-    sizes: Sequence[int], paths: int, checked: int, parent: Path
+    sizes: Sequence[int], paths: int, checked: int, questions: Sequence[str], parent: Path
 ) -> Iterator[dict[str, Any]]:
     """What each number of node-nights costs."""
     for size in sizes:
@@ -207,7 +208,9 @@ def growth(
             "node_nights": nodes * nights, "nodes": nodes, "nights": nights, "paths": paths,
             "bytes_a_row": stored / (nodes * nights * paths), "megabytes": stored / 1e6,
         }  # fmt: skip
-        for what in ("slow", "shift", *(("last", "check") if size <= checked else ())):
+        for what in questions:
+            if what in ("last", "check") and size > checked:
+                continue
             command = [sys.executable, __file__, "--ask", what, "--folder", str(folder)]
             found = command_cost(command)
             row |= {
@@ -263,7 +266,8 @@ def main() -> None:
     words.add_argument("--paths", type=int, default=100)
     words.add_argument("--checked", type=int, default=10_000, help="node-nights that are checked")
     words.add_argument("--folder", type=Path)
-    words.add_argument("--ask", choices=("slow", "shift", "last", "check"), help=argparse.SUPPRESS)
+    words.add_argument("--questions", choices=QUESTIONS, nargs="+", default=[*QUESTIONS])
+    words.add_argument("--ask", choices=QUESTIONS, help=argparse.SUPPRESS)
     words.add_argument("-o", "--output", type=Path)
     words.add_argument("--figure", type=Path)
     given = words.parse_args()
@@ -271,8 +275,8 @@ def main() -> None:
         ask(given.ask, str(given.folder))
         return
     with tempfile.TemporaryDirectory(prefix="waywiser-fleet-") as temporary:
-        rows = list(growth(given.node_nights, given.paths, given.checked,
-                           given.folder or Path(temporary)))  # fmt: skip
+        parent = given.folder or Path(temporary)
+        rows = list(growth(given.node_nights, given.paths, given.checked, given.questions, parent))
     text = table(rows)
     if given.output:
         given.output.write_text(text)
