@@ -14,6 +14,9 @@ from typing import NamedTuple
 CPUS = 2
 """CPUs of a command, the first ones that this process may use."""
 
+DECIDED = 0, 1, 3
+"""What a check ends with if it is done."""
+
 LOOK_SECONDS = 0.2
 
 ROOT = Path(__file__).resolve().parents[1]

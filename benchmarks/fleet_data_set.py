@@ -13,7 +13,6 @@ numbers of nodes, nights and paths.
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import shutil
@@ -32,7 +31,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
-from command_cost import command_cost  # noqa: E402
+from command_cost import DECIDED, CommandCost, command_cost, waywiser_command  # noqa: E402
 
 NIGHTS = 365
 """Nights of a fleet at most."""
@@ -168,29 +167,25 @@ def ask(what: str, folder: str) -> None:
     """Answers one question, in a process of its own, and prints what was found."""
     import waywiser
 
-    last = [path.name[4:] for path in sorted(Path(folder).glob("day=*"))][-LAST_DAYS:]
-    if what == "check":
-        print(_losses(folder))
-        return
-    if what == "last":  # a check of some days is one of a folder with them
-        with tempfile.TemporaryDirectory(prefix="waywiser-days-") as days:
-            for day in last:
-                os.symlink(Path(folder, f"day={day}").absolute(), Path(days, f"day={day}"))
-            print(_losses(days))
-        return
-    relation = waywiser.fleet(folder, since=last[0] if what == "slow" else "")
+    relation = waywiser.fleet(folder, since=_last_days(folder)[0] if what == "slow" else "")
     found = relation.query("nights", SLOW if what == "slow" else SHIFTS).fetchall()
     print(len(found) if what == "slow" else found)
 
 
-def _losses(folder: str) -> list[tuple[str, str, str]]:
-    """The paths that are slower, as `waywiser check` finds them."""
-    import waywiser
+def _last_days(folder: str | Path) -> list[str]:
+    return [path.name[4:] for path in sorted(Path(folder).glob("day=*"))][-LAST_DAYS:]
 
-    gc.disable()  # as the command does
-    history = waywiser.check(folder).result.nights
-    losses = [path for path in history.paths if path.status == "slower"]
-    return [(path.node, path.path, path.changes[-1].date[:10]) for path in losses]
+
+def cost(what: str, folder: Path) -> CommandCost:
+    """What a question costs, or a check of some days, which is one of a folder with them."""
+    if what == "check":
+        return command_cost(waywiser_command("check", folder), DECIDED)
+    if what == "last":
+        with tempfile.TemporaryDirectory(prefix="waywiser-days-") as days:
+            for day in _last_days(folder):
+                os.symlink((folder / f"day={day}").absolute(), Path(days, f"day={day}"))
+            return command_cost(waywiser_command("check", days), DECIDED)
+    return command_cost([sys.executable, __file__, "--ask", what, "--folder", str(folder)])
 
 
 def growth(
@@ -211,8 +206,7 @@ def growth(
         for what in questions:
             if what in ("last", "check") and size > checked:
                 continue
-            command = [sys.executable, __file__, "--ask", what, "--folder", str(folder)]
-            found = command_cost(command)
+            found = cost(what, folder)
             row |= {
                 f"{what}_cpu_s": found.cpu_seconds,
                 f"{what}_wall_s": found.wall_seconds,
@@ -267,7 +261,7 @@ def main() -> None:
     words.add_argument("--checked", type=int, default=10_000, help="node-nights that are checked")
     words.add_argument("--folder", type=Path)
     words.add_argument("--questions", choices=QUESTIONS, nargs="+", default=[*QUESTIONS])
-    words.add_argument("--ask", choices=QUESTIONS, help=argparse.SUPPRESS)
+    words.add_argument("--ask", choices=("slow", "shift"), help=argparse.SUPPRESS)
     words.add_argument("-o", "--output", type=Path)
     words.add_argument("--figure", type=Path)
     given = words.parse_args()

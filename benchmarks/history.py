@@ -42,7 +42,7 @@ from scipy.special import gammaincinv
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
-from command_cost import command_cost, waywiser_command  # noqa: E402
+from command_cost import DECIDED, command_cost, waywiser_command  # noqa: E402
 
 from analysis.history.planted_nights import (  # noqa: E402
     BUSY,
@@ -75,8 +75,6 @@ KEPT = {"quiet": QUIET, "busy": BUSY}
 FROM = 8
 """The first night after which false alarms are looked for: with fewer nothing is said."""
 COST_NODES = 400
-DECIDED = 0, 1, 3
-"""What a check ends with if it is done."""
 REPEATS = 3
 """Repetitions of a check whose wall time is of interest."""
 TEMPLATES = [RESULTS / "2026-11-22-check-two-gpus" / f"check-{n}.wwp.xz" for n in range(1, 6)]

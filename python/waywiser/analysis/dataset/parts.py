@@ -212,6 +212,8 @@ def shown_by_part(
     levels if the ``rough`` noise is known."""
     own = nights_of_part(division, number)
     known = None if rough is None else _noise_of(rough)
+    if known is not None:  # the nights of all parts are read
+        _reading(division).scan.disconnect()
     shown: Shown = {}
     own.candidates.clear()
     for is_fastest in (False, True):

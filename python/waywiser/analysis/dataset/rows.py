@@ -301,6 +301,7 @@ def two_digits(values: Any) -> Any:
     return (np.rint(values / unit) * unit).astype(np.float32)
 
 
+@lru_cache(maxsize=1024)  # many runs of a fleet begin at one moment
 def created_text(measured: datetime) -> str:
     """A time as profiles have it."""
     return measured.astimezone(UTC).isoformat(timespec="milliseconds")

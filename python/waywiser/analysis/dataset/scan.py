@@ -60,9 +60,6 @@ EXPLAINED = (
 AT_ONCE = 20_000
 """Runs whose paths are read at once."""
 
-MANY_RUNS = 100_000
-"""Runs from which on DuckDB keeps hundreds of megabytes after it has read them: it starts anew."""
-
 SUBJECTS_AT_ONCE = 1000
 """Runs whose rows are read at once with all columns."""
 
@@ -141,25 +138,31 @@ class Scan:
         self._small_files: Any = None
         """The rows of all files that are not packed."""
         self._is_listed = False
-        self._connect()
+        self._connection: Any = None
         self.reading(lambda: None)
 
-    def _connect(self) -> None:
-        self.connection = engine("duckdb").connect()
-        self.connection.execute("SET TimeZone = 'UTC'")
-        self.connection.execute(f"SET memory_limit = '{MEMORY}'")
-        self.connection.execute("SET parquet_metadata_cache = true")
-        self.connection.execute(f"SET temp_directory = {_text(tempfile.gettempdir())}")
+    @property
+    def connection(self) -> Any:
+        """A `duckdb.DuckDBPyConnection` with the relation of all rows."""
+        if self._connection is None:
+            self._connection = found = engine("duckdb").connect()
+            found.execute("SET TimeZone = 'UTC'")
+            found.execute(f"SET memory_limit = '{MEMORY}'")
+            found.execute("SET parquet_metadata_cache = true")
+            found.execute(f"SET temp_directory = {_text(tempfile.gettempdir())}")
+            if self._is_listed:
+                self._make_view()
+        return self._connection
+
+    def disconnect(self) -> None:
+        """Gives back what DuckDB keeps, hundreds of megabytes of a large data set, until something
+        is asked again."""
+        self._connection = None
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process needs to go on with the files that were listed here."""
-        own = ("connection", "runs", "_names")
-        return {name: value for name, value in vars(self).items() if name not in own}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._connect()
-        self.reading(self._make_view)
+        own = {name: value for name, value in vars(self).items() if name not in ("runs", "_names")}
+        return own | {"_connection": None}
 
     def _list(self) -> None:
         """Lists the files, and makes the relation of the newest state of each run."""
@@ -343,10 +346,9 @@ class Scan:
             prefix = str(self.folder / "x")[:-1]
             for file, same in grouped((row.file, row) for row in rows).items():
                 _name_profiles(prefix + file, same)
-        if len(rows) > MANY_RUNS:
-            del found, values
-            self._connect()
-            self.reading(self._make_view)
+        del found, values
+        if len(rows) > AT_ONCE:
+            self.disconnect()
         return sorted(rows, key=attrgetter("profile"))
 
     @cached_property
@@ -409,6 +411,7 @@ class Scan:
     def _some_subjects(self, runs: Sequence[RecordedRun]) -> Iterator[Subject]:
         arrow = engine("pyarrow")
         profiles = {run.run: run.profile for run in runs}
+        self.reading(lambda: self.connection)
         chosen = arrow.table({"run": arrow.array([run.run for run in runs], arrow.string())})
         self.connection.register("chosen", chosen)
         days = {created_text(run.measured)[:10] for run in runs}
@@ -417,7 +420,10 @@ class Scan:
             lambda: (
                 f"SELECT {names} FROM "
                 f"({self._query([each for each in self.files if each.day in days])}) "
-                "SEMI JOIN chosen USING (run) ORDER BY run, number"
+                "SEMI JOIN chosen USING (run) "
+                # others have no path that hosts are compared by
+                "WHERE coalesce(number, 0) = 0 OR coalesce(workload, '') <> '' "
+                "ORDER BY run, number"
             )
         )
         with self._explained():
@@ -460,7 +466,8 @@ def _shared_values(column: Any) -> list[Any]:
     arrow = engine("pyarrow")
     if arrow.types.is_timestamp(column.type):  # by far faster than by Arrow itself
         numbers = column.cast(arrow.timestamp("us", "UTC")).cast(arrow.int64()).to_pylist()
-        return [None if n is None else EPOCH + timedelta(microseconds=n) for n in numbers]
+        moments = {n: EPOCH + timedelta(microseconds=n) for n in {*numbers} - {None}}
+        return [moments.get(n) for n in numbers]
     column = column.combine_chunks()
     if arrow.types.is_list(column.type):  # by far faster than by Arrow itself
         values, ends = column.values.to_pylist(), column.offsets.to_pylist()
