@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from waywiser.curves.subject import (
         LoadedLink,
         Subject,
+        as_compared,
         is_copy,
         read_subject,
         subject_of,

@@ -24,8 +24,7 @@ from waywiser.analysis.comparison.outliers import MANY, SPARE, Outlier, detectab
 from waywiser.analysis.comparison.part_change import equivalence_class
 from waywiser.curves import START_BYTES, Group, Point, Regime, gpus_of, group_of, name_of, regime_of
 from waywiser.machine import DECLARED
-from waywiser.stats import median, without_outliers
-from waywiser.stats.level_shift import returned_of_each
+from waywiser.stats import median, returned_of_each, without_outliers
 from waywiser.words import Value, Workload, grouped
 
 Array = NDArray[np.float64]

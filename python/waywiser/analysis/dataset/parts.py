@@ -20,7 +20,7 @@ import numpy as np
 
 from waywiser.analysis.dataset.files import is_dataset
 from waywiser.analysis.dataset.scan import AT_ONCE, RecordedRun, Scan
-from waywiser.analysis.dataset.workers import usable_processes
+from waywiser.analysis.dataset.workers import WorkerProcesses, usable_processes
 from waywiser.analysis.history.history import (
     SCHEMA,
     History,
@@ -329,9 +329,9 @@ def divide(scan: Scan, parts: int, threshold: float, since: str) -> FleetDivisio
     return division
 
 
-def processes_for(scan: Scan) -> int:
-    """How many processes should check a data set."""
-    return usable_processes(MOST_PROCESSES) if scan.rows > FEW_ROWS else 1
+def workers_for(scan: Scan) -> WorkerProcesses:
+    """The processes that should check a data set."""
+    return WorkerProcesses(usable_processes(MOST_PROCESSES) if scan.rows > FEW_ROWS else 1)
 
 
 def parts_that_fit(scan: Scan, processes: int) -> int:

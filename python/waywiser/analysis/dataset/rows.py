@@ -23,9 +23,7 @@ from waywiser.analysis.history.night import (
     moment_of,
     night_of,
 )
-from waywiser.curves import LoadedLink, Point, Subject, imported_from
-from waywiser.curves.curve import points_of
-from waywiser.curves.subject import as_compared
+from waywiser.curves import LoadedLink, Point, Subject, as_compared, imported_from, points_of
 from waywiser.machine import Machine
 from waywiser.profile import BlockSummary, Profile, ProfileError, RunHealth, SeriesFrame
 from waywiser.stats import median, survey_median

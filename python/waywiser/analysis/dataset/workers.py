@@ -38,6 +38,8 @@ class WorkerProcesses(Closeable):
 
     def __init__(self, processes: int) -> None:
         """Raises nothing: processes that cannot be started do nothing."""
+        self.count = processes
+        """Processes, this one included."""
         self._others = [_OtherProcess() for _ in range(processes - 1)]
 
     def each(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -45,10 +47,9 @@ class WorkerProcesses(Closeable):
         same process each time, which may have kept what it has read. Raises what the function
         raises here."""
         found: dict[int, Any] = {}
-        count = len(self._others) + 1
 
         def work(number: int, other: _OtherProcess) -> None:
-            for place in range(number, len(arguments), count):
+            for place in range(number, len(arguments), self.count):
                 try:
                     found[place] = other.call(function, arguments[place])
                 except Exception:  # whatever it is: the call is made here, and raises it
@@ -60,7 +61,7 @@ class WorkerProcesses(Closeable):
         for thread in threads:
             thread.start()
         try:
-            for place in range(0, len(arguments), count):
+            for place in range(0, len(arguments), self.count):
                 found[place] = function(*arguments[place])
         except BaseException:
             self._stop()

@@ -21,13 +21,12 @@ from waywiser.analysis.dataset.parts import (
     history_by,
     join_parts,
     parts_that_fit,
-    processes_for,
     share,
+    workers_for,
     write_part,
     write_references,
 )
 from waywiser.analysis.dataset.scan import Scan
-from waywiser.analysis.dataset.workers import WorkerProcesses
 from waywiser.analysis.health.health_check import HealthCheck, health_of, host_health
 from waywiser.analysis.health.kept_profiles import (
     NotKept,
@@ -153,10 +152,9 @@ def check_hosts(files: Sequence[str], references: References) -> HealthCheck:
     scans = {}
     if len(named) == 1 and is_dataset(Path(named[0])) and has_engines():
         scan = scans[named[0]] = Scan(named[0])
-        processes = processes_for(scan)
-        with WorkerProcesses(processes) as workers:  # they start while the runs are read
-            if (parts := parts_that_fit(scan, processes)) > 1:
-                return _in_parts(scan, parts, workers.each, references, processes)
+        with workers_for(scan) as workers:  # they start while the runs are read
+            if (parts := parts_that_fit(scan, workers.count)) > 1:
+                return _in_parts(scan, parts, workers.each, references, workers.count)
     values = (*shipped_values(), *references.values)
     return health_of_hosts(_read_hosts(named, references, scans=scans), values)
 
