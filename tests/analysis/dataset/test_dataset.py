@@ -236,6 +236,22 @@ def test_files_that_are_packed_while_they_are_listed_are_listed_again(
     assert runs(folder) == ["0.wwp", "1.wwp", "2.wwp"]
 
 
+def test_files_that_are_packed_while_they_are_read_are_listed_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(3):
+        record(str(folder / f"{n}.wwp"), folder)
+    read = scan.read_all
+
+    def packed_after(path: Path) -> Any:
+        found = read(path)
+        pack(folder, LATER)
+        return found
+
+    monkeypatch.setattr(scan, "read_all", packed_after)
+    assert runs(folder) == ["0.wwp", "1.wwp", "2.wwp"]
+
+
 def test_files_of_another_version_are_named_and_stay(folder: Path) -> None:
     for n in range(3):
         record(str(folder / f"{n}.wwp"), folder)

@@ -133,6 +133,38 @@ def test_a_large_data_set_is_checked_in_parts_with_the_verdicts_of_the_whole(
     assert not parts._read_divisions, "no night is kept after it"
 
 
+@pytest.mark.parametrize("is_only_there", [False, True])
+def test_a_file_that_another_process_finds_damaged_is_named(
+    is_only_there: bool,
+    copied: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the last host, which another process checks, maybe all nights are in the damaged file."""
+    packed = [each.path for each in files_in(copied)]
+    damaged = packed[3].with_name("all-ffffffffffffffff.parquet")
+    for path in packed:
+        table = pq.read_table(path, partitioning=None)
+        is_last = pc.equal(table["host"], "n5")
+        if path == packed[3]:
+            write_table(table.filter(is_last), damaged)
+        if path == packed[3] or is_only_there:
+            write_table(table.filter(pc.invert(is_last)), path)
+    content = bytearray(damaged.read_bytes())
+    group = pq.ParquetFile(damaged).metadata.row_group(0)
+    columns = [group.column(n) for n in range(group.num_columns)]
+    (own,) = [each for each in columns if each.path_in_schema == "seconds"]
+    first = own.dictionary_page_offset or own.data_page_offset
+    for at in range(first, first + own.total_compressed_size):
+        content[at] ^= 0xFF
+    damaged.write_bytes(content)
+    whole = checked(["check", str(copied)], capsys)
+    assert all(str(damaged) in whole[1][part]["unreadable"] for part in ("nights", "peers"))
+    monkeypatch.setattr(parts, "FEW_ROWS", 0)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    assert checked(["check", str(copied)], capsys) == whole
+
+
 def test_profiles_that_a_large_data_set_lacks_are_checked_with_it(
     copied: Path, nodes: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -194,7 +194,7 @@ def _with_all_columns(table: Any) -> Any:
     if table.schema.equals(schema):
         return table
     columns = [
-        table[field.name].cast(field.type)
+        table[field.name].cast(field.type, safe=not arrow.types.is_timestamp(field.type))
         if field.name in table.column_names
         else arrow.nulls(len(table), field.type)
         for field in schema
@@ -369,7 +369,7 @@ def _latest(arrow: Any, table: Any) -> Any:
 def _as_known(arrow: Any, table: Any, schema: Any) -> Any:
     """The columns that are known; those that a file lacks are null."""
     columns = [
-        table[field.name].cast(field.type)
+        table[field.name].cast(field.type, safe=not arrow.types.is_timestamp(field.type))
         if field.name in table.schema.names
         else arrow.nulls(table.num_rows, field.type)
         for field in schema

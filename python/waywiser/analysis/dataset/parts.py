@@ -13,6 +13,7 @@ from hashlib import blake2b
 from operator import attrgetter
 from pathlib import Path
 from socket import gethostname
+from threading import RLock
 from typing import Any, NamedTuple
 
 import msgspec
@@ -126,6 +127,8 @@ class _ReadDivision(NamedTuple):
     scan: Scan
     runs: dict[str, list[RecordedRun]]
     """The runs that all parts look at, by host."""
+    unreadable: frozenset[str]
+    """The files that could not be read then."""
     nights: dict[int, PartNights]
     """The nights of parts that will be looked at again."""
 
@@ -133,8 +136,12 @@ class _ReadDivision(NamedTuple):
     def of(cls, scan: Scan, division: FleetDivision) -> _ReadDivision:
         until = datetime.fromisoformat(division.until)
         runs = [run for run in scan.runs if run.measured <= until]
-        return cls(scan, grouped((run.host, run) for run in runs), {})
+        by_host = grouped((run.host, run) for run in runs)
+        return cls(scan, by_host, frozenset(scan.unreadable), {})
 
+
+_lock = RLock()
+"""Held while this process reads a data set: a `Scan` is not safe for threads."""
 
 _read_divisions: dict[FleetDivision, _ReadDivision] = {}
 """The last division that this process has read."""
@@ -163,17 +170,19 @@ def _reading(division: FleetDivision) -> _ReadDivision:
 def nights_of_part(division: FleetDivision, number: int) -> PartNights:
     """The nights of part ``number``, from 0, which each process reads once before it has checked
     the part. Raises `PartsError` if a host has none any more."""
-    known = _reading(division).nights
-    if number not in known:
-        known[number] = _read_part(division, number)
-    return known[number]
+    with _lock:  # a worker of Dask may have several threads
+        known = _reading(division).nights
+        if number not in known:
+            known[number] = _read_part(division, number)
+        return known[number]
 
 
 def _read_part(division: FleetDivision, number: int) -> PartNights:
     read, hosts = _reading(division), {*division.hosts[number]}
     own = [run for host in hosts for run in read.runs.get(host, ())]
     surveys = read.scan.nights(sorted(own, key=attrgetter("profile")))
-    if lost := hosts - {night.host for night in surveys}:
+    lost = hosts - {night.host for night in surveys}
+    if lost and read.scan.unreadable.keys() <= read.unreadable:  # else a damaged file has them
         raise PartsError(
             f"has no night of {min(lost)}, which had one when the references were written",
             where=division.folder,
@@ -212,8 +221,9 @@ def shown_by_part(
     levels if the ``rough`` noise is known."""
     own = nights_of_part(division, number)
     known = None if rough is None else _noise_of(rough)
-    if known is not None:  # the nights of all parts are read
-        _reading(division).scan.disconnect()
+    if known is not None:  # most parts are read
+        with _lock:
+            _reading(division).scan.disconnect()
     shown: Shown = {}
     own.candidates.clear()
     for is_fastest in (False, True):
@@ -262,9 +272,11 @@ def checked_part(
     known = own.candidates or (None, None)
     paths = path_histories(own.lines, division.threshold, division.since, references.noise, known)
     nodes = node_histories(own.nodes, paths, labels)
-    _reading(division).nights.pop(number, None)  # nothing looks at the part again
+    read = _reading(division)
+    read.nights.pop(number, None)  # nothing looks at the part again
+    unreadable = {**read.scan.unreadable, **own.unused}
     history = History(
-        SCHEMA, division.threshold, division.since, tuple(nodes), tuple(paths), own.unused
+        SCHEMA, division.threshold, division.since, tuple(nodes), tuple(paths), unreadable
     )
     return CheckedPart(number, digest_of(references), history)
 

@@ -133,7 +133,7 @@ def _by_workers(
 
 
 def _read_entries(files: Sequence[str]) -> list[ReadProfile]:
-    return list(map(_entry, files))
+    return [_lean(_entry(file)) for file in files]
 
 
 def _entry(file: str) -> ReadProfile:

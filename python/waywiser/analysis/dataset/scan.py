@@ -165,7 +165,16 @@ class Scan:
         return own | {"_connection": None}
 
     def _list(self) -> None:
-        """Lists the files, and makes the relation of the newest state of each run."""
+        """Lists the files, and makes the relation of the newest state of each run. Files that are
+        packed meanwhile are in others then, which are listed again."""
+        for _ in range(TRIES):
+            if not self._list_once():
+                break
+        self._make_view()
+        self._is_listed = True
+
+    def _list_once(self) -> bool:
+        """Lists the files, and returns whether some were gone before they were read."""
         unlisted: dict[str, str] = {}
         found = [each for each in files_in(self.folder, unlisted) if each.day >= self.first_day]
         small = self._read_small_files([each.path for each in found if not each.is_packed])
@@ -176,8 +185,7 @@ class Scan:
         self.files = [each for each in found if not why[each.path]]
         damaged = {str(path): text for path, text in why.items() if text and text != GONE}
         self.unreadable = unlisted | damaged
-        self._make_view()
-        self._is_listed = True
+        return GONE in why.values()
 
     def _make_view(self) -> None:
         self.connection.register("small_files", self._small_files)

@@ -40,7 +40,10 @@ class WorkerProcesses(Closeable):
         """Raises nothing: processes that cannot be started do nothing."""
         self.count = processes
         """Processes, this one included."""
-        self._others = [_OtherProcess() for _ in range(processes - 1)]
+        self._others: list[_OtherProcess] = []
+        with suppress(OSError, RuntimeError):  # too many descriptors or threads
+            for _ in range(processes - 1):
+                self._others.append(_OtherProcess())
 
     def each(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Returns what a function returns for each of some arguments. Those of one place go to the

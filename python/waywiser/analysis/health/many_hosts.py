@@ -90,8 +90,11 @@ def read_dataset(scan: Scan, nights: History, expected_gpus: int = 0) -> ReadHos
     )
     chosen = [run for run in scan.runs if run.profile in last]
     subjects = {node.file: node for node in sorted(scan.subjects(chosen), key=_file_of)}
+    files = {str(each.path) for each in scan.files}  # another process may find one damaged
+    damaged = {file: why for file, why in nights.unreadable.items() if file in files}
     nights = msgspec.structs.replace(nights, unreadable={**scan.unreadable, **nights.unreadable})
-    peers = assess_fleet(list(subjects.values()), nights.threshold, scan.unreadable, expected_gpus)
+    unreadable = scan.unreadable | damaged
+    peers = assess_fleet(list(subjects.values()), nights.threshold, unreadable, expected_gpus)
     return ReadHosts(with_last_changes(peers, nights), nights, subjects)
 
 
