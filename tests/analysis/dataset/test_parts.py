@@ -140,7 +140,7 @@ def test_a_file_that_another_process_finds_damaged_is_named(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of the last host, which another process checks, maybe all nights are in the damaged file."""
+    """Damages the file of a night of the last host, or the file of all its nights."""
     packed = [each.path for each in files_in(copied)]
     damaged = packed[3].with_name("all-ffffffffffffffff.parquet")
     for path in packed:
