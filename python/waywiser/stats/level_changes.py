@@ -176,7 +176,7 @@ class CandidateChanges(NamedTuple):
     """The cuts, the onset of a drift and its slope, by the numbers of series that have some."""
     squares: Array
     freedom: Array
-    """By the numbers of series, in their order."""
+    """The degrees of freedom of the ``squares`` of each series, by its number."""
 
 
 def fit_series(
@@ -243,7 +243,7 @@ class SeriesFits:
 
     @property
     def candidates(self) -> CandidateChanges:
-        """What was found until now."""
+        """The candidates that were found until now."""
         found = CandidateChanges({}, np.zeros(self._count), np.zeros(self._count))
         for block in self._blocks:
             found.squares[block.numbers] = block.squares
@@ -349,7 +349,7 @@ class _Block:
         self.deviations = np.zeros(count)
         self.usual: Known = {}
         self.fits: dict[int, _Fit] = {}
-        """Those of rows that may have more than noise."""
+        """The series that may have more than noise, by row."""
 
     def fit(self, row: int) -> _Fit:
         if row not in self.fits:
@@ -642,7 +642,7 @@ def _are_tails_level(flat: Array, raw: Array, last: slice, limit: float) -> Arra
     tail, margin = raw[:, starts], limit * (1 - 1e-9)
     is_above = tail.max(axis=1) - levels.min(axis=1) >= margin
     is_apart = is_above | (levels.max(axis=1) - tail.min(axis=1) >= margin)
-    rows = np.flatnonzero(is_apart)  # some night is far from some level; are most of them?
+    rows = np.flatnonzero(is_apart)  # one night differs from one level: do most of them?
     tail, levels = tail[rows], levels[rows]
     is_apart[rows] = False
     for n in range(len(starts)):

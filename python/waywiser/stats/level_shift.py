@@ -71,7 +71,7 @@ def returned(values: Sequence[float]) -> float:
 
 
 def returned_of_each(series: Sequence[Sequence[float]]) -> list[float]:
-    """The same of each of many series."""
+    """Returns the size of the largest shift that returns in each series; 0 for none."""
     found = [0.0] * len(series)
     large: dict[int, list[int]] = {}
     for place, values in enumerate(series):

@@ -74,7 +74,7 @@ class FleetDivision(Value, frozen=True):
     until: str
     """When the last survey that is looked at began."""
     latest: str
-    """When the last one can have begun that no wrong clock has dated."""
+    """The latest moment at which a survey can have begun: later ones are from wrong clocks."""
     hosts: tuple[tuple[str, ...], ...]
     """The hosts of each part: they stay there, though others are recorded meanwhile."""
 
@@ -118,7 +118,7 @@ class PartNights(NamedTuple):
     unused: dict[str, str]
     lines: list[NightsOfPath]
     candidates: list[CandidateChanges]
-    """Those of the medians and of the fastest processes, if they were found in this process."""
+    """Candidates of the medians and of the fastest processes, if this process found them."""
 
 
 class _ReadDivision(NamedTuple):
@@ -310,20 +310,21 @@ def joined_history(parts: Iterable[CheckedPart]) -> History:
 
 def take_division(division: FleetDivision, scan: Scan, runs: list[RecordedRun]) -> None:
     """Lets this process look at parts of a data set by what was read of it: its files, and the
-    runs of these parts."""
+    runs of these parts. Does nothing in the process that has read it."""
+    if division in _read_divisions:
+        return
     drop_read_parts()
     scan.take_runs(runs)
     _read_divisions[division] = _ReadDivision.of(scan, division)
 
 
-def share(division: FleetDivision, processes: int, each_part: Map) -> None:
-    """Gives each of so many processes of this machine, which look at the parts in turn, what this
-    one has read."""
+def share(division: FleetDivision, workers: WorkerProcesses) -> None:
+    """Gives each worker, which look at the parts in turn, what this process has read."""
     read = _reading(division)
-    own: list[list[RecordedRun]] = [[] for _ in range(processes)]
+    own: list[list[RecordedRun]] = [[] for _ in range(workers.count)]
     for number, hosts in enumerate(division.hosts):
-        own[number % processes] += [run for host in hosts for run in read.runs.get(host, ())]
-    list(each_part(take_division, [(division, read.scan, runs) for runs in own]))
+        own[number % workers.count] += [run for host in hosts for run in read.runs.get(host, ())]
+    workers.each(take_division, [(division, read.scan, runs) for runs in own])
 
 
 def divide(scan: Scan, parts: int, threshold: float, since: str) -> FleetDivision:

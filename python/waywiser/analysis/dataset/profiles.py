@@ -116,7 +116,7 @@ def _of_dataset(scan: Scan, found: ReadNights) -> dict[str, Night]:
 
 def _entries(files: Sequence[str]) -> Iterator[ReadProfile]:
     """Reads profiles, many of them in several processes."""
-    read = {entry.file: entry for entry in map(_lean, _by_workers(_read_entries, files))}
+    read = {entry.file: entry for entry in _by_workers(_read_entries, files)}
     for file in files:
         yield read[file]
 

@@ -88,11 +88,11 @@ class _ReadProfile(NamedTuple):
     """What the file of a profile has."""
 
     about: Subject
-    """Without points."""
+    """The subject, without points."""
     frame: SeriesFrame
     plan_json: str
     version: str
-    """That of Waywiser."""
+    """The version of Waywiser."""
     state: tuple[int, int]
 
 
@@ -235,7 +235,7 @@ class RowTimes(NamedTuple):
 
 
 class RowValues(NamedTuple):
-    """What differs between the rows of a run; the default is that of a run of which nothing was
+    """The values in which the rows of a run differ; the default is a run of which nothing was
     measured."""
 
     path: str = ""

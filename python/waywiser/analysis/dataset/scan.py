@@ -155,8 +155,8 @@ class Scan:
         return self._connection
 
     def disconnect(self) -> None:
-        """Gives back what DuckDB keeps, hundreds of megabytes of a large data set, until something
-        is asked again."""
+        """Gives back what DuckDB keeps, hundreds of megabytes of a large data set, until it is
+        used again."""
         self._connection = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -323,10 +323,12 @@ class Scan:
             f"SELECT dataset.*, {chosen} FROM dataset LEFT JOIN labels USING (run)"
         )
 
-    def query(self, text: str | Callable[[], str]) -> Any:
-        """A `pyarrow.Table`; the text may depend on the files."""
+    def query(self, text: str | Callable[[], str], **tables: Any) -> Any:
+        """A `pyarrow.Table`; the text may depend on the files, and use further ``tables``."""
 
         def read() -> Any:
+            for name, table in tables.items():
+                self.connection.register(name, table)
             return self.connection.sql(text if isinstance(text, str) else text()).to_arrow_table()
 
         return self.reading(read)
@@ -399,11 +401,11 @@ class Scan:
         keys = ", ".join(f'"{name}"' for name in PATH_COLUMNS[:4])
         kinds = self.query(f"SELECT DISTINCT {keys} FROM dataset {own} ORDER BY {keys}")
         numbers = engine("pyarrow").array(np.arange(len(kinds), dtype=np.int32))
-        self.connection.register("kinds", kinds.append_column("kind", numbers))
         table = self.query(
             f"""SELECT run, kind, seconds, processes, fastest FROM dataset
-            JOIN kinds USING ({keys}) {own} ORDER BY run, number"""
-        ).combine_chunks()
+            JOIN kinds USING ({keys}) {own} ORDER BY run, number""",
+            kinds=kinds.append_column("kind", numbers),
+        )
         with self._explained():
             return _columns_of_runs(
                 table, [FollowedPath(*row.values()) for row in kinds.to_pylist()]
@@ -419,9 +421,7 @@ class Scan:
     def _some_subjects(self, runs: Sequence[RecordedRun]) -> Iterator[Subject]:
         arrow = engine("pyarrow")
         profiles = {run.run: run.profile for run in runs}
-        self.reading(lambda: self.connection)
         chosen = arrow.table({"run": arrow.array([run.run for run in runs], arrow.string())})
-        self.connection.register("chosen", chosen)
         days = {created_text(run.measured)[:10] for run in runs}
         names = ", ".join(f'"{name}"' for name in SubjectRow._fields)
         table = self.query(
@@ -432,15 +432,15 @@ class Scan:
                 # others have no path that hosts are compared by
                 "WHERE coalesce(number, 0) = 0 OR coalesce(workload, '') <> '' "
                 "ORDER BY run, number"
-            )
+            ),
+            chosen=chosen,
         )
         with self._explained():
             columns = list(map(_shared_values, table.columns))
-            first = _first_of_each(columns[0])
-        for start, stop in pairwise((*first, len(table))):
+        for run, own in _slices_of_runs(table):
             with self._explained():
-                own = list(map(SubjectRow, *(column[start:stop] for column in columns)))
-                node = subject_of_rows(own, profiles[own[0].run])
+                rows = list(map(SubjectRow, *(column[own] for column in columns)))
+                node = subject_of_rows(rows, profiles[run])
             yield node
 
 
@@ -477,7 +477,7 @@ def _shared_values(column: Any) -> list[Any]:
         moments = {n: EPOCH + timedelta(microseconds=n) for n in {*numbers} - {None}}
         return [moments.get(n) for n in numbers]
     column = column.combine_chunks()
-    if arrow.types.is_list(column.type):  # by far faster than by Arrow itself
+    if arrow.types.is_list(column.type):  # much faster than Arrow itself
         values, ends = column.values.to_pylist(), column.offsets.to_pylist()
         lists = [values[start:stop] for start, stop in pairwise(ends)]
         known = column.is_valid().to_pylist()
@@ -490,19 +490,16 @@ def _shared_values(column: Any) -> list[Any]:
     return [texts[n] for n in encoded.indices.fill_null(len(texts) - 1).to_pylist()]
 
 
-def _first_of_each(values: Sequence[Any]) -> list[int]:
-    """The places at which a value differs from the one before it."""
-    return [n for n, value in enumerate(values) if not n or value != values[n - 1]]
+def _slices_of_runs(table: Any) -> Iterator[tuple[str, slice]]:
+    """Yields each run of a table that is in their order, and its rows."""
+    runs = table["run"].combine_chunks().dictionary_encode()
+    first = np.flatnonzero(np.diff(np.asarray(runs.indices), prepend=-1)).tolist()
+    rows = map(slice, first, (*first[1:], len(table)))
+    yield from zip(runs.dictionary.to_pylist(), rows, strict=True)
 
 
 def _columns_of_runs(table: Any, kinds: Sequence[FollowedPath]) -> dict[str, PathColumns]:
     """The paths of each run of a table that is in their order; equal ones are one object."""
-    if not len(table):
-        return {}
-    runs = table["run"].combine_chunks().dictionary_encode()
-    code = np.asarray(runs.indices)
-    first = np.flatnonzero(np.diff(code, prepend=-1)).tolist()
-    names = runs.dictionary.to_pylist()
     kind = np.asarray(table["kind"].to_numpy(), np.int32)
     seconds, fastest = (np.asarray(table[n].to_numpy(), SECONDS) for n in ("seconds", "fastest"))
     processes = np.asarray(table["processes"].to_numpy(), PROCESSES)
@@ -510,15 +507,14 @@ def _columns_of_runs(table: Any, kinds: Sequence[FollowedPath]) -> dict[str, Pat
         raise ValueError("a path that is followed has no time")
     known: dict[bytes, tuple[FollowedPath, ...]] = {}
     found = {}
-    for name, start, stop in zip(names, first, (*first[1:], len(code)), strict=True):
-        own = kind[start:stop]
-        if (same := own.tobytes()) not in known:
-            known[same] = tuple(kinds[number] for number in own.tolist())
-        found[name] = PathColumns(
+    for run, own in _slices_of_runs(table):
+        if (same := kind[own].tobytes()) not in known:
+            known[same] = tuple(kinds[number] for number in kind[own].tolist())
+        found[run] = PathColumns(
             known[same],
-            seconds[start:stop].tobytes(),
-            fastest[start:stop].tobytes(),
-            processes[start:stop].tobytes(),
+            seconds[own].tobytes(),
+            fastest[own].tobytes(),
+            processes[own].tobytes(),
         )
     return found
 

@@ -16,6 +16,7 @@ from waywiser.analysis.dataset.dask_parts import dask_parts
 from waywiser.analysis.dataset.engines import has_engines, require_engines
 from waywiser.analysis.dataset.files import is_dataset
 from waywiser.analysis.dataset.parts import (
+    FleetDivision,
     Map,
     divide,
     history_by,
@@ -154,7 +155,9 @@ def check_hosts(files: Sequence[str], references: References) -> HealthCheck:
         scan = scans[named[0]] = Scan(named[0])
         with workers_for(scan) as workers:  # they start while the runs are read
             if (parts := parts_that_fit(scan, workers.count)) > 1:
-                return _in_parts(scan, parts, workers.each, references, workers.count)
+                division = divide(scan, parts, references.threshold, references.since)
+                share(division, workers)
+                return _of_division(scan, division, workers.each, references)
     values = (*shipped_values(), *references.values)
     return health_of_hosts(_read_hosts(named, references, scans=scans), values)
 
@@ -165,16 +168,13 @@ def check_by_dask(folder: str, references: References, address: str) -> HealthCh
     _require_dataset(folder)
     scan = Scan(os.path.abspath(folder))
     with dask_parts(address) as (each_part, parts):
-        return _in_parts(scan, parts, each_part, references)
+        division = divide(scan, parts, references.threshold, references.since)
+        return _of_division(scan, division, each_part, references)
 
 
-def _in_parts(
-    scan: Scan, parts: int, each_part: Map, references: References, processes: int = 0
+def _of_division(
+    scan: Scan, division: FleetDivision, each_part: Map, references: References
 ) -> HealthCheck:
-    """Checks a data set in parts. So many processes of this machine get what was read of it."""
-    division = divide(scan, parts, references.threshold, references.since)
-    if processes > 1:
-        share(division, processes, each_part)
     nights = history_by(each_part, division, references.labels)
     return _of_parts(scan, nights, references)
 

@@ -19,7 +19,7 @@ _GAPS = 3
 
 
 ANY_MOMENT = datetime.max.replace(tzinfo=UTC)
-"""After all surveys."""
+"""A moment after all surveys."""
 
 
 def latest_moment(moments: Iterable[datetime], now: datetime) -> datetime:
