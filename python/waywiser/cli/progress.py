@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from waywiser.cli.streams import say
 from waywiser.curves import name_of
-from waywiser.measure.plan.plan import Plan
-from waywiser.measure.plan.tally import Tally
-from waywiser.measure.probe.supervisor import Progress
 from waywiser.profile import default_name
 from waywiser.words import (
     RATE_BYTES,
@@ -30,6 +27,9 @@ from waywiser.words import (
 )
 
 if TYPE_CHECKING:
+    from waywiser.measure.plan.plan import Plan
+    from waywiser.measure.plan.tally import Tally
+    from waywiser.measure.probe.supervisor import Progress
     from waywiser.measure.survey_run import Survey
 
 BAR = 12
@@ -113,6 +113,13 @@ def redraw(
     say(f"\r\x1b[K{bar}{head}{fitted(series, width)}{tail}", stream)
 
 
+def _tally(plan: Plan, finished: Iterable[Visit], clock: Callable[[], float]) -> Tally:
+    """Loads what plans a survey when one begins: a command that reads files needs none of it."""
+    from waywiser.measure.plan.tally import Tally
+
+    return Tally(plan, finished, clock)
+
+
 def show_rest(tally: Tally, stream: TextIO) -> None:
     """Shows, before a resumed survey continues, what is there and what is missing."""
     if tally.visits == tally.of_visits:
@@ -142,7 +149,7 @@ class PlainLines:
         self._shown_at = 0.0
 
     def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
-        self._tally = Tally(plan, finished, self._clock)
+        self._tally = _tally(plan, finished, self._clock)
         show_rest(self._tally, self._stream)
         self._shown_at = self._clock()
         self._shown_tenth = int(self._tally.share * 10)
@@ -183,7 +190,7 @@ class LiveLine:
         self._drawn_at = float("-inf")
 
     def begin(self, plan: Plan, finished: Iterable[Visit]) -> None:
-        self._tally = Tally(plan, finished, self._clock)
+        self._tally = _tally(plan, finished, self._clock)
         show_rest(self._tally, self._stream)
         self._draw("", "")
 

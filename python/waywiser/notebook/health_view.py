@@ -24,12 +24,9 @@ from waywiser.analysis.health.health_check import HealthCheck, health_of
 from waywiser.analysis.health.kept_profiles import NotKept, new_check_file
 from waywiser.analysis.history.labels import first_day
 from waywiser.machine import machine_line
-from waywiser.measure.machine_check import USUAL_SECONDS, prepare_check
-from waywiser.measure.survey_run import start
 from waywiser.notebook.check_outputs import Outputs, health_document
 from waywiser.notebook.comparison_view import valid_threshold
 from waywiser.notebook.data_table import DataTable
-from waywiser.notebook.survey_call import OnSurveyProgress, SurveyWatcher, watcher_of
 from waywiser.notebook.verb_result import FileName, VerbResult, exit_code_of
 from waywiser.notebook.without_effect import require_effect
 from waywiser.stats import THRESHOLD
@@ -39,6 +36,7 @@ from waywiser.words.numbers import parse_fraction
 if TYPE_CHECKING:
     from waywiser.analysis.comparison.checkup import Checkup
     from waywiser.curves import NormalPath, Subject
+    from waywiser.notebook.survey_call import OnSurveyProgress, SurveyWatcher
     from waywiser.render.parts import Block, Section
 
 RESULT_TYPES: dict[str, type] = {
@@ -138,21 +136,23 @@ def check_health(
     `waywiser.words.WaywiserError`."""
     outputs = Outputs(*(os.fspath(each or "") for each in (page, prometheus, junit)))
     outputs.require()
-    seconds = USUAL_SECONDS if within is None else within
-    require_seconds(seconds)
+    if within is not None:
+        require_seconds(within)
     references, names = _references(**compared), _names(files)
     if part:
         _require_effect(references, outputs, part, is_kept=keep, shown=(all, suspects))
         return _of_parts(names, references, outputs, part, everything=all)
-    if not names and not seconds:
+    if not names and within == 0:
         raise CheckError("--within 0 measures nothing", remedy="name a profile or a folder")
     if len(names) > 1 or (names and os.path.isdir(names[0])):
         if keep:
             raise CheckError("--keep is for one profile", remedy="name one, or none to measure")
         return _of_hosts(check_hosts(names, references), outputs, everything=all)
+    from waywiser.notebook.survey_call import watcher_of  # files are read without it
+
     watcher = watcher_of(progress, ("waywiser.check()",))
-    file = names[0] if names else _measured(references, seconds, watcher, is_kept=keep)
-    again = watcher if seconds else None
+    file = names[0] if names else _measured(references, within, watcher, is_kept=keep)
+    again = None if within == 0 else watcher
     return _of_one(file, references, outputs, again, everything=all, is_kept=keep)
 
 
@@ -280,9 +280,13 @@ def _of_one(
 
 
 def _measured(
-    references: References, seconds: int, watcher: SurveyWatcher, *, is_kept: bool
+    references: References, within: int | None, watcher: SurveyWatcher, *, is_kept: bool
 ) -> str:
     """The profile of this machine, measured now."""
+    from waywiser.measure.machine_check import USUAL_SECONDS, prepare_check
+    from waywiser.measure.survey_run import start
+
+    seconds = USUAL_SECONDS if within is None else within
     survey = prepare_check(seconds, references.expect_gpus)
     file = new_check_file(survey.machine.hostname)
     looks = survey.plan.preset.processes

@@ -32,6 +32,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from waywiser.stats.level_boundaries import (
+    CONFIRMING,
+    FALSE_ALARM,
+    FEW_NIGHTS,
+    LEAST_BEFORE,
+    LEAST_SHARE,
+    prune,
+    settled_squares,
+    squares_around,
+)
 from waywiser.stats.night_noise import (
     LEAST_DEVIATION,
     UNKNOWN_NOISE,
@@ -51,7 +61,6 @@ from waywiser.stats.night_rows import (
     row_slopes,
     running_medians,
     sorted_medians,
-    squares_around,
 )
 from waywiser.stats.order import NORMAL_SCALE
 from waywiser.words import grouped
@@ -63,24 +72,11 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-FALSE_ALARM = 1e-7
-"""Chance that noise alone looks like a change, for each place where one could be. 500 nodes with
-eight paths have 240,000 such places in 60 nights (benchmarks/history.py counts false alarms)."""
-
 SUSPICIOUS = 1e-4
-"""The same of what is worth to be measured again."""
-
-CONFIRMING = 3
-"""Nights that show a level before it counts."""
+"""`FALSE_ALARM` of what is worth to be measured again."""
 
 SUSPECT_NIGHTS = 10
 """Last nights that are looked at for what is suspected."""
-
-FEW_NIGHTS = 6
-"""Nights of a level of which each shows it: of more, single ones may be odd."""
-
-LEAST_SHARE = 1 / 3
-"""Share of a change that each of so few nights shows."""
 
 DRIFT_NIGHTS = 14
 """Nights over which a drift is seen at least."""
@@ -102,9 +98,6 @@ CANDIDATE_NIGHTS = 60
 
 LEAST_NIGHTS = 6
 """Nights before which nothing is said of a series: its noise is not known."""
-
-LEAST_BEFORE = CONFIRMING + 1
-"""Nights that show the first level of a series at least."""
 
 MOST_NIGHTS = 400
 """Nights of a series; of more, the last ones are looked at."""
@@ -270,13 +263,13 @@ class SeriesFits:
         """What is known of each series, in their order."""
         self._share(known)
         drifting = [f for block in self._blocks for f in block.fits.values() if f.onset >= 0]
-        steady = [fit for fit in drifting if fit.drift(self._limit) is None]
+        for fit in drifting:
+            fit.drift = fit.confirmed_drift(self._limit)
+        steady = [fit for fit in drifting if fit.drift is None]
         for fit in steady:
             fit.is_drifting, fit.onset, fit.slope = False, -1, 0.0
             fit.cuts.clear()
         self._divide([_Part(fit, 0, len(fit.values)) for fit in steady])
-        for fit in steady:
-            fit.noise = own_noise(fit.usual, *fit.settled_squares())
         found: list[FittedSeries | None] = [None] * self._count
         for block in self._blocks:
             fitted = block.fitted(self._limit)
@@ -369,7 +362,7 @@ class _Block:
             for part in chunks(len(same), self.weights.shape[1]):
                 rows = same[part]
                 self.weights[rows], self.deviations[rows] = own_weights(
-                    known[peers], self.squares[rows], self.freedom[rows]
+                    known[peers].weights, self.squares[rows], self.freedom[rows]
                 )
         for row, fit in self.fits.items():
             fit.usual, fit.noise = known[self.peers[row]], self._noise(row)
@@ -392,18 +385,40 @@ class _Block:
 
     def settle(self) -> None:
         """Sets the squares of all nights but the last ones, which the next have to confirm."""
-        uneven = {row: fit for row, fit in self.fits.items() if not fit.is_even}
-        even, settled = np.ones(len(self.values), bool), self.values.shape[1] - CONFIRMING + 1
-        even[list(uneven)] = False
-        if even.any():
-            squares, freedom = squares_around(self.values[even], [slice(0, settled)])
-            self.squares[even], self.freedom[even] = squares, np.maximum(freedom, 1.0)
-        for row, fit in uneven.items():
-            self.squares[row], self.freedom[row] = fit.settled_squares()
+        rows = self.values
+        drifting = {row: fit for row, fit in self.fits.items() if fit.onset >= 0}
+        if drifting:
+            rows = rows.copy()
+        for row, fit in drifting.items():
+            rows[row] = fit.detrended(fit.values)
+        begins = _begins(rows.shape, ((row, fit.cuts) for row, fit in self.fits.items()))
+        is_drifting = np.zeros(len(rows), bool)
+        is_drifting[list(drifting)] = True
+        self.squares, self.freedom = settled_squares(rows, begins, is_drifting)
         self.is_settled = True
+
+    def _prune(self, limit: float) -> None:
+        """Removes the candidates for steps that are no change."""
+        fits = [fit for fit in self.fits.values() if fit.cuts or not fit.is_drifting]
+        if not fits:
+            return
+        shape = len(fits), self.values.shape[1]
+        begins = _begins(shape, ((n, fit.cuts) for n, fit in enumerate(fits)))
+        weights, deviations = prune(
+            np.array([fit.detrended(fit.clipped) for fit in fits]),
+            np.array([fit.detrended(fit.values) for fit in fits]),
+            begins,
+            np.array([fit.usual.weights for fit in fits]),
+            np.array([fit.onset >= 0 for fit in fits]),
+            limit,
+        )
+        for n, (fit, deviation) in enumerate(zip(fits, deviations.tolist(), strict=True)):
+            fit.cuts = {*np.flatnonzero(begins[n])[1:].tolist()}
+            fit.noise = NightNoise(weights[n], deviation)
 
     def fitted(self, limit: float) -> Iterator[FittedSeries]:
         """Yields what is known of each: of most there is one level alone."""
+        self._prune(limit)
         count = self.values.shape[1]
         level = _are_tails_level(self.clipped, self.values, slice(0, count), limit)
         for row, fit in self.fits.items():
@@ -434,7 +449,9 @@ class _Fit:
         """The first night of a drift; -1 for none."""
         self.slope = 0.0
         self.is_drifting = True
-        """Whether a drift is looked for."""
+        """Whether a drift is looked for; False if the one that was found is none."""
+        self.drift: LevelChange | None = None
+        """The drift that began at ``onset``, if it is a change."""
         self.usual = UNKNOWN_NOISE
         """The noise that the peers of the series show together."""
         self.noise = UNKNOWN_NOISE
@@ -456,27 +473,20 @@ class _Fit:
         found: Array = np.maximum(0.0, self.days - self.days[max(self.onset, 0)])
         return found
 
-    def segments(self, *more: int) -> list[slice]:
-        ends = [0, *sorted(self.cuts.union(more)), len(self.values)]
+    def segments(self) -> list[slice]:
+        ends = [0, *sorted(self.cuts), len(self.values)]
         return [slice(a, b) for a, b in pairwise(ends)]
 
-    def settled_squares(self) -> tuple[float, float]:
-        """The squares of all nights but the last ones, which the next have to confirm."""
-        return self._squares(self.segments(len(self.values) - CONFIRMING + 1)[:-1])
-
-    def squares(self, *cuts: int) -> tuple[float, float]:
+    def squares(self, cut: int) -> tuple[float, float]:
         """Returns the squares of the series around its levels without outliers, and their degrees
-        of freedom; with further ``cuts`` between levels."""
-        return self._squares(self.segments(*cuts))
-
-    def _squares(self, parts: Sequence[slice]) -> tuple[float, float]:
-        squares, freedom = squares_around(self.detrended(self.values)[None], parts)
+        of freedom; with a further ``cut`` between levels."""
+        begins = _begins((1, len(self.values)), [(0, {*self.cuts, cut})])
+        squares, freedom = squares_around(self.detrended(self.values)[None], begins)
         return float(squares[0]), max(float(freedom[0]) - (self.onset >= 0), 1.0)
 
     def fitted(self, limit: float) -> FittedSeries:
-        drift = self.drift(limit)
+        drift = self.drift
         if self.cuts:
-            self.prune(limit)
             self.date()
         flat = self.detrended(self.clipped)
         parts = self.segments()
@@ -503,31 +513,6 @@ class _Fit:
         size = min(by_mean, by_median, key=abs)
         return _change(self.noise, size, before, after)
 
-    def prune(self, limit: float) -> None:
-        """Removes the boundaries that are no change, the least certain one first."""
-        count = len(self.values)
-        raw = self.detrended(self.values)
-        while True:
-            # what is left of a boundary that was removed is noise
-            self.noise = own_noise(self.usual, *self.settled_squares())
-            flat, parts = self.detrended(self.clipped), self.segments()
-            weak = []
-            for before, after in pairwise(parts):
-                change = self._step(flat, before, after)
-                base = _mean(flat[before])
-                apart = raw[after] - base
-                least = max(limit / 2, abs(_middle(apart)) * LEAST_SHARE)
-                odd = not _stands_out(raw[before] - base, apart, change.size, least)
-                first = before.start == 0 and before.stop < LEAST_BEFORE
-                # a level that ended has a first and a last night
-                places = count if after.stop == count else count**2
-                is_rare = change.p * places <= FALSE_ALARM
-                if first or odd or not is_rare or abs(change.size) <= limit:
-                    weak.append(change)
-            if not weak:
-                return
-            self.cuts.remove(max(weak, key=lambda c: (c.p, -abs(c.size))).start)
-
     def date(self) -> None:
         """Moves each boundary to where the two levels beside it divide their nights best."""
         flat = self.detrended(self.clipped)
@@ -538,9 +523,8 @@ class _Fit:
             ends[n] = min(_likeliest(flat, first, both), both.stop - CONFIRMING)
         self.cuts = set(ends[1:-1])
 
-    def drift(self, limit: float) -> LevelChange | None:
-        if self.onset < 0:
-            return None
+    def confirmed_drift(self, limit: float) -> LevelChange | None:
+        """The drift from ``onset`` on; None if noise may make it, or if it is small."""
         hinge = self.hinge
         share = 1 / float(((hinge - hinge.mean()) ** 2).sum())
         error = self.noise.deviation * share**0.5
@@ -588,6 +572,15 @@ class _Fit:
         surveys = int(self.surveys[start:].sum())
         sure = surveys >= CONFIRMING and found.p <= FALSE_ALARM
         return found._replace(confirmed=sure)
+
+
+def _begins(shape: tuple[int, int], cuts: Iterable[tuple[int, Iterable[int]]]) -> Array:
+    """Where the segments of rows begin, by the cuts of some of these."""
+    found = np.zeros(shape, bool)
+    found[:, 0] = True
+    for row, own in cuts:
+        found[row, list(own)] = True
+    return found
 
 
 def _likeliest(flat: Array, first: int, last: slice) -> int:

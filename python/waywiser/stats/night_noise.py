@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from waywiser.stats.distributions import normal_quantile, normal_tails
 from waywiser.stats.night_rows import chunks
 from waywiser.stats.noise_model import LEAST_VARIANCE
 
@@ -59,10 +60,15 @@ class NightNoise(NamedTuple):
     def chance(self, size: float, share: float) -> float:
         """The chance that noise alone makes a difference as large as ``size``, whose variance is
         ``share`` of that of a night."""
-        from scipy.special import ndtr
+        return float(noise_chances(self.weights, np.array([size]), np.array([share]))[0])
 
-        tails = ndtr(-abs(size) / (DEVIATIONS * share**0.5))
-        return 2 * float(self.weights @ tails)
+
+def noise_chances(weights: Array, sizes: Array, shares: Array) -> Array:
+    """The chance that noise alone makes each difference: see `NightNoise.chance`. ``weights`` are
+    those of each noise, or of one."""
+    tails = normal_tails(np.abs(sizes)[:, None] / (DEVIATIONS * np.sqrt(shares)[:, None]))
+    found: Array = 2 * (weights * tails).sum(axis=1)
+    return found
 
 
 def _deviations(weights: Array) -> Array:
@@ -100,14 +106,14 @@ def usual_noise(squares: Array, freedom: Array) -> NightNoise:
 
 def own_noise(usual: NightNoise, squares: float, freedom: float) -> NightNoise:
     """The noise of a series by that of equivalent ones and by its own squares."""
-    weights, deviations = own_weights(usual, np.array([squares]), np.array([freedom]))
+    weights, deviations = own_weights(usual.weights, np.array([squares]), np.array([freedom]))
     return NightNoise(weights[0], float(deviations[0]))
 
 
-def own_weights(usual: NightNoise, squares: Array, freedom: Array) -> tuple[Array, Array]:
-    """Returns the weights and the deviation of the noise of each of several series that are
-    equivalent."""
-    weights = usual.weights * _likelihood(squares[:, None], freedom[:, None])
+def own_weights(usual: Array, squares: Array, freedom: Array) -> tuple[Array, Array]:
+    """Returns the weights and the deviation of the noise of each of several series. ``usual`` are
+    the weights of the noise of equivalent series, of each or of all."""
+    weights = usual * _likelihood(squares[:, None], freedom[:, None])
     weights /= weights.sum(axis=1, keepdims=True)
     return weights, _deviations(weights)
 
@@ -128,14 +134,12 @@ def least_sizes(noises: Sequence[NightNoise], chance: float, shares: Array) -> A
 
 def _narrow(weights: Array, chance: float, scales: Array, low: Array, high: Array) -> None:
     """Moves the ends of brackets, in place, until they are close."""
-    from scipy.special import ndtr, ndtri
-
     # of normal values it is this one, of others a little more
-    size = -float(ndtri(chance / 2)) * _deviations(weights) * scales
+    size = -normal_quantile(chance / 2) * _deviations(weights) * scales
     rows = np.arange(len(weights))
     while len(rows):
         apart = size[rows, None] / (DEVIATIONS * scales[rows, None])
-        found = 2 * (weights[rows] * ndtr(-apart)).sum(axis=1)
+        found = 2 * (weights[rows] * normal_tails(apart)).sum(axis=1)
         is_low = found > chance
         low[rows] = np.where(is_low, size[rows], low[rows])
         high[rows] = np.where(is_low, high[rows], size[rows])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -72,27 +72,6 @@ def outlier_rows(rows: Array) -> Array:
     limit = np.maximum(limit, ordered[:, -1 - int(MOST_OUTLIERS * count)])
     found: Array = distances > limit[:, None]
     return found
-
-
-def squares_around(rows: Array, parts: Sequence[slice]) -> tuple[Array, Array]:
-    """Returns for each row the squares around the mean of each part without outliers, and their
-    degrees of freedom. The parts follow one another from the first value on."""
-    ends = np.array([part.stop for part in parts])
-    first = np.array([part.start for part in parts])
-    sizes, rows = ends - first, rows[:, : ends[-1]]
-    ordered = rows.copy()
-    for part in parts:
-        ordered[:, part].sort(axis=1)
-    middle = (ordered[:, first + (sizes - 1) // 2] + ordered[:, first + sizes // 2]) / 2
-    rest = rows - np.repeat(middle, sizes, axis=1)
-    kept = ~outlier_rows(rest)
-    fewest = rest.shape[1] - max(1, int(MOST_ODD * rest.shape[1]))
-    kept[kept.sum(axis=1) < fewest] = True
-    number = np.add.reduceat(kept, first, axis=1, dtype=float)
-    rest *= kept
-    mean = np.add.reduceat(rest, first, axis=1) / np.maximum(number, 1)
-    squares = np.add.reduceat(rest**2, first, axis=1) - number * mean**2
-    return np.maximum(squares, 0).sum(axis=1), np.maximum(number - 1, 0).sum(axis=1)
 
 
 def row_slopes(days: Array, rows: Array) -> Array:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
+
+import numpy as np
 
 from waywiser.words import WaywiserError
 
@@ -51,3 +54,24 @@ def arrow_schema(arrow: Any) -> Any:
     }
     fields = [(c.name, types.get(c.type) or arrow.type_for_alias(c.type)) for c in COLUMNS]
     return arrow.schema(fields, metadata={MARK: str(VERSION)})
+
+
+# pyarrow's own conversions load pandas, if it is installed, which takes as long as to check nodes
+
+
+def numbers_of(column: Any) -> Any:
+    """The numbers of a `pyarrow.ChunkedArray` or an array as one of numpy, which is read-only.
+    Raises ValueError if one is missing."""
+    if column.null_count:
+        raise ValueError(f"{column.null_count} values are missing")
+    whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    return np.from_dlpack(whole)
+
+
+def texts_of(values: Sequence[str]) -> Any:
+    """A `pyarrow.StringArray`."""
+    arrow = engine("pyarrow")
+    encoded = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    buffers = [None, arrow.py_buffer(ends), arrow.py_buffer(b"".join(encoded))]
+    return arrow.Array.from_buffers(arrow.string(), len(encoded), buffers)

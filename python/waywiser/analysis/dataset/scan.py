@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from waywiser.analysis.dataset.columns import COLUMNS, NAMES
-from waywiser.analysis.dataset.engines import arrow_schema, engine
+from waywiser.analysis.dataset.engines import arrow_schema, engine, numbers_of, texts_of
 from waywiser.analysis.dataset.files import (
     GONE,
     DataFile,
@@ -196,13 +196,16 @@ class Scan:
         """Reads the files that are not packed, and returns why each cannot be read, empty if it
         can. Each has few rows, and each query would open all of them."""
         arrow = engine("pyarrow")
-        no_names = arrow.array([], arrow.string())
-        tables = [arrow_schema(arrow).empty_table().append_column("filename", no_names)]
+        schema = arrow_schema(arrow)
+        none = arrow.Table.from_arrays(
+            [arrow.nulls(0, each.type) for each in schema], schema=schema
+        )
+        tables = [none.append_column("filename", texts_of([]))]
         why: dict[Path, str] = {}
         for path in paths:
             why[path], table = read_all(path)
             if not why[path]:
-                names = arrow.repeat(arrow.scalar(str(path)), len(table))
+                names = texts_of([str(path)] * len(table))
                 tables.append(table.append_column("filename", names))
             if len(tables) == TABLES_AT_ONCE:
                 tables = [arrow.concat_tables(tables).combine_chunks()]
@@ -399,17 +402,18 @@ class Scan:
         own = f"WHERE followed AND host BETWEEN {_text(min(hosts))} AND {_text(max(hosts))}"
         own += f" AND host IN ({', '.join(map(_text, hosts))})"
         keys = ", ".join(f'"{name}"' for name in PATH_COLUMNS[:4])
-        kinds = self.query(f"SELECT DISTINCT {keys} FROM dataset {own} ORDER BY {keys}")
-        numbers = engine("pyarrow").array(np.arange(len(kinds), dtype=np.int32))
+        kinds = self.query(
+            f"""SELECT *, CAST(row_number() OVER (ORDER BY {keys}) - 1 AS INTEGER) AS kind
+            FROM (SELECT DISTINCT {keys} FROM dataset {own}) ORDER BY kind"""
+        )
         table = self.query(
             f"""SELECT run, kind, seconds, processes, fastest FROM dataset
             JOIN kinds USING ({keys}) {own} ORDER BY run, number""",
-            kinds=kinds.append_column("kind", numbers),
+            kinds=kinds,
         )
         with self._explained():
-            return _columns_of_runs(
-                table, [FollowedPath(*row.values()) for row in kinds.to_pylist()]
-            )
+            rows = zip(*(kinds[name].to_pylist() for name in PATH_COLUMNS[:4]), strict=True)
+            return _columns_of_runs(table, [FollowedPath(*row) for row in rows])
 
     def subjects(self, runs: Iterable[RecordedRun]) -> Iterator[Subject]:
         """The subjects of runs, in the order of time. Some are read at once, of their days alone:
@@ -419,9 +423,9 @@ class Scan:
             yield from self._some_subjects(ordered[first : first + SUBJECTS_AT_ONCE])
 
     def _some_subjects(self, runs: Sequence[RecordedRun]) -> Iterator[Subject]:
-        arrow = engine("pyarrow")
         profiles = {run.run: run.profile for run in runs}
-        chosen = arrow.table({"run": arrow.array([run.run for run in runs], arrow.string())})
+        names_of_runs = texts_of([run.run for run in runs])
+        chosen = engine("pyarrow").Table.from_arrays([names_of_runs], ["run"])
         days = {created_text(run.measured)[:10] for run in runs}
         names = ", ".join(f'"{name}"' for name in SubjectRow._fields)
         table = self.query(
@@ -486,23 +490,27 @@ def _shared_values(column: Any) -> list[Any]:
         found: list[Any] = column.to_pylist()
         return found
     encoded = column.dictionary_encode()
-    texts = [*encoded.dictionary.to_pylist(), None]
-    return [texts[n] for n in encoded.indices.fill_null(len(texts) - 1).to_pylist()]
+    texts: dict[int | None, Any] = dict(enumerate(encoded.dictionary.to_pylist()))
+    texts[None] = None
+    return [texts[n] for n in encoded.indices.to_pylist()]
 
 
 def _slices_of_runs(table: Any) -> Iterator[tuple[str, slice]]:
     """Yields each run of a table that is in their order, and its rows."""
     runs = table["run"].combine_chunks().dictionary_encode()
-    first = np.flatnonzero(np.diff(np.asarray(runs.indices), prepend=-1)).tolist()
+    first = np.flatnonzero(np.diff(numbers_of(runs.indices), prepend=-1)).tolist()
     rows = map(slice, first, (*first[1:], len(table)))
     yield from zip(runs.dictionary.to_pylist(), rows, strict=True)
 
 
 def _columns_of_runs(table: Any, kinds: Sequence[FollowedPath]) -> dict[str, PathColumns]:
     """The paths of each run of a table that is in their order; equal ones are one object."""
-    kind = np.asarray(table["kind"].to_numpy(), np.int32)
-    seconds, fastest = (np.asarray(table[n].to_numpy(), SECONDS) for n in ("seconds", "fastest"))
-    processes = np.asarray(table["processes"].to_numpy(), PROCESSES)
+    kind, seconds, fastest, processes = (
+        numbers_of(table[name]).astype(kind, copy=False)
+        for name, kind in (
+            ("kind", np.int32), ("seconds", SECONDS), ("fastest", SECONDS), ("processes", PROCESSES)
+        )
+    )  # fmt: skip
     if not all((np.isfinite(times) & (times > 0)).all() for times in (seconds, fastest)):
         raise ValueError("a path that is followed has no time")
     known: dict[bytes, tuple[FollowedPath, ...]] = {}
