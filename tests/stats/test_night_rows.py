@@ -15,7 +15,6 @@ from waywiser.stats.night_rows import (
     row_medians,
     row_slopes,
     running_medians,
-    squares_around,
 )
 from waywiser.stats.noise_model import are_outliers
 
@@ -76,18 +75,6 @@ def test_the_best_drift_is_the_best_of_all_hinges(nights: int) -> None:
                 best = max(best, (abs(shared) / squares**0.5, shared / squares))
         assert (score[n], slope[n]) == pytest.approx(best, rel=1e-6, abs=1e-12)
         assert 0 <= onset[n] <= max(0, nights - 14)
-
-
-def test_squares_are_around_each_part_without_outliers() -> None:
-    rows = np.random.default_rng(2).normal(0, 0.01, (5, 24))
-    rows[:, 10:] += 0.3
-    rows[0, 4] += 0.5
-    squares, freedom = squares_around(rows, [slice(0, 10), slice(10, 24)])
-    for n, row in enumerate(rows):
-        first = np.delete(row[:10], 4) if n == 0 else row[:10]
-        parts = first, row[10:]
-        assert squares[n] == pytest.approx(sum(((p - p.mean()) ** 2).sum() for p in parts))
-        assert freedom[n] == sum(len(part) - 1 for part in parts)
 
 
 def test_a_slope_of_one_moment_is_zero() -> None:

@@ -37,6 +37,9 @@ PRIOR_WEIGHT = 1.0
 SIZE_ERROR = 1e-6
 """The relative error of a size that noise makes with some chance."""
 
+NO_CHANCE = 1e-11
+"""The share of a chance below which a deviation adds nothing to it."""
+
 SAME_VARIANCE = 0.002
 """The difference of logarithms up to which the variances of series count as equal."""
 
@@ -122,29 +125,40 @@ def least_sizes(noises: Sequence[NightNoise], chance: float, shares: Array) -> A
     """The difference that each noise alone makes with this chance, to `SIZE_ERROR`, where the
     variance of the difference is a share of that of a night: the root of the logarithm of the
     chance by Newton's method, which is concave, within a bracket."""
-    scales = np.sqrt(shares)
-    low, high = np.zeros(len(noises)), 100 * scales
-    if chance >= 1:
-        return low
+    found = np.zeros(len(noises))
+    if chance >= 1 or not len(noises):
+        return found
+    # those of nearly equal deviations have the same part of the grid
+    order = np.argsort([noise.deviation for noise in noises], kind="stable")
     for part in chunks(len(noises), len(DEVIATIONS)):
-        weights = np.array([noise.weights for noise in noises[part]])
-        _narrow(weights, chance, scales[part], low[part], high[part])
-    return high
+        rows = order[part]
+        weights = np.array([noises[row].weights for row in rows])
+        found[rows] = _least_of_chunk(weights, chance) * np.sqrt(shares[rows])
+    return found
 
 
-def _narrow(weights: Array, chance: float, scales: Array, low: Array, high: Array) -> None:
-    """Moves the ends of brackets, in place, until they are close."""
-    # of normal values it is this one, of others a little more
-    size = -normal_quantile(chance / 2) * _deviations(weights) * scales
-    rows = np.arange(len(weights))
+def _least_of_chunk(weights: Array, chance: float) -> Array:
+    """The same of the deviations of one night."""
+    # normal values with the mean precision have this one; a mixture has none that is less, since
+    # the chance is a convex function of the precision
+    low = -normal_quantile(chance / 2) * _deviations(weights)
+    high, size = np.full(len(weights), 100.0), low.copy()
+    furthest = -normal_quantile(chance * NO_CHANCE)
+    is_used = (weights > chance * NO_CHANCE) & (DEVIATIONS * furthest > low[:, None])
+    used = np.flatnonzero(is_used.any(axis=0))
+    # deviations are added one by one: what another series needs is zero, and changes no digit
+    weights = np.ascontiguousarray(np.where(is_used, weights, 0.0)[:, used].T)
+    deviations = DEVIATIONS[used, None]
+    rows = np.arange(len(low))
     while len(rows):
-        apart = size[rows, None] / (DEVIATIONS * scales[rows, None])
-        found = 2 * (weights[rows] * normal_tails(apart)).sum(axis=1)
+        apart = size[rows] / deviations
+        own = weights[:, rows]
+        found = 2 * (own * normal_tails(apart)).sum(axis=0)
         is_low = found > chance
         low[rows] = np.where(is_low, size[rows], low[rows])
         high[rows] = np.where(is_low, high[rows], size[rows])
-        heights = np.exp(-0.5 * apart**2) / (DEVIATIONS * scales[rows, None])
-        slope = -((2 / math.pi) ** 0.5) * (weights[rows] * heights).sum(axis=1)
+        heights = np.exp(-0.5 * apart**2) / deviations
+        slope = -((2 / math.pi) ** 0.5) * (own * heights).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = found * np.log(chance / found) / slope
         step[~((found > 0) & (slope < 0))] = np.inf
@@ -153,6 +167,7 @@ def _narrow(weights: Array, chance: float, scales: Array, low: Array, high: Arra
         is_inside = (low[rows] < tried) & (tried < high[rows])
         size[rows] = np.where(is_inside, tried, (low[rows] + high[rows]) / 2)
         rows = rows[high[rows] - low[rows] > SIZE_ERROR * high[rows]]
+    return high
 
 
 def _likelihood(squares: Array, freedom: Array) -> Array:

@@ -199,7 +199,7 @@ def _with_all_columns(table: Any) -> Any:
         else arrow.nulls(len(table), field.type)
         for field in schema
     ]
-    return arrow.table(columns, schema=schema)
+    return arrow.Table.from_arrays(columns, schema=schema)
 
 
 def _read(path: Path, read: Callable[[Any], Any]) -> tuple[str, Any]:

@@ -125,8 +125,7 @@ class Scan:
     """The files of a data set that can be read, and each run once."""
 
     def __init__(self, folder: Path | str, first_day: str = "") -> None:
-        """``first_day`` is the first one that is read: ``2026-11-01``. Raises `NoEngine`,
-        `DataSetError`."""
+        """``first_day`` is the first one that is read: ``2026-11-01``. Raises `NoEngine`."""
         self.folder = Path(folder)
         self.first_day = first_day
         self.unreadable: dict[str, str] = {}
@@ -137,41 +136,39 @@ class Scan:
         self.files: list[DataFile] = []
         self._small_files: Any = None
         """The rows of all files that are not packed."""
-        self._is_listed = False
         self._connection: Any = None
-        self.reading(lambda: None)
+        self._has_view = False
+        self._list()
 
     @property
     def connection(self) -> Any:
-        """A `duckdb.DuckDBPyConnection` with the relation of all rows."""
+        """A `duckdb.DuckDBPyConnection`, which has the relation of all rows while `reading`."""
         if self._connection is None:
             self._connection = found = engine("duckdb").connect()
             found.execute("SET TimeZone = 'UTC'")
             found.execute(f"SET memory_limit = '{MEMORY}'")
             found.execute("SET parquet_metadata_cache = true")
             found.execute(f"SET temp_directory = {_text(tempfile.gettempdir())}")
-            if self._is_listed:
-                self._make_view()
         return self._connection
 
     def disconnect(self) -> None:
         """Gives back what DuckDB keeps, hundreds of megabytes of a large data set, until it is
         used again."""
         self._connection = None
+        self._has_view = False
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process needs to go on with the files that were listed here."""
         own = {name: value for name, value in vars(self).items() if name not in ("runs", "_names")}
-        return own | {"_connection": None}
+        return own | {"_connection": None, "_has_view": False}
 
     def _list(self) -> None:
-        """Lists the files, and makes the relation of the newest state of each run. Files that are
-        packed meanwhile are in others then, which are listed again."""
+        """Lists the files. Those that are packed meanwhile are in others then, which are listed
+        again."""
+        self._has_view = False
         for _ in range(TRIES):
             if not self._list_once():
                 break
-        self._make_view()
-        self._is_listed = True
 
     def _list_once(self) -> bool:
         """Lists the files, and returns whether some were gone before they were read."""
@@ -188,9 +185,11 @@ class Scan:
         return GONE in why.values()
 
     def _make_view(self) -> None:
+        """Makes the relation of the newest state of each run."""
         self.connection.register("small_files", self._small_files)
         self.connection.execute("DROP VIEW IF EXISTS dataset")
         self.connection.execute(f"CREATE VIEW dataset AS {self._query(self.files)}")
+        self._has_view = True
 
     def _read_small_files(self, paths: Sequence[Path]) -> dict[Path, str]:
         """Reads the files that are not packed, and returns why each cannot be read, empty if it
@@ -269,17 +268,17 @@ class Scan:
         errors = engine("duckdb").Error
         for _ in range(TRIES):
             try:
-                if not self._is_listed:
-                    self._list()
+                if not self._has_view:
+                    self._make_view()
                 return read()
             except errors as error:
                 said = str(error)
-                self._is_listed = False
                 self.__dict__.pop("runs", None)
                 self.__dict__.pop("_names", None)
                 for each in self.files:
                     if (text := self._why_damaged(each.path)) and text != GONE:
                         self._damaged[each.path] = text
+                self._list()
         raise DataSetError(
             f"cannot be read: {said.splitlines()[0]}", where=str(self.folder), remedy="try again"
         )
@@ -297,7 +296,7 @@ class Scan:
     @property
     def relation(self) -> Any:
         """All rows: a `duckdb.DuckDBPyRelation`."""
-        return self.connection.sql("SELECT * FROM dataset")
+        return self.reading(lambda: self.connection.sql("SELECT * FROM dataset"))
 
     def labelled(self, labels: Mapping[str, Mapping[str, str]]) -> Any:
         """All rows with a column for each label of their host, or of a GPU of it: a

@@ -51,7 +51,8 @@ class NodeNights:
         return next((s.uuids for s in reversed(self.surveys) if s.uuids), frozenset())
 
     def add(self, survey: Night) -> None:
-        for gpu in survey.gpus:
+        known = self.surveys[-1].gpus if self.surveys else ()
+        for gpu in survey.gpus if survey.gpus is not known else ():
             before = self._gpus.get(gpu.pci) if gpu.pci and gpu.uuid else None
             if before and before != gpu.uuid:
                 self.notes.append(
@@ -105,8 +106,8 @@ def nodes_of(
     owners: dict[str, NodeNights] = {}
     by_name: dict[str, list[NodeNights]] = {}
     for survey in kept:
-        uuids = survey.uuids
-        node = _owner(survey, uuids, owners, by_name)
+        usual = _usual_owner(survey, owners, by_name)
+        node = _owner(survey, owners, by_name) if usual is None else usual
         if node is None:
             node = NodeNights(survey)
             nodes.append(node)
@@ -116,10 +117,11 @@ def nodes_of(
             continue
         else:
             node.add(survey)
-        owners.update(dict.fromkeys(uuids, node))
-        known = by_name.setdefault(survey.host, [])
-        if node not in known:
-            known.append(node)
+        if usual is None:
+            owners.update(dict.fromkeys(survey.uuids, node))
+            known = by_name.setdefault(survey.host, [])
+            if node not in known:
+                known.append(node)
     return nodes, unused
 
 
@@ -136,14 +138,23 @@ def _wrong_clock(survey: Night, latest: datetime, here: datetime) -> str:
     return ""
 
 
+def _usual_owner(
+    survey: Night, owners: Mapping[str, NodeNights], by_name: Mapping[str, Sequence[NodeNights]]
+) -> NodeNights | None:
+    """What `_owner` says of a survey that has the host and all GPUs of the one before it, as nearly
+    all have; None of others."""
+    node = by_name[survey.host][-1] if survey.host in by_name else None
+    if node is None or node.last.gpus is not survey.gpus or node.host != survey.host:
+        return None
+    is_known = [owners.get(gpu.uuid) is node for gpu in survey.gpus if gpu.uuid]
+    return node if is_known and all(is_known) else None
+
+
 def _owner(
-    survey: Night,
-    uuids: frozenset[str],
-    owners: Mapping[str, NodeNights],
-    by_name: Mapping[str, Sequence[NodeNights]],
+    survey: Night, owners: Mapping[str, NodeNights], by_name: Mapping[str, Sequence[NodeNights]]
 ) -> NodeNights | None:
     """The node that a survey is of; None if it is of a new one."""
-    namesakes = by_name.get(survey.host, ())
+    namesakes, uuids = by_name.get(survey.host, ()), survey.uuids
     if not uuids:
         return namesakes[-1] if namesakes else None
     shared = Counter(owners[uuid] for uuid in uuids if uuid in owners)
