@@ -11,6 +11,9 @@ import numpy as np
 
 from waywiser.words import WaywiserError
 
+PACKAGES = ("pyarrow.parquet", "duckdb")
+"""The modules of these packages."""
+
 
 class NoEngine(WaywiserError):
     """A package that a data set needs is not installed."""
@@ -30,7 +33,8 @@ def engine(name: str) -> Any:
 
 def require_engines() -> None:
     """Raises `NoEngine` if no data set can be read or written here."""
-    engine("duckdb"), engine("pyarrow.parquet")
+    for name in PACKAGES:
+        engine(name)
 
 
 def has_engines() -> bool:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from waywiser.analysis.dataset.engines import PACKAGES
 from waywiser.analysis.dataset.files import is_dataset
 from waywiser.analysis.dataset.scan import AT_ONCE, RecordedRun, Scan
 from waywiser.analysis.dataset.workers import WorkerProcesses, usable_processes
@@ -342,9 +343,11 @@ def divide(scan: Scan, parts: int, threshold: float, since: str) -> FleetDivisio
     return division
 
 
-def workers_for(scan: Scan) -> WorkerProcesses:
-    """The processes that should check a data set."""
-    return WorkerProcesses(usable_processes(MOST_PROCESSES) if scan.rows > FEW_ROWS else 1)
+def workers_for(scan: Scan, aside: Sequence[str]) -> WorkerProcesses:
+    """The processes that should check a data set; of a large one also one that loads the modules
+    ``aside``."""
+    processes = usable_processes(MOST_PROCESSES) if scan.rows > FEW_ROWS else 1
+    return WorkerProcesses(processes, (__name__, *PACKAGES), aside if processes > 1 else ())
 
 
 def parts_that_fit(scan: Scan, processes: int) -> int:

@@ -7,4 +7,4 @@ import sys
 from waywiser.analysis.dataset.workers import call_for_another
 
 if __name__ == "__main__":
-    call_for_another(int(sys.argv[1]))
+    call_for_another(int(sys.argv[1]), sys.argv[2:])

@@ -14,6 +14,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
+from importlib import import_module
 from multiprocessing.connection import Connection, Pipe
 from socket import SHUT_RDWR, socket
 from threading import Thread
@@ -36,14 +38,20 @@ class WorkerProcesses(Closeable):
     """This process and some others, which call functions of Waywiser. A call whose process ends, or
     in which it fails, is made here. No thread-safety."""
 
-    def __init__(self, processes: int) -> None:
-        """Raises nothing: processes that cannot be started do nothing."""
+    def __init__(
+        self, processes: int, modules: Sequence[str] = (), aside: Sequence[str] = ()
+    ) -> None:
+        """The others load ``modules`` as soon as they run; one more, for `start_aside`, those of
+        ``aside``, if there are any. Raises nothing: processes that cannot be started do nothing."""
         self.count = processes
-        """Processes, this one included."""
+        """Processes that `each` uses, this one included."""
         self._others: list[_OtherProcess] = []
+        self._aside: _OtherProcess | None = None
         with suppress(OSError, RuntimeError):  # too many descriptors or threads
             for _ in range(processes - 1):
-                self._others.append(_OtherProcess())
+                self._others.append(_OtherProcess(modules))
+            if aside:
+                self._aside = _OtherProcess(aside)
 
     def each(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Returns what a function returns for each of some arguments. Those of one place go to the
@@ -77,29 +85,53 @@ class WorkerProcesses(Closeable):
             for place, own in enumerate(arguments)
         ]
 
+    def start_aside(self, function: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
+        """Starts a call in a process of its own, and returns what waits for its answer. Without
+        such a process, or if it fails, waiting makes the call here, and raises what it raises."""
+        other, found = self._aside, []
+        if other is None:
+            return partial(function, *arguments)
+
+        def work() -> None:
+            with suppress(Exception):  # whatever it is: the call is made here, and raises it
+                found.append(other.call(function, arguments))
+
+        thread = Thread(target=work, daemon=True)
+        thread.start()
+
+        def answer() -> Any:
+            thread.join()
+            return found[0] if found else function(*arguments)
+
+        return answer
+
+    @property
+    def _all(self) -> list[_OtherProcess]:
+        return [*self._others, *([] if self._aside is None else [self._aside])]
+
     def _stop(self) -> None:
-        for other in self._others:
+        for other in self._all:
             other.stop()
 
     def close(self) -> None:
         self._stop()
-        for other in self._others:
+        for other in self._all:
             other.close()
 
 
 class _OtherProcess(Closeable):
     """Another process of this Python, which ends when its connection does."""
 
-    def __init__(self) -> None:
+    def __init__(self, modules: Sequence[str]) -> None:
         self._connection, theirs = Pipe()
-        self._thread = Thread(target=self._run, args=(theirs,), daemon=True)
+        self._thread = Thread(target=self._run, args=(theirs, modules), daemon=True)
         self._thread.start()
 
     @staticmethod
-    def _run(theirs: Connection) -> None:
+    def _run(theirs: Connection, modules: Sequence[str]) -> None:
         with suppress(OSError), theirs:  # closed when it ends, so that no answer is waited for
             number = theirs.fileno()
-            subprocess.run((*COMMAND, str(number)), pass_fds=[number], check=False)
+            subprocess.run((*COMMAND, str(number), *modules), pass_fds=[number], check=False)
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """Raises `OSError` or `EOFError` if the process has ended, as it does if the function
@@ -118,14 +150,16 @@ class _OtherProcess(Closeable):
         self._connection.close()
 
 
-def call_for_another(number: int) -> None:
-    """Calls functions for the process at the other end of a connection, which has this number here,
-    until that is closed: then this process ends, whatever it does. If a call fails it ends too: the
-    other process makes the call itself, and sees why it fails."""
+def call_for_another(number: int, modules: Sequence[str] = ()) -> None:
+    """Loads modules, and calls functions for the process at the other end of a connection, which
+    has this number here, until that is closed: then this process ends, whatever it does. If a call
+    fails it ends too: the other process makes the call itself, and sees why it fails."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.disable()  # what it reads it keeps until it ends
     Thread(target=_exit_with, args=(number,), daemon=True).start()
     with suppress(Exception), Connection(number) as connection:
+        for name in modules:
+            import_module(name)
         while True:
             function, arguments = connection.recv()
             connection.send(function(*arguments))

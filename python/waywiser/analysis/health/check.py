@@ -6,18 +6,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from waywiser.analysis.comparison.checkup import Checkup, check_up
 from waywiser.analysis.comparison.differences import load_text
 from waywiser.analysis.dataset.dask_parts import dask_parts
-from waywiser.analysis.dataset.engines import has_engines, require_engines
+from waywiser.analysis.dataset.engines import PACKAGES, has_engines, require_engines
 from waywiser.analysis.dataset.files import is_dataset
 from waywiser.analysis.dataset.parts import (
-    FleetDivision,
-    Map,
     divide,
     history_by,
     join_parts,
@@ -37,9 +35,12 @@ from waywiser.analysis.health.kept_profiles import (
 )
 from waywiser.analysis.health.many_hosts import (
     ReadHosts,
+    ReadPeers,
     health_of_hosts,
+    peers_of_dataset,
     read_dataset,
     read_hosts,
+    runs_beside_peers,
 )
 from waywiser.analysis.health.reference_results import host_results
 from waywiser.analysis.history.history import History
@@ -65,6 +66,9 @@ MeasureAgain = Callable[[str, Subject, Sequence[str], Sequence[str]], tuple[Subj
 """Measures suspected paths of a profile again: its file, the node, the paths, and the repetitions
 that are known. Returns the new profile, or None and why there is none."""
 
+
+COMPARING = ("waywiser.analysis.health.many_hosts", "scipy.special", *PACKAGES)
+"""What a process loads that compares hosts with their peers."""
 
 LEAST_SECONDS = 10
 """In less nothing is decided."""
@@ -153,11 +157,13 @@ def check_hosts(files: Sequence[str], references: References) -> HealthCheck:
     scans = {}
     if len(named) == 1 and is_dataset(Path(named[0])) and has_engines():
         scan = scans[named[0]] = Scan(named[0])
-        with workers_for(scan) as workers:  # they start while the runs are read
+        with workers_for(scan, COMPARING) as workers:  # they start while the runs are read
             if (parts := parts_that_fit(scan, workers.count)) > 1:
+                peers = workers.start_aside(peers_of_dataset, *_peers_of(scan, references))
                 division = divide(scan, parts, references.threshold, references.since)
                 share(division, workers)
-                return _of_division(scan, division, workers.each, references)
+                nights = history_by(workers.each, division, references.labels)
+                return _of_parts(scan, nights, references, peers())
     values = (*shipped_values(), *references.values)
     return health_of_hosts(_read_hosts(named, references, scans=scans), values)
 
@@ -169,13 +175,7 @@ def check_by_dask(folder: str, references: References, address: str) -> HealthCh
     scan = Scan(os.path.abspath(folder))
     with dask_parts(address) as (each_part, parts):
         division = divide(scan, parts, references.threshold, references.since)
-        return _of_division(scan, division, each_part, references)
-
-
-def _of_division(
-    scan: Scan, division: FleetDivision, each_part: Map, references: References
-) -> HealthCheck:
-    nights = history_by(each_part, division, references.labels)
+        nights = history_by(each_part, division, references.labels)
     return _of_parts(scan, nights, references)
 
 
@@ -212,9 +212,18 @@ def _require_dataset(folder: str) -> None:
         )
 
 
-def _of_parts(scan: Scan, nights: History, references: References) -> HealthCheck:
+def _peers_of(scan: Scan, references: References) -> tuple[Any, ...]:
+    """The arguments of `peers_of_dataset`."""
+    return scan, runs_beside_peers(scan), references.threshold, references.expect_gpus
+
+
+def _of_parts(
+    scan: Scan, nights: History, references: References, peers: ReadPeers | None = None
+) -> HealthCheck:
+    if peers is None:
+        peers = peers_of_dataset(*_peers_of(scan, references))
     values = (*shipped_values(), *references.values)
-    return health_of_hosts(read_dataset(scan, nights, references.expect_gpus), values)
+    return health_of_hosts(read_dataset(scan, nights, peers), values)
 
 
 def keep(checked: CheckedProfile, file: str) -> str:

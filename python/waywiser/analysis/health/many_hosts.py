@@ -16,7 +16,7 @@ from waywiser.analysis.comparison.own_findings import own_findings
 from waywiser.analysis.dataset.files import is_dataset
 from waywiser.analysis.dataset.profiles import ReadNights, read_nights
 from waywiser.analysis.dataset.rows import as_recorded
-from waywiser.analysis.dataset.scan import Scan
+from waywiser.analysis.dataset.scan import RecordedRun, Scan
 from waywiser.analysis.health.health_check import (
     HealthCheck,
     ReferenceResult,
@@ -44,13 +44,23 @@ PEER_SURVEYS = 4
 shows again is a verdict, and nights of former months say nothing of today."""
 
 
+class ReadPeers(NamedTuple):
+    """The hosts of many profiles beside one another, without their nights."""
+
+    peers: Fleet
+    alone: dict[str, tuple[ReferenceResult, ...]]
+    """What the last survey of each host says by itself, by its file."""
+    unreadable: dict[str, str]
+    """File -> why it was not read."""
+
+
 class ReadHosts(NamedTuple):
     """The hosts of many profiles, beside their peers and over their nights."""
 
     peers: Fleet
     nights: History
-    surveys: dict[str, Subject]
-    """The profiles that are compared with peers, by file."""
+    alone: dict[str, tuple[ReferenceResult, ...]]
+    """As in `ReadPeers`."""
 
 
 def read_hosts(
@@ -79,23 +89,51 @@ def read_hosts(
     names = dict.fromkeys(name for each in files for name in _profiles_of(each))
     names |= dict.fromkeys(read.files)
     surveys, unreadable = _surveys([name for name in names if name not in old], read)
+    found = _beside_peers(surveys, threshold, unreadable, expected_gpus)
+    return ReadHosts(with_last_changes(found.peers, nights), nights, found.alone)
+
+
+def _beside_peers(
+    surveys: Mapping[str, Subject], threshold: float, unreadable: dict[str, str], expected_gpus: int
+) -> ReadPeers:
+    """``surveys`` are profiles by file."""
     peers = assess_fleet(list(surveys.values()), threshold, unreadable, expected_gpus)
-    return ReadHosts(with_last_changes(peers, nights), nights, surveys)
+    last = [host.files[-1] for host in peers.hosts]
+    return ReadPeers(peers, {file: tuple(_alone(surveys[file])) for file in last}, unreadable)
 
 
-def read_dataset(scan: Scan, nights: History, expected_gpus: int = 0) -> ReadHosts:
-    """The hosts of a data set beside their peers, whose ``nights`` were checked in parts."""
+def _alone(node: Subject) -> Iterator[ReferenceResult]:
+    """What a survey of one of many hosts says without others."""
+    yield devices_result(node, has_baseline=True)  # links and errors are among the peers' faults
+    yield equal_parts_of(node) if os.path.exists(node.called) else equal_parts_recorded(node)
+
+
+def peers_of_dataset(
+    scan: Scan, runs: Sequence[RecordedRun], threshold: float, expected_gpus: int
+) -> ReadPeers:
+    """The hosts of a data set beside one another, by these ``runs``."""
+    subjects = {node.file: node for node in sorted(scan.subjects(runs), key=_file_of)}
+    return _beside_peers(subjects, threshold, dict(scan.unreadable), expected_gpus)
+
+
+def runs_beside_peers(scan: Scan) -> list[RecordedRun]:
+    """The runs of a data set that are compared with peers."""
     last = _last_surveys(
         ((run.host, run.hardware), run.measured, run.gpu_count, run.profile) for run in scan.runs
     )
-    chosen = [run for run in scan.runs if run.profile in last]
-    subjects = {node.file: node for node in sorted(scan.subjects(chosen), key=_file_of)}
-    files = {str(each.path) for each in scan.files}  # another process may find one damaged
+    return [run for run in scan.runs if run.profile in last]
+
+
+def read_dataset(scan: Scan, nights: History, found: ReadPeers) -> ReadHosts:
+    """The hosts of a data set, whose ``nights`` and whose peers were checked by themselves, maybe
+    in other processes: each may have found a file damaged."""
+    files = {str(each.path) for each in scan.files}
     damaged = {file: why for file, why in nights.unreadable.items() if file in files}
-    nights = msgspec.structs.replace(nights, unreadable={**scan.unreadable, **nights.unreadable})
-    unreadable = scan.unreadable | damaged
-    peers = assess_fleet(list(subjects.values()), nights.threshold, unreadable, expected_gpus)
-    return ReadHosts(with_last_changes(peers, nights), nights, subjects)
+    known = scan.unreadable | found.unreadable
+    of_peers = known | damaged | found.peers.unreadable
+    peers = msgspec.structs.replace(found.peers, unreadable=of_peers)
+    nights = msgspec.structs.replace(nights, unreadable=known | nights.unreadable)
+    return ReadHosts(with_last_changes(peers, nights), nights, found.alone)
 
 
 def _file_of(node: Subject) -> str:
@@ -202,14 +240,11 @@ def _results(
     found = [of_nights, peers_result(host, read.peers)]
     better = [each for each in found if each is not None]
     yield from better
-    node = read.surveys[host.files[-1]]
-    yield devices_result(node, has_baseline=True)  # links and errors are among the peers' faults
-    is_here = os.path.exists(host.files[-1])
-    yield equal_parts_of(node) if is_here else equal_parts_recorded(node)
+    yield from read.alone[host.files[-1]]
     if any(each.compared for each in better):
         return
-    if not is_here:
+    if not os.path.exists(host.files[-1]):
         yield ReferenceResult("other machines", "not compared", "its profile is not here")
         return
     with Profile.open(host.files[-1]) as profile:
-        yield other_machines(node, normal_paths_of(profile, values))
+        yield other_machines(profile.machine, normal_paths_of(profile, values))

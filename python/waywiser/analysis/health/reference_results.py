@@ -15,7 +15,7 @@ from waywiser.analysis.history.history_texts import change_text
 from waywiser.analysis.questions.gpu_links import links_text
 from waywiser.analysis.questions.slow_links import links_of_gpus
 from waywiser.curves import LoadedLink, NormalPath, Subject, below_findings, percent, verdicts_text
-from waywiser.machine import LOST_REMEDY, lost_text
+from waywiser.machine import LOST_REMEDY, Machine, lost_text
 from waywiser.profile import Profile, errors_of
 from waywiser.stats import THRESHOLD
 from waywiser.words import STATUSES, Reason, Status, count
@@ -51,7 +51,7 @@ def host_results(
             "peers", "not compared", "no profiles of nodes of its kind", NAME_FOLDER),
         devices_result(node, has_baseline=baseline is not None, expect_gpus=expect_gpus),
         equal_parts(read, threshold),
-        other_machines(node, beside),
+        other_machines(node.machine, beside),
     )  # fmt: skip
 
 
@@ -174,10 +174,10 @@ def equal_parts_recorded(node: Subject) -> ReferenceResult:
     return ReferenceResult("equal parts", "ok", f"no link is slow among those of {gpus}")
 
 
-def other_machines(node: Subject, beside: Sequence[NormalPath]) -> ReferenceResult:
+def other_machines(machine: Machine, beside: Sequence[NormalPath]) -> ReferenceResult:
     """Headline paths beside those of other machines."""
     said = verdicts_text(beside)
-    if below := below_findings(node.machine, beside):
+    if below := below_findings(machine, beside):
         return ReferenceResult("other machines", "below", below[0].statement, below[0].remedy)
     if not any(path.verdict for path in beside):
         why = next((path.why for path in beside if path.why), "")
