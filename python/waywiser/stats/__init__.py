@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from waywiser.stats.distributions import student_quantile
     from waywiser.stats.irregular import Irregularity
     from waywiser.stats.level_changes import SeriesNoise
-    from waywiser.stats.level_shift import returned_from_none, returned_of_each
+    from waywiser.stats.level_shift import returned_from_none, returned_of_rows
     from waywiser.stats.line_ranges import ProtocolRange
     from waywiser.stats.method_choice import FastestRange, Timed
+    from waywiser.stats.night_rows import medians_without_outliers, row_medians
     from waywiser.stats.noise_model import (
         ENOUGH_FREEDOM,
         LEAST_VARIANCE,

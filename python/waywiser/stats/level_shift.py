@@ -67,30 +67,25 @@ def may_return(seconds: Sequence[float]) -> bool:
 def returned(values: Sequence[float]) -> float:
     """The size of the largest shift that returns among logarithms in the order of time; 0 for
     none."""
-    return returned_of_each([values])[0]
-
-
-def returned_of_each(series: Sequence[Sequence[float]]) -> list[float]:
-    """Returns the size of the largest shift that returns in each series; 0 for none."""
-    found = [0.0] * len(series)
-    large: dict[int, list[int]] = {}
-    for place, values in enumerate(series):
-        if len(values) >= FEWEST and max(values) - min(values) >= LEAST_SHIFT:
-            large.setdefault(len(values), []).append(place)
-    for places in large.values():
-        _add_returned(found, series, places)
-    return found
-
-
-def _add_returned(
-    found: list[float], series: Sequence[Sequence[float]], places: Sequence[int]
-) -> None:
-    """Sets what is found of series of equal length, at their places."""
+    if len(values) < FEWEST or max(values) - min(values) < LEAST_SHIFT:
+        return 0.0
     import numpy as np
 
-    for first in range(0, len(places), SERIES_AT_ONCE):
-        some = places[first : first + SERIES_AT_ONCE]
-        rows = np.array([series[place] for place in some], float)
+    return float(returned_of_rows(np.array([values], float))[0])
+
+
+def returned_of_rows(series: Array) -> Array:
+    """Returns the size of the largest shift that returns in each of some series of equal length,
+    one in each row; 0 for none."""
+    import numpy as np
+
+    found = np.zeros(len(series))
+    if series.shape[1] < FEWEST:
+        return found
+    large = np.flatnonzero(series.max(axis=1) - series.min(axis=1) >= LEAST_SHIFT)
+    for first in range(0, len(large), SERIES_AT_ONCE):
+        places = large[first : first + SERIES_AT_ONCE]
+        rows = series[places]
         if rows.shape[1] > MOST:
             groups = np.array_split(rows, MOST, axis=1)
             middle = [np.sort(each, axis=1)[:, (each.shape[1] - 1) // 2] for each in groups]
@@ -98,9 +93,8 @@ def _add_returned(
         count = rows.shape[1]
         least = max(2, math.ceil(STRETCH * count))
         stretches = [each[None] for each in _stretches(count, least)]
-        shifts = _returned(rows, np.full((len(rows), 1), count), stretches)
-        for place, shift in zip(some, shifts.tolist(), strict=True):
-            found[place] = shift
+        found[places] = _returned(rows, np.full((len(rows), 1), count), stretches)
+    return found
 
 
 def returned_from_none(values: Sequence[float]) -> float:

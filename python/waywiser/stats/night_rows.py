@@ -74,6 +74,15 @@ def outlier_rows(rows: Array) -> Array:
     return found
 
 
+def medians_without_outliers(rows: Array) -> Array:
+    """Returns the median of each row without its outliers."""
+    kept = ~outlier_rows(rows)
+    ordered, number = np.sort(np.where(kept, rows, np.inf)), kept.sum(axis=1)
+    at = np.arange(len(rows))
+    middle: Array = (ordered[at, (number - 1) // 2] + ordered[at, number // 2]) / 2
+    return middle
+
+
 def row_slopes(days: Array, rows: Array) -> Array:
     """Returns the slope of each row per day; 0 if all of its values are of one moment."""
     apart = days - days.mean(axis=1, keepdims=True)

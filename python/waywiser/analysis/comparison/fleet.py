@@ -158,6 +158,8 @@ def _notes(surveys: Sequence[Subject]) -> Iterator[str]:
 
 def _is_apart(surveys: Sequence[Subject], apart: Sequence[OtherHostSizes]) -> bool:
     """Whether no bandwidth of a host is compared, since other hosts have other sizes."""
+    if not apart:
+        return False
     curves = {each.curve for each in apart}
     own = {
         series.curve

@@ -24,7 +24,7 @@ from waywiser.analysis.comparison.outliers import MANY, SPARE, Outlier, detectab
 from waywiser.analysis.comparison.part_change import equivalence_class
 from waywiser.curves import START_BYTES, Group, Point, Regime, gpus_of, group_of, name_of, regime_of
 from waywiser.machine import DECLARED
-from waywiser.stats import median, returned_of_each, without_outliers
+from waywiser.stats import medians_without_outliers, returned_of_rows, row_medians
 from waywiser.words import Value, Workload, grouped
 
 Array = NDArray[np.float64]
@@ -141,26 +141,31 @@ class PathTimes:
             ((workload.curve, regime_of(workload)), at)
             for at, workload in enumerate(self.workloads)
         )
-        raw = np.array([[_time(row.get(identity)) for identity in workloads] for row in rows])
-        self.raw = raw
+        processes = list(_processes([row.get(name) for row in rows for name in workloads]))
+        self.raw = raw = np.full((len(rows), len(workloads)), math.nan)
+        for each in processes:
+            raw.flat[each.places] = medians_without_outliers(each.logs)
         self.sizes = columns_of(self.latest(raw))
         """One for each of ``workloads``."""
         middle = [size.middle for size in self.sizes]
         values = _middle_of(raw - middle, self.groups.values())
         self.columns = columns_of(self.latest(values))
         self.apart = values - [column.middle for column in self.columns]
-        every = [row.get(name) for row in rows for name in workloads]
-        shifts = _shifts(every, middle * len(rows))
-        self.own = _middle_of(np.array(shifts).reshape(raw.shape), self.groups.values())
+        shifts = np.full_like(raw, math.nan)
+        for each in processes:
+            shifts.flat[each.places] = each.returned(np.tile(middle, len(rows)))
+        self.own = _middle_of(shifts, self.groups.values())
         """How much a value deviates by itself: a level that shifted and returned."""
 
     def latest(self, table: Array) -> Array:
         """One row per host, so that a host that was measured often does not count more: its last
         value."""
-        last: dict[str, Array] = {}
-        for name, row in zip(self.hosts, table, strict=True):
-            last[name] = np.where(np.isfinite(row), row, last[name]) if name in last else row
-        return np.array(list(last.values()))
+        surveys = [len(own) for own in self.equal.hosts.values()]
+        first = np.cumsum([0, *surveys[:-1]])
+        known = np.where(np.isfinite(table), np.arange(len(table))[:, None], 0)
+        last = np.maximum(np.maximum.reduceat(known, first), first[:, None])
+        found: Array = np.take_along_axis(table, last, axis=0)
+        return found
 
     @cached_property
     def other_sizes(self) -> dict[str, list[OtherHostSizes]]:
@@ -344,24 +349,33 @@ def _of_both(former: SlowPath | None, path: SlowPath) -> SlowPath:
     return path if former is None or path.confirmed else former
 
 
-def _logs(series: Point) -> list[float]:
-    return [math.log(block.median) for block in series.blocks]
+class _Processes(NamedTuple):
+    """The processes of series that have equally many, one series in each row."""
+
+    places: list[int]
+    logs: Array
+    """The logarithms of their times."""
+    shifts: Array
+    """How far most of the processes of a series shift by themselves."""
+
+    def returned(self, usual: Array) -> Array:
+        """The size of a level that shifts from the ``usual`` one, of each place, and returns,
+        among the processes or the samples of most of them."""
+        apart = self.logs - usual[self.places, None]
+        # before the first process there was no difference
+        among = returned_of_rows(np.insert(apart, 0, 0.0, axis=1))
+        found: Array = np.maximum(among, self.shifts)
+        return found
 
 
-def _time(series: Point | None) -> float:
-    return median(without_outliers(_logs(series))) if series else math.nan
-
-
-def _shifts(series: Sequence[Point | None], usual: Sequence[float]) -> list[float]:
-    """The size of a level that shifts from the ``usual`` one and returns, among the processes or
-    the samples of most of them, of each series; NaN without one."""
-    known = [(each, at) for each, at in zip(series, usual, strict=True) if each is not None]
-    # before the first process there was no difference
-    among = iter(returned_of_each([[0.0, *(e - at for e in _logs(own))] for own, at in known]))
-    return [
-        math.nan if each is None else max(next(among), median([b.shift for b in each.blocks]))
-        for each in series
-    ]
+def _processes(series: Sequence[Point | None]) -> Iterator[_Processes]:
+    """The processes of series, those with equally many together."""
+    counts = ((len(each.blocks), at) for at, each in enumerate(series) if each is not None)
+    for places in grouped(counts).values():
+        blocks = [each.blocks for at in places if (each := series[at]) is not None]
+        times = np.array([[block.median for block in own] for own in blocks])
+        shifts = row_medians(np.array([[block.shift for block in own] for own in blocks]))
+        yield _Processes(places, np.log(times), shifts)
 
 
 def _links_of(workload: Workload) -> list[tuple[str, int]]:
