@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         KILLED,
         LIMIT,
         MESSAGES,
+        NOT_MEASURED,
         STANDING_COUNTERS,
         SUMMARY,
         VOID,

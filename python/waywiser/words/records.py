@@ -148,6 +148,10 @@ class Failure(Value, frozen=True):
     reason: str
 
 
+NOT_MEASURED = ("skipped", "interrupted")
+"""Kinds of failure that are no property of the path: no time, or an interruption."""
+
+
 class GpuState(Value, frozen=True):
     """One reading of a GPU's state while a visit ran."""
 

@@ -23,7 +23,6 @@ from waywiser.analysis.comparison.comparison_text import (
 from waywiser.analysis.comparison.differences import loaded
 from waywiser.analysis.comparison.fleet_texts import all_by_peers, by_peers, chance_text
 from waywiser.analysis.comparison.hardware import EqualHosts
-from waywiser.analysis.comparison.one_sided import NOT_MEASURED
 from waywiser.analysis.comparison.slow_paths import SlowPath
 from waywiser.curves import (
     Device,
@@ -40,7 +39,7 @@ from waywiser.curves import (
 from waywiser.curves.answer import device_at
 from waywiser.machine import Gpu, launch_options, lost_text
 from waywiser.profile import errors_of, health_report
-from waywiser.words import Failure, Operation, Place, Workload, format_bytes, grouped
+from waywiser.words import NOT_MEASURED, Failure, Operation, Place, Workload, format_bytes, grouped
 
 MOST_PATTERNS = 4
 """Paths that a command for measuring again names: the slowest."""

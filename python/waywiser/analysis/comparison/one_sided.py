@@ -15,10 +15,16 @@ from waywiser.analysis.comparison.path_change import PathChange
 from waywiser.analysis.comparison.path_parts import Summaries
 from waywiser.curves import Group, Point, Subject, devices_on, gpus_of, name_of
 from waywiser.curves.subject import CROWDED
-from waywiser.words import Failure, Reason, Workload, count, format_bytes, format_settings, grouped
-
-NOT_MEASURED = ("skipped", "interrupted")
-"""Kinds of failure that are no property of the path: no time, or an interruption."""
+from waywiser.words import (
+    NOT_MEASURED,
+    Failure,
+    Reason,
+    Workload,
+    count,
+    format_bytes,
+    format_settings,
+    grouped,
+)
 
 
 def one_sided(

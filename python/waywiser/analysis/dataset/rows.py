@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from waywiser.analysis.comparison.one_sided import NOT_MEASURED
 from waywiser.analysis.comparison.own_findings import own_findings
 from waywiser.analysis.dataset.columns import STEPS
 from waywiser.analysis.history.night import (
@@ -27,7 +26,16 @@ from waywiser.curves import LoadedLink, Point, Subject, as_compared, imported_fr
 from waywiser.machine import Machine
 from waywiser.profile import BlockSummary, Profile, ProfileError, RunHealth, SeriesFrame
 from waywiser.stats import median, survey_median
-from waywiser.words import Failure, Operation, Value, WordError, Workload, grouped, json_text
+from waywiser.words import (
+    NOT_MEASURED,
+    Failure,
+    Operation,
+    Value,
+    WordError,
+    Workload,
+    grouped,
+    json_text,
+)
 
 TIME = "time"
 
