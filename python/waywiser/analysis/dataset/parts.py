@@ -279,7 +279,8 @@ def checked_part(
     history = History(
         SCHEMA, division.threshold, division.since, tuple(nodes), tuple(paths), unreadable
     )
-    return CheckedPart(number, digest_of(references), history)
+    # to sort them all again takes little, and is done by one process
+    return CheckedPart(number, digest_of(references), sorted_history(history))
 
 
 def digest_of(references: NoiseReferences) -> str:

@@ -40,11 +40,10 @@ from waywiser.words import (
 TIME = "time"
 
 
-class RunRecord(Value, frozen=True):
-    """What comparisons take of a run beside its paths: the fields of a `Subject` with these
-    names."""
+class RunParts(Value, frozen=True):
+    """What comparisons take of a run beside its paths and its machine: the fields of a `Subject`
+    with these names."""
 
-    machine: Machine
     environment: dict[str, Any]
     links: dict[int, LoadedLink] = msgspec.field(default_factory=dict)
     health: tuple[RunHealth, ...] = ()
@@ -52,6 +51,18 @@ class RunRecord(Value, frozen=True):
     request: str = ""
     unfinished: bool = False
     own_findings: tuple[str, ...] = ()
+
+
+class RunRecord(RunParts, frozen=True, kw_only=True):
+    """These with the machine."""
+
+    machine: Machine
+
+
+class UnreadRecord(RunParts, frozen=True, kw_only=True):
+    """A `RunRecord` whose machine is not read yet: most runs of a host have the same text."""
+
+    machine: msgspec.Raw
 
 
 class RunRows(NamedTuple):
@@ -331,14 +342,20 @@ class SubjectRow(NamedTuple):
 def subject_of_rows(rows: Sequence[SubjectRow], file: str) -> Subject:
     """A subject by the rows of a run: its processes are those of the profile to half of a step."""
     first = rows[0]
-    record = msgspec.json.decode(first.record, type=RunRecord)
+    record = msgspec.json.decode(first.record, type=UnreadRecord)
     return Subject(
         name=first.host,
         points=tuple(_points(rows)),
         file=file,
         created=created_text(first.measured),
-        **msgspec.structs.asdict(record),
+        machine=_machine(bytes(record.machine)),
+        **{name: getattr(record, name) for name in RunParts.__struct_fields__},
     )
+
+
+@lru_cache(maxsize=16384)
+def _machine(text: bytes) -> Machine:
+    return msgspec.json.decode(text, type=Machine)
 
 
 def _points(rows: Iterable[SubjectRow]) -> Iterator[Point]:

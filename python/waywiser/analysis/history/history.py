@@ -119,6 +119,12 @@ class NightValues(Sequence[NightValue]):
     def __len__(self) -> int:
         return len(self._at)
 
+    @property
+    def last_date(self) -> str:
+        """When the last night began."""
+        last = int(self._at[-1])
+        return self._dates[last]
+
     @overload
     def __getitem__(self, place: int) -> NightValue: ...
     @overload
@@ -261,7 +267,9 @@ def node_histories(
 def sorted_history(history: History) -> History:
     """The same with the worst paths and nodes first."""
     paths = sorted(history.paths, key=_rank)
-    worst = {path.node: n for n, path in reversed(list(enumerate(paths)))}
+    worst: dict[str, int] = {}
+    for n, path in enumerate(paths):
+        worst.setdefault(path.node, n)
     nodes = sorted(
         history.nodes,
         key=lambda node: (worst.get(node.name, len(paths)), natural_key(node.name)),
@@ -304,6 +312,8 @@ def path_histories(
 
 
 def _rank(path: PathHistory) -> tuple[object, ...]:
+    if path.status == "steady":
+        return rank("steady"), 1.0, 0.0, natural_key(path.node), natural_key(path.path)
     loss = min(path.ratio, 1.0) if STATUSES[path.status] >= Status.SUSPECTED else 1.0
     change = path.last_change
     latest = -datetime.fromisoformat(change.date).timestamp() if change else 0.0
@@ -610,17 +620,17 @@ def _node(
     nights = node.nights()
     last = node.last
     latest_night = nights[-1][0].created
-    now = {_without_size(path) for path in paths if path.nights[-1].date >= latest_night}
-    past = [path for path in paths if path.nights[-1].date < latest_night]
+    past = [path for path in paths if path.nights.last_date < latest_night]
+    now = {_without_size(path) for path in paths if past and path.nights.last_date >= latest_night}
     gone = [path for path in past if _without_size(path) not in now]
     notes = list(node.notes)
     notes += _of_other_sizes([path for path in past if _without_size(path) in now], paths)
     if gone:
         are = "is" if len(gone) == 1 else "are"
-        latest = max(gone, key=lambda path: path.nights[-1].date)
+        latest = max(gone, key=lambda path: path.nights.last_date)
         notes.append(
             f"{count(len(gone), 'path')} {are} not in the last survey; {latest.path} was measured "
-            f"until {latest.nights[-1].date[:10]}"
+            f"until {latest.nights.last_date[:10]}"
         )
     return NodeHistory(
         name=name,
@@ -649,7 +659,7 @@ def _of_other_sizes(past: Sequence[PathHistory], paths: Sequence[PathHistory]) -
     first = past[0]
     now = max(
         (path for path in paths if _without_size(path) == _without_size(first)),
-        key=lambda path: path.nights[-1].date,
+        key=lambda path: path.nights.last_date,
     )
     are = "path has" if len(past) == 1 else "paths have"
     return [

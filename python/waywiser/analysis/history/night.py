@@ -7,6 +7,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -135,7 +136,7 @@ class Night(Value, frozen=True):
     def keys(self) -> list[str]:
         """The curve of each path with the UUIDs of its GPUs, and its size: equal for one path of
         one node, even if the GPUs have other numbers."""
-        uuids = tuple(self.known_gpus.items())
+        uuids = self.known_gpus
         return [f"{_with_uuids(path.curve, uuids)} of {path.bytes}" for path in self.paths.paths]
 
     @property
@@ -150,10 +151,18 @@ def moment_of(created: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+def _with_uuids(curve: str, uuids: Mapping[str, str]) -> str:
+    """The curve with the UUIDs of GPUs instead of their numbers."""
+    texts, numbers = _parts_of(curve)
+    named = (uuids.get(number, f"gpu:{number}") for number in numbers)
+    return "".join([texts[0], *chain.from_iterable(zip(named, texts[1:], strict=True))])
+
+
 @lru_cache(maxsize=65536)
-def _with_uuids(curve: str, uuids: tuple[tuple[str, str], ...]) -> str:
-    known = dict(uuids)
-    return _GPU.sub(lambda found: known.get(found[1], found[0]), curve)
+def _parts_of(curve: str) -> tuple[list[str], list[str]]:
+    """What is between the GPUs of a curve, and their numbers."""
+    parts = _GPU.split(curve)
+    return parts[::2], parts[1::2]
 
 
 @lru_cache(maxsize=16384)
