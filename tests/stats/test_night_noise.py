@@ -31,7 +31,7 @@ def test_least_sizes_have_their_chance() -> None:
         own_noise(UNKNOWN_NOISE, freedom * deviation**2, freedom)
         for freedom, deviation in [(2.0, 0.01), (12.0, 0.01), (12.0, 0.3), (60.0, 1e-4), (1.0, 0.9)]
     ] * 300
-    sizes = least_sizes(noises, 1e-6, shares)
+    sizes = least_sizes(np.array([each.weights for each in noises]), 1e-6, shares)
     for noise, share, size in zip(noises[:5], shares, sizes, strict=False):
         assert noise.chance(size, share) == pytest.approx(1e-6, rel=1e-3)
     assert np.array_equal(sizes, np.tile(sizes[:5], 300)), "whatever is looked at together"
@@ -39,7 +39,7 @@ def test_least_sizes_have_their_chance() -> None:
 
 @pytest.mark.parametrize("chance", [1.0, 1.5])
 def test_any_difference_has_a_chance_of_one(chance: float) -> None:
-    assert least_sizes([UNKNOWN_NOISE], chance, np.array([0.4])).tolist() == [0.0]
+    assert least_sizes(UNKNOWN_NOISE.weights[None], chance, np.array([0.4])).tolist() == [0.0]
 
 
 def test_equal_peers_show_the_noise_of_a_series_of_few_nights() -> None:

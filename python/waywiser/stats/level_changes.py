@@ -43,6 +43,7 @@ from waywiser.stats.level_boundaries import (
     squares_around,
 )
 from waywiser.stats.night_noise import (
+    DEVIATIONS,
     LEAST_DEVIATION,
     UNKNOWN_NOISE,
     NightNoise,
@@ -163,38 +164,74 @@ Known = Mapping["Hashable", NightNoise]
 
 class CandidateChanges(NamedTuple):
     """The candidates for changes of many series, and what the series show of their noise around
-    them."""
+    them. Columns have a value for each series, by its number."""
 
     changes: dict[int, tuple[frozenset[int], int, float]]
     """The cuts, the onset of a drift and its slope, by the numbers of series that have some."""
     squares: Array
     freedom: Array
-    """The degrees of freedom of the ``squares`` of each series, by its number."""
+    """The degrees of freedom of the ``squares``."""
+    wander: Array
+    """The squares of the differences from night to night."""
+    trends: Array
+    """The slope per day over all nights."""
+    means: Array
+    """The level of a series that has one alone."""
+    is_level: Array
+    """Whether it has: there is no candidate, and the last nights show nothing."""
+
+    @classmethod
+    def none(cls, series: int) -> CandidateChanges:
+        squares, freedom, wander, trends, means = np.zeros((5, series))
+        return cls({}, squares, freedom, wander, trends, means, np.zeros(series, bool))
+
+    def of(self, numbers: Sequence[int]) -> CandidateChanges:
+        """Those of some series, which have other numbers then: their places."""
+        changes = {
+            place: self.changes[number]
+            for place, number in enumerate(numbers)
+            if number in self.changes
+        }
+        at = np.array(numbers, int)
+        return CandidateChanges(changes, *(column[at] for column in self[1:]))
 
 
-def fit_series(
-    series: Iterable[SeriesOfNights],
-    threshold: float,
-    noise: SeriesNoise | None = None,
-    candidates: CandidateChanges | None = None,
-) -> list[FittedSeries | None]:
+def fit_series(series: Iterable[SeriesOfNights], threshold: float) -> list[FittedSeries | None]:
     """Returns what is known of each series; None for one with fewer than `LEAST_NIGHTS` nights.
-    Changes of up to ``threshold``, as a relative change, are none. ``noise`` is that of a fleet,
-    of which these are a part; by default they are all of it. ``candidates`` are those that were
-    found before."""
+    Changes of up to ``threshold``, as a relative change, are none. The noise of a series is that
+    which these show."""
     fits = SeriesFits(series, threshold)
-    if candidates is not None:
-        fits.resume(candidates)
-    else:
-        shown = fits.shown_by_differences()
-        fits.divide(noise_by_peers(shown) if noise is None else noise.rough)
-    shown = fits.shown_around_levels()
-    return fits.finished(noise_by_peers(shown) if noise is None else noise.settled)
+    return fits.finished(fits.look(None).settled)
+
+
+def finish_series(
+    series: Iterable[SeriesOfNights], threshold: float, settled: Known, candidates: CandidateChanges
+) -> list[FittedSeries | None]:
+    """What `fit_series` returns, of series whose ``candidates`` were found before, with the noise
+    that peers show around their levels."""
+    fits = SeriesFits(series, threshold)
+    fits.resume(candidates)
+    return fits.finished(settled)
 
 
 def noise_by_peers(shown: Shown) -> dict[Hashable, NightNoise]:
     """The noise that the series of each group of peers show together."""
     return {peers: usual_noise(*np.concatenate(own).T) for peers, own in shown.items()}
+
+
+def noise_of_series(
+    known: Known, by_peers: Mapping[Hashable, Sequence[int]], squares: Array, freedom: Array
+) -> tuple[Array, Array]:
+    """Returns the weights and the deviation of the noise of each series, by what it shows and what
+    its peers do. The numbers of the series are given by their peers."""
+    weights, deviations = np.empty((len(squares), len(DEVIATIONS))), np.empty(len(squares))
+    for peers, same in by_peers.items():
+        for part in chunks(len(same), len(DEVIATIONS)):
+            own = same[part]
+            weights[own], deviations[own] = own_weights(
+                known[peers].weights, squares[own], freedom[own]
+            )
+    return weights, deviations
 
 
 class SeriesFits:
@@ -218,6 +255,17 @@ class SeriesFits:
             self._count += number
         self._blocks += map(_Block, waiting.values())
 
+    def look(self, noise: SeriesNoise | None) -> SeriesNoise:
+        """Finds candidates, and what the series show around their levels: with the noise of a
+        fleet of which these are a part, or with what these show, which is returned then."""
+        if noise is not None:
+            self.divide(noise.rough)
+            self.shown_around_levels()
+            return noise
+        rough = noise_by_peers(self.shown_by_differences())
+        self.divide(rough)
+        return SeriesNoise(rough, noise_by_peers(self.shown_around_levels()))
+
     def shown_by_differences(self) -> Shown:
         """What the series show of their noise by a first estimate."""
         return self._shown()
@@ -237,10 +285,14 @@ class SeriesFits:
     @property
     def candidates(self) -> CandidateChanges:
         """The candidates that were found until now."""
-        found = CandidateChanges({}, np.zeros(self._count), np.zeros(self._count))
+        found = CandidateChanges.none(self._count)
         for block in self._blocks:
             found.squares[block.numbers] = block.squares
             found.freedom[block.numbers] = block.freedom
+            found.wander[block.numbers] = block.wander
+            found.trends[block.numbers] = block.trends
+            found.means[block.numbers] = block.means
+            found.is_level[block.numbers] = block.are_level(self._limit)
             for row, fit in block.fits.items():
                 if not fit.is_even:
                     number = int(block.numbers[row])
@@ -329,7 +381,11 @@ class _Block:
         ]
         self.rows_by_peers = grouped((peers, row) for row, peers in enumerate(self.peers))
         count, nights = self.values.shape
-        self.clipped, rough = _clipped(self.values)
+        steps = np.diff(self.values, axis=1)
+        self.wander = (steps**2).sum(axis=1)
+        """The squares of the differences from night to night."""
+        self.clipped, rough = _clipped(self.values, np.sort(np.abs(steps)))
+        self.means = np.add.reduce(self.clipped, axis=1) / nights
         self.trends = row_slopes(self.days, self.clipped)
         """The slope of each over all nights."""
         self.freedom = np.full(count, ROUGH_SHARE * nights)
@@ -357,13 +413,9 @@ class _Block:
     def share(self, known: Known) -> None:
         """Estimates the noise of each series by that of it and of its peers."""
         self.usual = known
-        self.weights = np.empty((len(self.values), len(UNKNOWN_NOISE.weights)))
-        for peers, same in self.rows_by_peers.items():
-            for part in chunks(len(same), self.weights.shape[1]):
-                rows = same[part]
-                self.weights[rows], self.deviations[rows] = own_weights(
-                    known[peers].weights, self.squares[rows], self.freedom[rows]
-                )
+        self.weights, self.deviations = noise_of_series(
+            known, self.rows_by_peers, self.squares, self.freedom
+        )
         for row, fit in self.fits.items():
             fit.usual, fit.noise = known[self.peers[row]], self._noise(row)
 
@@ -416,15 +468,18 @@ class _Block:
             fit.cuts = {*np.flatnonzero(begins[n])[1:].tolist()}
             fit.noise = NightNoise(weights[n], deviation)
 
+    def are_level(self, limit: float) -> Array:
+        """Whether each has one level alone, by the candidates that are left."""
+        found = _are_tails_level(self.clipped, self.values, slice(0, self.values.shape[1]), limit)
+        for row, fit in self.fits.items():
+            found[row] &= fit.is_even
+        return found
+
     def fitted(self, limit: float) -> Iterator[FittedSeries]:
         """Yields what is known of each: of most there is one level alone."""
         self._prune(limit)
-        count = self.values.shape[1]
-        level = _are_tails_level(self.clipped, self.values, slice(0, count), limit)
-        for row, fit in self.fits.items():
-            level[row] &= fit.is_even
-        means = np.add.reduce(self.clipped, axis=1) / count
-        columns = (column.tolist() for column in (level, means, self.trends))
+        level = self.are_level(limit)
+        columns = (column.tolist() for column in (level, self.means, self.trends))
         for row, (is_level, mean, trend) in enumerate(zip(*columns, strict=True)):
             if is_level:
                 noise = self.fits[row].noise if row in self.fits else self._noise(row)
@@ -645,10 +700,10 @@ def _are_tails_level(flat: Array, raw: Array, last: slice, limit: float) -> Arra
     return found
 
 
-def _clipped(rows: Array) -> tuple[Array, Array]:
-    """Clips single odd values, and makes the first estimates of the noise."""
+def _clipped(rows: Array, steps: Array) -> tuple[Array, Array]:
+    """Clips single odd values, and makes the first estimates of the noise. ``steps`` are how far
+    each value is from the one before it, sorted."""
     count = rows.shape[1]
-    steps = np.sort(np.abs(np.diff(rows, axis=1)))
     half = sorted_medians(steps) * (NORMAL_SCALE / 2**0.5)
     middle = running_medians(rows)
     apart = np.abs(rows - middle)
@@ -729,11 +784,11 @@ def _best_changes(
     )
 
 
-def least_changes(noises: Sequence[NightNoise], nights: Sequence[int], threshold: float) -> Array:
+def least_changes(weights: Array, nights: Array, threshold: float) -> Array:
     """The smallest relative change of each of some series that `CONFIRMING` nights show with a
-    chance of one half, after so many ``nights``."""
-    shares = 1 / np.maximum(np.array(nights, float), 1) + 1 / CONFIRMING
+    chance of one half, after so many ``nights``. ``weights`` are those of their noise."""
+    shares = 1 / np.maximum(nights, 1) + 1 / CONFIRMING
     found: Array = np.expm1(
-        np.maximum(least_sizes(noises, FALSE_ALARM, shares), np.log1p(threshold))
+        np.maximum(least_sizes(weights, FALSE_ALARM, shares), np.log1p(threshold))
     )
     return found

@@ -11,7 +11,6 @@ borrows from the others, and if a few of these have much more noise, it may be o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -121,19 +120,18 @@ def own_weights(usual: Array, squares: Array, freedom: Array) -> tuple[Array, Ar
     return weights, _deviations(weights)
 
 
-def least_sizes(noises: Sequence[NightNoise], chance: float, shares: Array) -> Array:
-    """The difference that each noise alone makes with this chance, to `SIZE_ERROR`, where the
-    variance of the difference is a share of that of a night: the root of the logarithm of the
-    chance by Newton's method, which is concave, within a bracket."""
-    found = np.zeros(len(noises))
-    if chance >= 1 or not len(noises):
+def least_sizes(weights: Array, chance: float, shares: Array) -> Array:
+    """The difference that the noise of each series alone makes with this chance, to `SIZE_ERROR`,
+    where the variance of the difference is a share of that of a night: the root of the logarithm of
+    the chance by Newton's method, which is concave, within a bracket."""
+    found = np.zeros(len(weights))
+    if chance >= 1:
         return found
     # those of nearly equal deviations have the same part of the grid
-    order = np.argsort([noise.deviation for noise in noises], kind="stable")
-    for part in chunks(len(noises), len(DEVIATIONS)):
+    order = np.argsort(_deviations(weights), kind="stable")
+    for part in chunks(len(order), len(DEVIATIONS)):
         rows = order[part]
-        weights = np.array([noises[row].weights for row in rows])
-        found[rows] = _least_of_chunk(weights, chance) * np.sqrt(shares[rows])
+        found[rows] = _least_of_chunk(weights[rows], chance) * np.sqrt(shares[rows])
     return found
 
 

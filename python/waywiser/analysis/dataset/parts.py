@@ -270,8 +270,9 @@ def checked_part(
     """Checks a part alone."""
     division = references.division
     own = nights_of_part(division, number)
-    known = own.candidates or (None, None)
-    paths = path_histories(own.lines, division.threshold, division.since, references.noise, known)
+    paths = path_histories(
+        own.lines, division.threshold, division.since, references.noise, own.candidates
+    )
     nodes = node_histories(own.nodes, paths, labels)
     read = _reading(division)
     read.nights.pop(number, None)  # nothing looks at the part again

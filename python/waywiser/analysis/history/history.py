@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import msgspec
@@ -20,10 +20,13 @@ from waywiser.stats import THRESHOLD, Interval, SeriesNoise, median
 from waywiser.stats.level_changes import (
     CandidateChanges,
     FittedSeries,
+    SeriesFits,
     SeriesOfNights,
-    fit_series,
+    finish_series,
     least_changes,
+    noise_of_series,
 )
+from waywiser.stats.night_noise import NightNoise
 from waywiser.words import (
     STATUSES,
     Reason,
@@ -50,6 +53,9 @@ WHOLE_NODE = 0.8
 MOST_PROCESSES = 1.5
 """Processes of one survey over those of another up to which their fastest ones are compared: the
 fastest of more processes is faster."""
+
+PATHS_AT_ONCE = 16_384
+"""Paths of one level whose noise is in memory at once."""
 
 NORMAL_95 = 1.96
 """Half the width of a 95 % interval, in standard errors."""
@@ -292,23 +298,115 @@ def path_histories(
     threshold: float = THRESHOLD,
     since: str = "",
     noise: SeriesNoise | None = None,
-    candidates: Sequence[CandidateChanges | None] = (None, None),
+    candidates: Sequence[CandidateChanges] = (),
 ) -> list[PathHistory]:
     """Follows paths, each with the ``noise`` that all show, by default these. ``candidates`` are
-    those that were found before, of the medians and of the fastest processes."""
-    usual, fastest = (
-        fit_series(series_of_paths(lines, is_fastest=of_fastest), threshold, noise, known)
-        for of_fastest, known in zip((False, True), candidates, strict=True)
-    )
-    calm = _have_calm_fastest(lines)
-    fitted = [_clearer(*each) for each in zip(calm, usual, fastest, strict=True)]
-    known = [(fit.noise, len(line)) for line, fit in zip(lines, fitted, strict=True) if fit]
-    noises, nights = zip(*known, strict=True) if known else ((), ())
-    least = iter(least_changes(noises, nights, threshold).tolist())
-    return [
-        _path(line, fit, next(least) if fit else None, threshold, since)
-        for line, fit in zip(lines, fitted, strict=True)
-    ]
+    those that were found before with this noise, of the medians and of the fastest processes."""
+    if not candidates or noise is None:
+        candidates, noise = _found_candidates(lines, threshold, noise)
+    followed = _FollowedPaths(lines, threshold, since, noise.settled, candidates)
+    found: list[PathHistory | None] = [None] * len(lines)
+    for number, path in chain(followed.of_one_level(), followed.others()):
+        found[number] = path
+    return [path for path in found if path is not None]
+
+
+def _found_candidates(
+    lines: Sequence[NightsOfPath], threshold: float, noise: SeriesNoise | None
+) -> tuple[list[CandidateChanges], SeriesNoise]:
+    """The candidates of the medians and of the fastest processes, and the noise around them."""
+    found, shown = [], []
+    for is_fastest in (False, True):
+        fits = SeriesFits(series_of_paths(lines, is_fastest=is_fastest), threshold)
+        shown.append(fits.look(noise))
+        found.append(fits.candidates)
+    medians, fastest = shown
+    return found, SeriesNoise({}, {**medians.settled, **fastest.settled})
+
+
+class _FollowedPaths(NamedTuple):
+    """Paths whose candidates for changes are known."""
+
+    lines: Sequence[NightsOfPath]
+    threshold: float
+    since: str
+    settled: Mapping[Hashable, NightNoise]
+    """The noise of peers."""
+    candidates: Sequence[CandidateChanges]
+    """Those of the medians, and those of the fastest processes."""
+
+    def of_one_level(self) -> Iterator[tuple[int, PathHistory]]:
+        """Yields the paths that have one level alone, as most have, each with its number. Their
+        values are not looked at again."""
+        numbers = np.flatnonzero(self._are_level())
+        for first in range(0, len(numbers), PATHS_AT_ONCE):
+            own = numbers[first : first + PATHS_AT_ONCE]
+            usual, fastest = (
+                self._noise_of(own, is_fastest=is_fastest) for is_fastest in (False, True)
+            )
+            is_calmer = self._have_calm_fastest(own) & (fastest[1] < usual[1])
+            weights = np.where(is_calmer[:, None], fastest[0], usual[0])
+            deviations = np.where(is_calmer, fastest[1], usual[1])
+            medians = self.candidates[False]
+            columns = (medians.means[own], deviations, medians.trends[own])
+            fits = [
+                FittedSeries(mean, NightNoise(weights[n], deviation), (), trend)
+                for n, (mean, deviation, trend) in enumerate(
+                    zip(*(column.tolist() for column in columns), strict=True)
+                )
+            ]
+            yield from self._paths(own.tolist(), fits)
+
+    def others(self) -> Iterator[tuple[int, PathHistory]]:
+        """Yields all other paths, each with its number."""
+        numbers = np.flatnonzero(~self._are_level())
+        known = numbers.tolist()
+        own = [self.lines[n] for n in known]
+        usual, fastest = (
+            finish_series(
+                series_of_paths(own, is_fastest=is_fastest),
+                self.threshold,
+                self.settled,
+                self.candidates[is_fastest].of(known),
+            )
+            for is_fastest in (False, True)
+        )
+        calm = self._have_calm_fastest(numbers).tolist()
+        fits = [_clearer(*each) for each in zip(calm, usual, fastest, strict=True)]
+        yield from self._paths(known, fits)
+
+    def _are_level(self) -> Array:
+        usual, fastest = (each.is_level for each in self.candidates)
+        found: Array = usual & fastest
+        return found
+
+    def _noise_of(self, numbers: Array, *, is_fastest: bool) -> tuple[Array, Array]:
+        """The weights and the deviation of the noise of each."""
+        known = self.candidates[is_fastest]
+        peers: dict[Hashable, list[int]] = grouped(
+            (_peers_of(self.lines[number], is_fastest), place)
+            for place, number in enumerate(numbers.tolist())
+        )
+        return noise_of_series(self.settled, peers, known.squares[numbers], known.freedom[numbers])
+
+    def _have_calm_fastest(self, numbers: Array) -> Array:
+        """Whether the fastest processes of each path differ less from night to night than the
+        medians do."""
+        usual, fastest = (each.wander[numbers] for each in self.candidates)
+        may = np.array([self.lines[n].is_fastest_comparable for n in numbers.tolist()], bool)
+        found: Array = may & (fastest < usual)
+        return found
+
+    def _paths(
+        self, numbers: Sequence[int], fits: Sequence[FittedSeries | None]
+    ) -> Iterator[tuple[int, PathHistory]]:
+        fitted = [(n, fit) for n, fit in zip(numbers, fits, strict=True) if fit is not None]
+        weights = np.array([fit.noise.weights for _, fit in fitted])
+        nights = np.array([len(self.lines[n]) for n, _ in fitted])
+        least = iter(least_changes(weights, nights, self.threshold).tolist() if fitted else ())
+        for number, fit in zip(numbers, fits, strict=True):
+            detectable = None if fit is None else next(least)
+            yield number, _path(self.lines[number], fit, detectable, self.threshold, self.since)
 
 
 def _rank(path: PathHistory) -> tuple[object, ...]:
@@ -362,12 +460,15 @@ def series_of_paths(
 ) -> Iterator[SeriesOfNights]:
     """The bandwidths of paths, by the medians over processes or by the fastest processes, those of
     the same nights together."""
-    name = "fastest" if is_fastest else "medians"
     for own in _of_same_nights(lines):
         sizes = np.log(np.array([[line.path.bytes] for line in own], float))
         values = sizes - _log_seconds(own, is_fastest)
-        peers = [(*line.peers, name) for line in own]
+        peers = [_peers_of(line, is_fastest) for line in own]
         yield SeriesOfNights(values, own[0].days, own[0].number, peers)
+
+
+def _peers_of(line: NightsOfPath, is_fastest: bool) -> tuple[str | int, ...]:
+    return (*line.peers, "fastest" if is_fastest else "medians")
 
 
 def _of_same_nights(lines: Sequence[NightsOfPath]) -> Iterator[list[NightsOfPath]]:
@@ -381,18 +482,6 @@ def _log_seconds(lines: Sequence[NightsOfPath], is_fastest: bool) -> Array:
     rows = [line.fastest_seconds if is_fastest else line.seconds for line in lines]
     found: Array = np.log(np.array(rows), dtype=float)
     return found
-
-
-def _have_calm_fastest(lines: Sequence[NightsOfPath]) -> Iterator[bool]:
-    """Whether the fastest processes of each path differ less from night to night than the medians
-    do."""
-    for own in _of_same_nights(lines):
-        wander, calm = (
-            (np.diff(_log_seconds(own, is_fastest), axis=1) ** 2).sum(axis=1)
-            for is_fastest in (False, True)
-        )
-        for line, is_calm in zip(own, (calm < wander).tolist(), strict=True):
-            yield line.is_fastest_comparable and is_calm
 
 
 class _NightColumns(NamedTuple):
