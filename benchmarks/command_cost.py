@@ -17,7 +17,8 @@ CPUS = 2
 DECIDED = 0, 1, 3
 """What a check ends with if it is done."""
 
-LOOK_SECONDS = 0.2
+WAIT_SECONDS, LOOK_SECONDS = 0.01, 0.2
+"""How often it is seen whether a command has ended, and what memory it takes."""
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -31,12 +32,15 @@ class CommandCost(NamedTuple):
     output: str
 
 
-def command_cost(command: Sequence[str | Path], codes: Sequence[int] = (0,)) -> CommandCost:
-    """Runs a command on `CPUS` CPUs. Raises `RuntimeError` if it ends with another code."""
-    path = os.pathsep.join(filter(None, (str(ROOT / "python"), os.environ.get("PYTHONPATH"))))
+def command_cost(
+    command: Sequence[str | Path], codes: Sequence[int] = (0,), python: Path = ROOT / "python"
+) -> CommandCost:
+    """Runs a command on `CPUS` CPUs, with the packages of this folder. Raises `RuntimeError` if it
+    ends with another code."""
+    path = os.pathsep.join(filter(None, (str(python), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": path}
     every = os.sched_getaffinity(0)
-    began, most = time.monotonic(), 0
+    began, most, looked = time.monotonic(), 0, 0.0
     with tempfile.TemporaryFile("w+") as output:
         os.sched_setaffinity(0, sorted(every)[:CPUS])  # a child inherits it
         try:
@@ -47,8 +51,9 @@ def command_cost(command: Sequence[str | Path], codes: Sequence[int] = (0,)) -> 
             pid, status, used = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 break
-            most = max(most, _memory(process.pid))
-            time.sleep(LOOK_SECONDS)
+            if time.monotonic() - looked > LOOK_SECONDS:
+                most, looked = max(most, _memory(process.pid)), time.monotonic()
+            time.sleep(WAIT_SECONDS)
         process.returncode = os.waitstatus_to_exitcode(status)
         wall = time.monotonic() - began
         output.seek(0)

@@ -12,7 +12,7 @@
 - ``cost``: files of ``--nodes`` nodes × 60 nights, copies of kept profiles of two GPUs with other
   names, GPUs and dates: what a check costs without a data set, the export that makes it, and a
   check with it; with the runs of a night in files of their own; and one more night of twice as many
-  nodes. Each command has two CPUs.
+  nodes; with ``--former``, what a check cost before, on the same files. Each command has two CPUs.
 
 Noise is 1 % between nights beside that of the kept profiles (tests/analysis/history). Every number
 but the costs follows from the seeds, which begin at ``--first``.
@@ -42,7 +42,7 @@ from scipy.special import gammaincinv
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
-from command_cost import DECIDED, command_cost, waywiser_command  # noqa: E402
+from command_cost import DECIDED, CommandCost, command_cost, waywiser_command  # noqa: E402
 
 from analysis.history.planted_nights import (  # noqa: E402
     BUSY,
@@ -206,8 +206,8 @@ def dates(first: int) -> Iterator[str]:
         yield f"| {size} | {found.total()} | {cells} |"
 
 
-def costs(first: int, nodes: int) -> Iterator[str]:
-    """Rows: what the command costs on files."""
+def costs(first: int, nodes: int, former: Path | None) -> Iterator[str]:
+    """Rows: what the command costs on files; before it, what a check cost by ``former`` code."""
     with tempfile.TemporaryDirectory(prefix="waywiser-history-") as temporary:
         folder = Path(temporary) / "nodes"
         folder.mkdir()
@@ -216,6 +216,11 @@ def costs(first: int, nodes: int) -> Iterator[str]:
         yield "|---|---|---|---|---|---|"
         everything = nodes * NIGHTS
         export = "export", folder, "--format", "parquet"
+        if former is not None:
+            check = waywiser_command("check", folder)
+            for number in range(1, REPEATS + 1):
+                found = command_cost(check, DECIDED, former)
+                yield _row(f"former check, {number}", everything if number == 1 else 0, found)
         yield _cost("check without a data set", everything, "check", folder, "--json")
         yield _cost("first export", everything, *export)
         for number in range(1, REPEATS + 1):
@@ -285,7 +290,10 @@ def write_fleet(folder: Path, nodes: int, nights: int, first: int, name: str = "
 
 def _cost(name: str, read: int, *words: str | Path) -> str:
     """The cost of the command and of its processes."""
-    found = command_cost(waywiser_command(*words), DECIDED)
+    return _row(name, read, command_cost(waywiser_command(*words), DECIDED))
+
+
+def _row(name: str, read: int, found: CommandCost) -> str:
     return (
         f"| {name} | {read:,} | {found.cpu_seconds:.1f} | {found.wall_seconds:.1f} "
         f"| {found.most_mib:.0f} | {found.exit_code} |"
@@ -305,6 +313,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     words.add_argument("--part", choices=[*PARTS, "alarms", "cost"], action="append")
     words.add_argument("--nodes", type=int, default=COST_NODES, help="of the part cost")
+    words.add_argument(
+        "--former", type=Path, help="the python folder of former code, for the part cost"
+    )
     words.add_argument("--alarm-nodes", type=int, default=ALARM_NODES, help="of the part alarms")
     words.add_argument("--first", type=int, default=1)
     words.add_argument("--noise", choices=KEPT, action="append", help="of the part alarms")
@@ -318,7 +329,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             continue
         if part == "cost":
             title = f"{given.nodes} nodes × {NIGHTS} nights as files"
-            lines += [f"## {title}", "", *costs(given.first, given.nodes), ""]
+            lines += [f"## {title}", "", *costs(given.first, given.nodes, given.former), ""]
             continue
         title, rows = PARTS[part]
         lines += [f"## {title}", "", *rows(given.first), ""]

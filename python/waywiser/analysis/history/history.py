@@ -657,6 +657,8 @@ def _path(
 
 def _status(changes: Sequence[DatedChange], threshold: float) -> tuple[Reason, float]:
     """The status, and the bandwidth now over that of the best level."""
+    if not changes:
+        return "steady", 1.0
     levels = [1.0]
     for change in changes:
         if change.confirmed:
