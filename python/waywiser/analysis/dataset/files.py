@@ -206,7 +206,7 @@ def _read(path: Path, read: Callable[[Any], Any]) -> tuple[str, Any]:
     """Why a file is not of a data set, empty if it is; and what is ``read`` of it."""
     arrow, parquet = engine("pyarrow"), engine("pyarrow.parquet")
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path, pre_buffer=False) as file:
             why = _why_foreign(arrow, file.schema_arrow)
             return why, None if why else read(file)
     except FileNotFoundError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
@@ -62,6 +63,9 @@ AT_ONCE = 20_000
 
 SUBJECTS_AT_ONCE = 1000
 """Runs whose rows are read at once with all columns."""
+
+READING = 2
+"""Threads that read small files."""
 
 TABLES_AT_ONCE = 256
 """Small tables that are made into one."""
@@ -201,13 +205,13 @@ class Scan:
         )
         tables = [none.append_column("filename", texts_of([]))]
         why: dict[Path, str] = {}
-        for path in paths:
-            why[path], table = read_all(path)
-            if not why[path]:
-                names = texts_of([str(path)] * len(table))
-                tables.append(table.append_column("filename", names))
-            if len(tables) == TABLES_AT_ONCE:
-                tables = [arrow.concat_tables(tables).combine_chunks()]
+        with ThreadPoolExecutor(READING) as threads:
+            for path, (why[path], table) in zip(paths, threads.map(read_all, paths), strict=True):
+                if not why[path]:
+                    names = texts_of([str(path)] * len(table))
+                    tables.append(table.append_column("filename", names))
+                if len(tables) == TABLES_AT_ONCE:
+                    tables = [arrow.concat_tables(tables).combine_chunks()]
         self._small_files = arrow.concat_tables(tables).combine_chunks()
         return why
 
