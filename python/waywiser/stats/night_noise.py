@@ -146,26 +146,32 @@ def _least_of_chunk(weights: Array, chance: float) -> Array:
     used = np.flatnonzero(is_used.any(axis=0))
     # deviations are added one by one: what another series needs is zero, and changes no digit
     weights = np.ascontiguousarray(np.where(is_used, weights, 0.0)[:, used].T)
-    deviations = DEVIATIONS[used, None]
     rows = np.arange(len(low))
     while len(rows):
-        apart = size[rows] / deviations
-        own = weights[:, rows]
-        found = 2 * (own * normal_tails(apart)).sum(axis=0)
-        is_low = found > chance
+        is_low, step = _step_to_chance(size[rows], weights[:, rows], DEVIATIONS[used], chance)
         low[rows] = np.where(is_low, size[rows], low[rows])
         high[rows] = np.where(is_low, high[rows], size[rows])
-        heights = np.exp(-0.5 * apart**2) / deviations
-        slope = -((2 / math.pi) ** 0.5) * (own * heights).sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = found * np.log(chance / found) / slope
-        step[~((found > 0) & (slope < 0))] = np.inf
         # a little further than the root, so that it gets between two sizes
         tried = size[rows] + step + np.copysign(SIZE_ERROR * size[rows] / 4, step)
         is_inside = (low[rows] < tried) & (tried < high[rows])
         size[rows] = np.where(is_inside, tried, (low[rows] + high[rows]) / 2)
         rows = rows[high[rows] - low[rows] > SIZE_ERROR * high[rows]]
     return high
+
+
+def _step_to_chance(
+    sizes: Array, weights: Array, deviations: Array, chance: float
+) -> tuple[Array, Array]:
+    """Whether noise makes each size with a larger chance than this one, and Newton's step towards
+    the size that it makes with it. ``weights`` has a row for each deviation."""
+    apart = sizes / deviations[:, None]
+    found = 2 * (weights * normal_tails(apart)).sum(axis=0)
+    heights = np.exp(-0.5 * apart**2) / deviations[:, None]
+    slope = -((2 / math.pi) ** 0.5) * (weights * heights).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = found * np.log(chance / found) / slope
+    step[~((found > 0) & (slope < 0))] = np.inf
+    return found > chance, step
 
 
 def _likelihood(squares: Array, freedom: Array) -> Array:

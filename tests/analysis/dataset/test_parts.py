@@ -71,6 +71,26 @@ def test_parts_in_files_have_the_verdicts_of_the_whole(
     assert checked(["check", str(nodes), "--part", "join"], capsys) == whole
 
 
+@pytest.mark.parametrize("few_rows", [10**9, -1])
+def test_a_data_set_is_checked_without_pandas(nodes: Path, tmp_path: Path, few_rows: int) -> None:
+    """pyarrow loads it where it converts values by itself, which takes longer than a small check;
+    so do the processes that check parts."""
+    module = tmp_path / "pandas.py"
+    module.write_text("import os\nopen(__file__ + str(os.getpid()), 'w').close()\n")
+    program = (
+        "import sys; from waywiser.analysis.dataset import parts; from waywiser.cli import run; "
+        f"parts.FEW_ROWS = {few_rows}; sys.exit(run(['check', sys.argv[1]]))"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(nodes)],
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
+    assert done.returncode == 1
+    assert [each.name for each in tmp_path.iterdir() if each.is_file()] == ["pandas.py"]
+
+
 def test_parts_that_are_missing_or_of_former_references_are_no_answer(
     nodes: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,6 +52,42 @@ def test_what_a_lost_process_had_to_do_this_one_does(how: str) -> None:
             assert found == [(n, here) for n in range(7)]
 
 
+def test_a_call_aside_has_a_process_of_its_own_beside_the_others() -> None:
+    here = os.getpid()
+    with WorkerProcesses(2, aside=("waywiser.words",)) as workers:
+        answer = workers.start_aside(call_for_test, 7, here, "")
+        others = workers.each(call_for_test, [(n, here, "") for n in range(4)])
+        number, process = answer()
+    assert number == 7
+    assert process not in {here, *(each for _, each in others)}
+    assert not Path(f"/proc/{process}").exists()
+
+
+@pytest.mark.parametrize("how", ["killed", "raises"])
+def test_a_call_aside_that_is_lost_is_made_here(how: str) -> None:
+    here = os.getpid()
+    with WorkerProcesses(2, aside=("waywiser.words",)) as workers:
+        assert workers.start_aside(call_for_test, 7, here, how)() == (7, here)
+        assert workers.start_aside(call_for_test, 8, here, how)() == (8, here)
+
+
+def test_without_a_process_aside_the_call_is_made_when_its_answer_is_needed() -> None:
+    with WorkerProcesses(1) as workers:
+        answer = workers.start_aside(natural_key, 1)
+        with pytest.raises(TypeError):
+            answer()
+
+
+def test_a_module_that_cannot_be_loaded_costs_its_process_alone() -> None:
+    here = os.getpid()
+    with WorkerProcesses(2, modules=("no.such.module",), aside=("no.such.module",)) as workers:
+        assert workers.start_aside(call_for_test, 7, here, "")() == (7, here)
+        assert workers.each(call_for_test, [(n, here, "") for n in range(2)]) == [
+            (0, here),
+            (1, here),
+        ]
+
+
 def test_an_error_is_raised_here() -> None:
     with WorkerProcesses(2) as workers, pytest.raises(TypeError):
         workers.each(natural_key, [("a",), (1,)])
