@@ -364,16 +364,7 @@ class _Block:
             [first + np.arange(rows) for (first, _), (rows, _) in zip(pieces, shapes, strict=True)]
         )
         self.skipped = max(0, shapes[0][1] - MOST_NIGHTS)
-        columns = zip(*((p.values, p.days, p.surveys) for _, p in pieces), strict=True)
-        self.values, self.days, self.surveys = (
-            np.concatenate(
-                [
-                    np.broadcast_to(rows, shape)[:, self.skipped :]
-                    for rows, shape in zip(column, shapes, strict=True)
-                ]
-            )
-            for column in columns
-        )
+        self.values, self.days, self.surveys = self._columns([piece for _, piece in pieces])
         every = [peers for _, piece in pieces for peers in piece.peers]
         self.peers: list[Hashable] = [
             ("alone", int(number)) if peers is None else peers
@@ -399,6 +390,13 @@ class _Block:
         self.usual: Known = {}
         self.fits: dict[int, _Fit] = {}
         """The series that may have more than noise, by row."""
+
+    def _columns(self, pieces: Sequence[SeriesOfNights]) -> Iterator[Array]:
+        """Yields the values, the days and the surveys of all nights that are not skipped."""
+        shapes = [piece.values.shape for piece in pieces]
+        for column in zip(*((p.values, p.days, p.surveys) for p in pieces), strict=True):
+            every = (np.broadcast_to(*each) for each in zip(column, shapes, strict=True))
+            yield np.concatenate([rows[:, self.skipped :] for rows in every])
 
     def fit(self, row: int) -> _Fit:
         if row not in self.fits:
