@@ -86,8 +86,9 @@ class WorkerProcesses(Closeable):
         ]
 
     def start_aside(self, function: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
-        """Starts a call in a process of its own, and returns what waits for its answer. Without
-        such a process, or if it fails, waiting makes the call here, and raises what it raises."""
+        """Starts a call in the process aside, which ends with it, and returns what waits for its
+        answer. Without such a process, or if it fails, waiting makes the call here, and raises what
+        it raises."""
         other, found = self._aside, []
         if other is None:
             return partial(function, *arguments)
@@ -95,6 +96,7 @@ class WorkerProcesses(Closeable):
         def work() -> None:
             with suppress(Exception):  # whatever it is: the call is made here, and raises it
                 found.append(other.call(function, arguments))
+                other.stop()  # what it has read is not needed any more
 
         thread = Thread(target=work, daemon=True)
         thread.start()
