@@ -11,6 +11,7 @@ from waywiser.stats.night_noise import (
     UNKNOWN_NOISE,
     least_sizes,
     own_noise,
+    own_weights,
     usual_noise,
 )
 
@@ -35,6 +36,19 @@ def test_least_sizes_have_their_chance() -> None:
     for noise, share, size in zip(noises[:5], shares, sizes, strict=False):
         assert noise.chance(size, share) == pytest.approx(1e-6, rel=1e-3)
     assert np.array_equal(sizes, np.tile(sizes[:5], 300)), "whatever is looked at together"
+
+
+@pytest.mark.parametrize("together", [1, 2, 3, 7, 8, 50])
+def test_a_least_size_is_the_same_to_the_last_digit_whatever_is_beside_it(together: int) -> None:
+    random = np.random.default_rng(together)
+    freedom = random.uniform(3, 60, 400)
+    squares = freedom * np.exp(random.normal(-4.6, 0.5, 400)) ** 2
+    weights, _ = own_weights(UNKNOWN_NOISE.weights, squares, freedom)
+    shares = random.uniform(0.3, 1.3, 400)
+    whole = least_sizes(weights, 1e-7, shares)
+    parts = [slice(n, n + together) for n in range(0, 400, together)]
+    alone = [least_sizes(weights[part], 1e-7, shares[part]) for part in parts]
+    assert np.array_equal(np.concatenate(alone), whole)
 
 
 @pytest.mark.parametrize("chance", [1.0, 1.5])

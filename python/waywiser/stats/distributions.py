@@ -23,8 +23,8 @@ STEPS = 64
 
 
 def normal_tails(apart: Array) -> Array:
-    """The chance of a normal value above each of these, which are not negative, in deviations:
-    the logarithm of it by cubic polynomials between values of `math.erfc` (Hermite)."""
+    """The chance of a normal value above each of these numbers, 0 or more deviations (no NaN): the
+    logarithm of it by cubic polynomials between values of `math.erfc` (Hermite)."""
     logs, slopes = _normal_table()
     scaled = np.minimum(apart, FURTHEST) * STEPS
     place = np.minimum(scaled.astype(int), FURTHEST * STEPS - 1)

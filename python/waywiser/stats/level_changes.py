@@ -172,7 +172,7 @@ class CandidateChanges(NamedTuple):
     freedom: Array
     """The degrees of freedom of the ``squares``."""
     wander: Array
-    """The squares of the differences from night to night."""
+    """The squares of the differences from night to night, of `MOST_NIGHTS` at most."""
     trends: Array
     """The slope per day over all nights."""
     means: Array

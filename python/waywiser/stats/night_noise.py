@@ -144,7 +144,7 @@ def _least_of_chunk(weights: Array, chance: float) -> Array:
     furthest = -normal_quantile(chance * NO_CHANCE)
     is_used = (weights > chance * NO_CHANCE) & (DEVIATIONS * furthest > low[:, None])
     used = np.flatnonzero(is_used.any(axis=0))
-    # deviations are added one by one: what another series needs is zero, and changes no digit
+    # what another series needs is zero here, and changes no digit: deviations are added one by one
     weights = np.ascontiguousarray(np.where(is_used, weights, 0.0)[:, used].T)
     rows = np.arange(len(low))
     while len(rows):
@@ -165,13 +165,19 @@ def _step_to_chance(
     """Whether noise makes each size with a larger chance than this one, and Newton's step towards
     the size that it makes with it. ``weights`` has a row for each deviation."""
     apart = sizes / deviations[:, None]
-    found = 2 * (weights * normal_tails(apart)).sum(axis=0)
+    found = 2 * _added(weights * normal_tails(apart))
     heights = np.exp(-0.5 * apart**2) / deviations[:, None]
-    slope = -((2 / math.pi) ** 0.5) * (weights * heights).sum(axis=0)
+    slope = -((2 / math.pi) ** 0.5) * _added(weights * heights)
     with np.errstate(divide="ignore", invalid="ignore"):
         step = found * np.log(chance / found) / slope
     step[~((found > 0) & (slope < 0))] = np.inf
     return found > chance, step
+
+
+def _added(rows: Array) -> Array:
+    """The sum of rows, one after another: numpy's own depends on how many columns there are."""
+    found: Array = np.cumsum(rows, axis=0)[-1]
+    return found
 
 
 def _likelihood(squares: Array, freedom: Array) -> Array:

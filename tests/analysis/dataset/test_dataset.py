@@ -348,6 +348,54 @@ def test_an_empty_value_where_none_may_be_is_one_line(
         assert pack(folder, LATER).left == {str(path): f"has no {column} in a row"}
 
 
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        ("run", "a row has no run"),
+        ("seconds", "a path that is followed has no time"),
+        ("processes", "a path that is followed has no processes"),
+        ("shift", "a path with times has no shift"),
+    ],
+)
+def test_an_empty_value_says_what_lacks_it(
+    folder: Path, column: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(str(folder / "0.wwp"), folder)
+    (path,) = [file.path for file in files_in(folder)]
+    table = pq.read_table(path, partitioning=None)
+    at = table.schema.get_field_index(column)
+    empty = pa.nulls(table.num_rows, table.schema.field(column).type)
+    pq.write_table(table.set_column(at, column, empty), path)
+    assert run(["check", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert why in said and len(said.splitlines()) == 1
+
+
+def test_an_interruption_waits_for_few_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n in range(3):
+        record(str(folder / f"{n}.wwp"), folder)
+    path = files_in(folder)[0].path
+    for n in range(20):
+        shutil.copy(path, path.with_name(f"x{n}-{n:016x}.parquet"))
+    read, read_all = [], scan.read_all
+
+    def counted(path: Path) -> tuple[str, Any]:
+        read.append(path)
+        return read_all(path)
+
+    def interrupted(values: list[str]) -> Any:
+        if values:
+            raise KeyboardInterrupt
+        return engines.texts_of(values)
+
+    monkeypatch.setattr(scan, "read_all", counted)
+    monkeypatch.setattr(scan, "texts_of", interrupted)
+    monkeypatch.setattr(scan, "TABLES_AT_ONCE", 4)
+    with pytest.raises(KeyboardInterrupt):
+        Scan(folder)
+    assert len(read) <= 4
+
+
 def test_a_folder_whose_name_is_not_utf_8_is_named(folder: Path) -> None:
     other = folder.with_name(os.fsdecode(b"set-\xff"))
     with pytest.raises(NotWritable, match="cannot be written: 'utf-8'"):
@@ -504,7 +552,11 @@ def test_a_data_set_is_not_written_to_standard_output(
     assert not (folder / "-").exists()
 
 
-def test_labels_of_a_gpu_are_those_of_the_rows_of_its_host(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_once", [2, 20_000])
+def test_labels_of_a_gpu_are_those_of_the_rows_of_its_host(
+    folder: Path, tmp_path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "AT_ONCE", at_once)
     export_profiles(folder, folder)
     night = read_night(str(folder / "0.wwp"))
     file = tmp_path / "labels"

@@ -65,10 +65,8 @@ def arrow_schema(arrow: Any) -> Any:
 
 
 def numbers_of(column: Any) -> Any:
-    """The numbers of a `pyarrow.ChunkedArray` or an array as one of numpy, which is read-only.
-    Raises ValueError if one is missing."""
-    if column.null_count:
-        raise ValueError(f"{column.null_count} values are missing")
+    """The numbers of a `pyarrow.ChunkedArray` or an array, of which none is missing, as one of
+    numpy, which is read-only. Raises TypeError if one is."""
     whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     return np.from_dlpack(whole)
 

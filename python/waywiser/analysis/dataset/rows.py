@@ -334,7 +334,7 @@ class SubjectRow(NamedTuple):
     workload: str
     seconds: float
     deviations: Sequence[int] | None
-    shift: float
+    shift: float | None
     failure: str
     reason: str
 
@@ -362,9 +362,11 @@ def _points(rows: Iterable[SubjectRow]) -> Iterator[Point]:
     for row in rows:
         if not row.workload:
             continue
+        if row.deviations and row.shift is None:
+            raise ValueError("a path with times has no shift")
         failures = [Failure(row.failure, row.reason)] if row.failure else []
         blocks = [
-            BlockSummary(n, row.seconds * math.exp(each / STEPS), shift=row.shift)
+            BlockSummary(n, row.seconds * math.exp(each / STEPS), shift=row.shift or 0.0)
             for n, each in enumerate(row.deviations or ())
         ]
         known = _known(row.workload)

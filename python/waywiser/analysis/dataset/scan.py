@@ -68,7 +68,7 @@ READING = 2
 """Threads that read small files."""
 
 TABLES_AT_ONCE = 256
-"""Small tables that are made into one."""
+"""Small files that are read and made into one table at once."""
 
 TRIES = 5
 """How often files are listed again if some were packed by another process meanwhile."""
@@ -163,7 +163,8 @@ class Scan:
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process needs to go on with the files that were listed here."""
-        own = {name: value for name, value in vars(self).items() if name not in ("runs", "_names")}
+        known = dict(vars(self))  # at once: another thread may go on
+        own = {name: value for name, value in known.items() if name not in ("runs", "_names")}
         return own | {"_connection": None, "_has_view": False}
 
     def _list(self) -> None:
@@ -206,12 +207,13 @@ class Scan:
         tables = [none.append_column("filename", texts_of([]))]
         why: dict[Path, str] = {}
         with ThreadPoolExecutor(READING) as threads:
-            for path, (why[path], table) in zip(paths, threads.map(read_all, paths), strict=True):
-                if not why[path]:
-                    names = texts_of([str(path)] * len(table))
-                    tables.append(table.append_column("filename", names))
-                if len(tables) == TABLES_AT_ONCE:
-                    tables = [arrow.concat_tables(tables).combine_chunks()]
+            for first in range(0, len(paths), TABLES_AT_ONCE):  # an interruption waits for these
+                some = paths[first : first + TABLES_AT_ONCE]
+                for path, (why[path], table) in zip(some, threads.map(read_all, some), strict=True):
+                    if not why[path]:
+                        names = texts_of([str(path)] * len(table))
+                        tables.append(table.append_column("filename", names))
+                tables = [arrow.concat_tables(tables).combine_chunks()]
         self._small_files = arrow.concat_tables(tables).combine_chunks()
         return why
 
@@ -323,11 +325,16 @@ class Scan:
         arrow = engine("pyarrow")
         found = [arrow.array([each.get(n) for each in own.values()], arrow.string()) for n in names]
         runs = arrow.array(list(own), arrow.string())
-        self.connection.register("labels", arrow.table([runs, *found], names=["run", *names]))
+        table = arrow.table([runs, *found], names=["run", *names])
         chosen = ", ".join(f'labels."{name}"' for name in names)
-        return self.connection.sql(
-            f"SELECT dataset.*, {chosen} FROM dataset LEFT JOIN labels USING (run)"
-        )
+
+        def read() -> Any:  # the runs may have been the last that a former connection read
+            self.connection.register("labels", table)
+            return self.connection.sql(
+                f"SELECT dataset.*, {chosen} FROM dataset LEFT JOIN labels USING (run)"
+            )
+
+        return self.reading(read)
 
     def query(self, text: str | Callable[[], str], **tables: Any) -> Any:
         """A `pyarrow.Table`; the text may depend on the files, and use further ``tables``."""
@@ -355,6 +362,8 @@ class Scan:
         with self._explained():
             values = zip(*map(_shared_values, found.columns), strict=True)
             rows = [RecordedRun(*row) for row in values]
+            if any(row.run is None for row in rows):
+                raise ValueError("a row has no run")
             for row in rows:
                 row.created = created_text(row.measured)
                 row.gpu_count = len(_gpus(row.gpus or "[]"))
@@ -508,6 +517,9 @@ def _slices_of_runs(table: Any) -> Iterator[tuple[str, slice]]:
 
 def _columns_of_runs(table: Any, kinds: Sequence[FollowedPath]) -> dict[str, PathColumns]:
     """The paths of each run of a table that is in their order; equal ones are one object."""
+    for name, what in (("seconds", "time"), ("fastest", "time"), ("processes", "processes")):
+        if table[name].null_count:
+            raise ValueError(f"a path that is followed has no {what}")
     kind, seconds, fastest, processes = (
         numbers_of(table[name]).astype(kind, copy=False)
         for name, kind in (

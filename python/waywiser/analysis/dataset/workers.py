@@ -133,7 +133,13 @@ class _OtherProcess(Closeable):
     def _run(theirs: Connection, modules: Sequence[str]) -> None:
         with suppress(OSError), theirs:  # closed when it ends, so that no answer is waited for
             number = theirs.fileno()
-            subprocess.run((*COMMAND, str(number), *modules), pass_fds=[number], check=False)
+            # in a session of its own: Ctrl-C is for the first process, which ends this one
+            subprocess.run(
+                (*COMMAND, str(number), *modules),
+                pass_fds=[number],
+                check=False,
+                start_new_session=True,
+            )
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """Raises `OSError` or `EOFError` if the process has ended, as it does if the function

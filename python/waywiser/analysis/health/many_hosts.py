@@ -60,7 +60,7 @@ class ReadHosts(NamedTuple):
     peers: Fleet
     nights: History
     alone: dict[str, tuple[ReferenceResult, ...]]
-    """As in `ReadPeers`."""
+    """As in `ReadPeers`; empty beside one node."""
 
 
 def read_hosts(
@@ -89,17 +89,17 @@ def read_hosts(
     names = dict.fromkeys(name for each in files for name in _profiles_of(each))
     names |= dict.fromkeys(read.files)
     surveys, unreadable = _surveys([name for name in names if name not in old], read)
-    found = _beside_peers(surveys, threshold, unreadable, expected_gpus)
-    return ReadHosts(with_last_changes(found.peers, nights), nights, found.alone)
-
-
-def _beside_peers(
-    surveys: Mapping[str, Subject], threshold: float, unreadable: dict[str, str], expected_gpus: int
-) -> ReadPeers:
-    """``surveys`` are profiles by file."""
     peers = assess_fleet(list(surveys.values()), threshold, unreadable, expected_gpus)
-    last = [host.files[-1] for host in peers.hosts]
-    return ReadPeers(peers, {file: tuple(_alone(surveys[file])) for file in last}, unreadable)
+    # of one node nothing else is looked at: its whole profile is
+    alone = _each_alone(peers, surveys) if node is None else {}
+    return ReadHosts(with_last_changes(peers, nights), nights, alone)
+
+
+def _each_alone(
+    peers: Fleet, surveys: Mapping[str, Subject]
+) -> dict[str, tuple[ReferenceResult, ...]]:
+    """What the last survey of each host says by itself; ``surveys`` are those of all, by file."""
+    return {file: tuple(_alone(surveys[file])) for file in (host.files[-1] for host in peers.hosts)}
 
 
 def _alone(node: Subject) -> Iterator[ReferenceResult]:
@@ -113,7 +113,8 @@ def peers_of_dataset(
 ) -> ReadPeers:
     """The hosts of a data set beside one another, by these ``runs``."""
     subjects = {node.file: node for node in sorted(scan.subjects(runs), key=_file_of)}
-    return _beside_peers(subjects, threshold, dict(scan.unreadable), expected_gpus)
+    peers = assess_fleet(list(subjects.values()), threshold, expected_gpus=expected_gpus)
+    return ReadPeers(peers, _each_alone(peers, subjects), scan.unreadable)
 
 
 def runs_beside_peers(scan: Scan) -> list[RecordedRun]:

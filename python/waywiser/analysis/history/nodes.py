@@ -52,7 +52,7 @@ class NodeNights:
 
     def add(self, survey: Night) -> None:
         known = self.surveys[-1].gpus if self.surveys else ()
-        for gpu in survey.gpus if survey.gpus is not known else ():
+        for gpu in survey.gpus if survey.gpus != known else ():
             before = self._gpus.get(gpu.pci) if gpu.pci and gpu.uuid else None
             if before and before != gpu.uuid:
                 self.notes.append(
