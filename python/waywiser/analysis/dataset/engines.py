@@ -12,7 +12,7 @@ import numpy as np
 from waywiser.words import WaywiserError
 
 PACKAGES = ("pyarrow.parquet", "duckdb")
-"""The modules of these packages."""
+"""The modules that read and write a data set."""
 
 
 class NoEngine(WaywiserError):
@@ -61,7 +61,7 @@ def arrow_schema(arrow: Any) -> Any:
     return arrow.schema(fields, metadata={MARK: str(VERSION)})
 
 
-# pyarrow's own conversions load pandas, if it is installed, which takes as long as to check nodes
+# pyarrow's own conversions load pandas if it is installed: that takes half a second
 
 
 def numbers_of(column: Any) -> Any:

@@ -54,7 +54,7 @@ class RunParts(Value, frozen=True):
 
 
 class RunRecord(RunParts, frozen=True, kw_only=True):
-    """These with the machine."""
+    """The `RunParts` of a run and its machine: the column ``record``."""
 
     machine: Machine
 

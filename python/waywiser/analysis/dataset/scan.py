@@ -64,7 +64,7 @@ AT_ONCE = 20_000
 SUBJECTS_AT_ONCE = 1000
 """Runs whose rows are read at once with all columns."""
 
-READING = 2
+READING_THREADS = 2
 """Threads that read small files."""
 
 TABLES_AT_ONCE = 256
@@ -206,7 +206,7 @@ class Scan:
         )
         tables = [none.append_column("filename", texts_of([]))]
         why: dict[Path, str] = {}
-        with ThreadPoolExecutor(READING) as threads:
+        with ThreadPoolExecutor(READING_THREADS) as threads:
             for first in range(0, len(paths), TABLES_AT_ONCE):  # an interruption waits for these
                 some = paths[first : first + TABLES_AT_ONCE]
                 for path, (why[path], table) in zip(some, threads.map(read_all, some), strict=True):
