@@ -136,7 +136,7 @@ def least_sizes(weights: Array, chance: float, shares: Array) -> Array:
 
 
 def _least_of_chunk(weights: Array, chance: float) -> Array:
-    """The same of the deviations of one night."""
+    """Returns these differences if their variance is that of one night."""
     # normal values with the mean precision have this one; a mixture has none that is less, since
     # the chance is a convex function of the precision
     low = -normal_quantile(chance / 2) * _deviations(weights)
