@@ -14,13 +14,14 @@ from waywiser.stats.level_boundaries import (
     LEAST_BEFORE,
     LEAST_SHARE,
     prune,
-    segment_medians,
+    segments_of,
     settled_squares,
     squares_around,
 )
 from waywiser.stats.night_noise import UNKNOWN_NOISE, own_noise, usual_noise
 from waywiser.stats.night_rows import MOST_ODD
 from waywiser.stats.noise_model import are_outliers
+from waywiser.stats.order import median
 
 LIMIT = 0.03
 
@@ -55,9 +56,9 @@ def drawn(nights: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("nights", [6, 9, 24, 61])
 def test_medians_and_squares_are_those_of_each_segment(nights: int) -> None:
     rows, begins = drawn(nights, nights)
-    medians = [np.median(p) for row, own in zip(rows, begins, strict=True)
+    medians = [median(p.tolist()) for row, own in zip(rows, begins, strict=True)
                for p in parts_of(row, own)]  # fmt: skip
-    assert segment_medians(rows, begins).tolist() == medians
+    assert segments_of(rows, begins).medians.tolist() == medians
     squares, freedom = squares_around(rows, begins)
     for n, (row, own) in enumerate(zip(rows, begins, strict=True)):
         parts = parts_of(row, own)
@@ -123,7 +124,7 @@ def test_boundaries_are_removed_as_those_of_each_series(nights: int) -> None:
 
 
 def test_each_series_is_pruned_by_the_noise_of_its_own_peers() -> None:
-    """A step that is large beside quiet peers is none beside peers with as much noise."""
+    """A step that is large for the noise of quiet peers is none if peers have as much noise."""
     freedom = np.full(400, 20.0)
     quiet, loud = (usual_noise(freedom * deviation**2, freedom) for deviation in (0.003, 0.1))
     row = np.random.default_rng(3).normal(0, 0.002, 12)

@@ -12,6 +12,7 @@ import numpy as np
 
 from waywiser.stats.night_noise import noise_chances, own_weights
 from waywiser.stats.night_rows import MOST_ODD, outlier_rows
+from waywiser.stats.order import Segments
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,19 +36,9 @@ LEAST_SHARE = 1 / 3
 """Share of a change that each of so few nights shows."""
 
 
-def segment_medians(rows: Array, begins: Array) -> Array:
-    """Returns the median of each segment."""
-    number = np.cumsum(begins, axis=1)
-    count = number[:, -1]
-    before = np.cumsum(count) - count
-    found = np.empty(int(count.sum()))
-    for n in range(int(count.max(initial=0))):
-        own = np.flatnonzero(count > n)
-        is_own = number[own] == n + 1
-        ordered = np.sort(np.where(is_own, rows[own], np.inf))
-        size, at = is_own.sum(axis=1), np.arange(len(own))
-        found[before[own] + n] = (ordered[at, (size - 1) // 2] + ordered[at, size // 2]) / 2
-    return found
+def segments_of(rows: Array, begins: Array) -> Segments:
+    """Returns the segments of all rows, one after another."""
+    return Segments(rows.ravel(), np.diff(np.flatnonzero(begins), append=rows.size))
 
 
 def squares_around(rows: Array, begins: Array) -> tuple[Array, Array]:
@@ -55,7 +46,8 @@ def squares_around(rows: Array, begins: Array) -> tuple[Array, Array]:
     degrees of freedom."""
     first = np.flatnonzero(begins)
     of_rows = np.searchsorted(first, np.arange(len(rows)) * rows.shape[1])
-    middle = np.repeat(segment_medians(rows, begins), np.diff(first, append=rows.size))
+    segments = segments_of(rows, begins)
+    middle = np.repeat(segments.medians, segments.counts)
     rest = rows - middle.reshape(rows.shape)
     kept = ~outlier_rows(rest)
     fewest = rest.shape[1] - max(1, int(MOST_ODD * rest.shape[1]))
@@ -103,20 +95,19 @@ def _least_certain(
 ) -> tuple[Array, Array]:
     """Returns the rows with boundaries that are no change, and of each row the night of the least
     certain one."""
-    nights = rows.shape[1]
-    first = np.flatnonzero(begins)
+    nights, levels = rows.shape[1], segments_of(clipped, begins)
+    first, size = levels.starts, levels.counts
     row, start = np.divmod(first, nights)
-    size = np.diff(first, append=rows.size)
     after = np.flatnonzero(start)
     before = after - 1
     mean = np.add.reduceat(clipped.ravel(), first) / size
-    change = _step_sizes(mean, segment_medians(clipped, begins), before, after)
+    change = _step_sizes(mean, levels.medians, before, after)
     chance = noise_chances(weights[row[after]], change, 1 / size[before] + 1 / size[after])
     # a level that ended has a first and a last night
     places = np.where(start[after] + size[after] == nights, nights, nights**2)
     is_early = (start[before] == 0) & (size[before] < LEAST_BEFORE)
     is_weak = is_early | (chance * places > FALSE_ALARM) | (np.abs(change) <= limit)
-    is_weak |= ~_stand_out(rows, begins, mean, change, before, after, limit)
+    is_weak |= ~_stand_out(segments_of(rows, begins), mean, change, before, after, limit)
     weak = np.flatnonzero(is_weak)
     # the first of equally certain ones
     order = np.lexsort((-weak, -np.abs(change[weak]), chance[weak], row[after[weak]]))
@@ -134,26 +125,18 @@ def _step_sizes(mean: Array, middle: Array, before: Array, after: Array) -> Arra
 
 
 def _stand_out(
-    rows: Array,
-    begins: Array,
-    mean: Array,
-    change: Array,
-    before: Array,
-    after: Array,
-    limit: float,
+    nights: Segments, mean: Array, change: Array, before: Array, after: Array, limit: float
 ) -> Array:
-    """Whether each of a few nights after a boundary differs from the level before it, and few
-    nights before it are as far from that level as most of these: noise need not be normal. True
-    for many nights."""
-    first = np.flatnonzero(begins)
-    size = np.diff(first, append=rows.size)
+    """Returns whether each of a few nights after a boundary differs from the level before it, and
+    few nights before it are as far from that level as most of these: noise need not be normal.
+    Many nights always stand out."""
+    first, size, flat = nights.starts, nights.counts, nights.values
     base, sign = mean[before], np.sign(change)
-    middle = segment_medians(rows, begins)[after] - base
+    middle = nights.medians[after] - base
     least = np.maximum(limit / 2, np.abs(middle) * LEAST_SHARE)
-    flat = rows.ravel()
     low, high = (f.reduceat(flat, first)[after] for f in (np.minimum, np.maximum))
     nearest = np.where(sign < 0, base - high, (low - base) * sign)
-    # the nights before each boundary, beside what most nights after it differ
+    # how far the nights before each boundary are from their level, and most nights after it
     levels, signs, reaches = (np.zeros(len(first)) for _ in range(3))
     levels[before], signs[before], reaches[before] = base, sign, middle * sign
     levels, signs, reaches = (np.repeat(each, size) for each in (levels, signs, reaches))

@@ -178,7 +178,7 @@ class CandidateChanges(NamedTuple):
     means: Array
     """The level of a series that has one alone."""
     is_level: Array
-    """Whether it has: there is no candidate, and the last nights show nothing."""
+    """Whether a series has one level alone: no candidate, and nothing that its last nights show."""
 
     @classmethod
     def none(cls, series: int) -> CandidateChanges:
@@ -186,7 +186,7 @@ class CandidateChanges(NamedTuple):
         return cls({}, squares, freedom, wander, trends, means, np.zeros(series, bool))
 
     def of(self, numbers: Sequence[int]) -> CandidateChanges:
-        """Those of some series, which have other numbers then: their places."""
+        """Returns the candidates of some series, whose new numbers are their places."""
         changes = {
             place: self.changes[number]
             for place, number in enumerate(numbers)
@@ -207,8 +207,8 @@ def fit_series(series: Iterable[SeriesOfNights], threshold: float) -> list[Fitte
 def finish_series(
     series: Iterable[SeriesOfNights], threshold: float, settled: Known, candidates: CandidateChanges
 ) -> list[FittedSeries | None]:
-    """What `fit_series` returns, of series whose ``candidates`` were found before, with the noise
-    that peers show around their levels."""
+    """Returns what `fit_series` does, of series whose ``candidates`` were found before, with the
+    noise that peers show around their levels."""
     fits = SeriesFits(series, threshold)
     fits.resume(candidates)
     return fits.finished(settled)
@@ -467,7 +467,7 @@ class _Block:
             fit.noise = NightNoise(weights[n], deviation)
 
     def are_level(self, limit: float) -> Array:
-        """Whether each has one level alone, by the candidates that are left."""
+        """Returns whether each has one level alone, by the candidates that are left."""
         found = _are_tails_level(self.clipped, self.values, slice(0, self.values.shape[1]), limit)
         for row, fit in self.fits.items():
             found[row] &= fit.is_even
@@ -628,7 +628,7 @@ class _Fit:
 
 
 def _begins(shape: tuple[int, int], cuts: Iterable[tuple[int, Iterable[int]]]) -> Array:
-    """Where the segments of rows begin, by the cuts of some of these."""
+    """Returns an array that says where segments begin, by the cuts of some rows."""
     found = np.zeros(shape, bool)
     found[:, 0] = True
     for row, own in cuts:

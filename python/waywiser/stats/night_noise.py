@@ -162,8 +162,8 @@ def _least_of_chunk(weights: Array, chance: float) -> Array:
 def _step_to_chance(
     sizes: Array, weights: Array, deviations: Array, chance: float
 ) -> tuple[Array, Array]:
-    """Whether noise makes each size with a larger chance than this one, and Newton's step towards
-    the size that it makes with it. ``weights`` has a row for each deviation."""
+    """Returns whether noise makes each size with a larger chance than this one, and Newton's step
+    towards the size that it makes with it. ``weights`` has a row for each deviation."""
     apart = sizes / deviations[:, None]
     found = 2 * _added(weights * normal_tails(apart))
     heights = np.exp(-0.5 * apart**2) / deviations[:, None]

@@ -14,7 +14,7 @@ from waywiser.stats.noise_model import (
     MOST_OUTLIERS,
     OUTLIER,
 )
-from waywiser.stats.order import NORMAL_SCALE
+from waywiser.stats.order import NORMAL_SCALE, Segments
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,10 +77,7 @@ def outlier_rows(rows: Array) -> Array:
 def medians_without_outliers(rows: Array) -> Array:
     """Returns the median of each row without its outliers."""
     kept = ~outlier_rows(rows)
-    ordered, number = np.sort(np.where(kept, rows, np.inf)), kept.sum(axis=1)
-    at = np.arange(len(rows))
-    middle: Array = (ordered[at, (number - 1) // 2] + ordered[at, number // 2]) / 2
-    return middle
+    return Segments(rows[kept], kept.sum(axis=1)).medians
 
 
 def row_slopes(days: Array, rows: Array) -> Array:

@@ -41,8 +41,8 @@ TIME = "time"
 
 
 class RunParts(Value, frozen=True):
-    """What comparisons take of a run beside its paths and its machine: the fields of a `Subject`
-    with these names."""
+    """The parts of a run that comparisons need, without its paths and its machine: the fields of a
+    `Subject` with these names."""
 
     environment: dict[str, Any]
     links: dict[int, LoadedLink] = msgspec.field(default_factory=dict)

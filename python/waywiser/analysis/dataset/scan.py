@@ -214,7 +214,7 @@ class Scan:
                         names = texts_of([str(path)] * len(table))
                         tables.append(table.append_column("filename", names))
                 tables = [arrow.concat_tables(tables).combine_chunks()]
-        self._small_files = arrow.concat_tables(tables).combine_chunks()
+        (self._small_files,) = tables
         return why
 
     def _rows_of(self, source: str) -> str:
@@ -521,8 +521,8 @@ def _columns_of_runs(table: Any, kinds: Sequence[FollowedPath]) -> dict[str, Pat
         if table[name].null_count:
             raise ValueError(f"a path that is followed has no {what}")
     kind, seconds, fastest, processes = (
-        numbers_of(table[name]).astype(kind, copy=False)
-        for name, kind in (
+        numbers_of(table[name]).astype(number, copy=False)
+        for name, number in (
             ("kind", np.int32), ("seconds", SECONDS), ("fastest", SECONDS), ("processes", PROCESSES)
         )
     )  # fmt: skip

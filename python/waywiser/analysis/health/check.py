@@ -68,7 +68,7 @@ that are known. Returns the new profile, or None and why there is none."""
 
 
 COMPARING = ("waywiser.analysis.health.many_hosts", "scipy.special", *PACKAGES)
-"""What a process loads that compares hosts with their peers."""
+"""Modules that a process loads which compares hosts with their peers."""
 
 LEAST_SECONDS = 10
 """In less nothing is decided."""

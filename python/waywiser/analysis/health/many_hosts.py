@@ -45,11 +45,11 @@ shows again is a verdict, and nights of former months say nothing of today."""
 
 
 class ReadPeers(NamedTuple):
-    """The hosts of many profiles beside one another, without their nights."""
+    """The hosts of many profiles, each compared with the others, without their nights."""
 
     peers: Fleet
     alone: dict[str, tuple[ReferenceResult, ...]]
-    """What the last survey of each host says by itself, by its file."""
+    """The results of the last survey of each host alone, by its file."""
     unreadable: dict[str, str]
     """File -> why it was not read."""
 
@@ -60,7 +60,8 @@ class ReadHosts(NamedTuple):
     peers: Fleet
     nights: History
     alone: dict[str, tuple[ReferenceResult, ...]]
-    """As in `ReadPeers`; empty beside one node."""
+    """The results of the last survey of each host alone, by its file; empty if one node is
+    checked."""
 
 
 def read_hosts(
@@ -98,12 +99,12 @@ def read_hosts(
 def _each_alone(
     peers: Fleet, surveys: Mapping[str, Subject]
 ) -> dict[str, tuple[ReferenceResult, ...]]:
-    """What the last survey of each host says by itself; ``surveys`` are those of all, by file."""
+    """Returns the results of the last survey of each host alone; ``surveys`` are all, by file."""
     return {file: tuple(_alone(surveys[file])) for file in (host.files[-1] for host in peers.hosts)}
 
 
 def _alone(node: Subject) -> Iterator[ReferenceResult]:
-    """What a survey of one of many hosts says without others."""
+    """Yields the results of a survey of one of many hosts without the others."""
     yield devices_result(node, has_baseline=True)  # links and errors are among the peers' faults
     yield equal_parts_of(node) if os.path.exists(node.called) else equal_parts_recorded(node)
 
@@ -111,7 +112,7 @@ def _alone(node: Subject) -> Iterator[ReferenceResult]:
 def peers_of_dataset(
     scan: Scan, runs: Sequence[RecordedRun], threshold: float, expected_gpus: int
 ) -> ReadPeers:
-    """The hosts of a data set beside one another, by these ``runs``."""
+    """Compares the hosts of a data set with one another, by these ``runs``."""
     subjects = {node.file: node for node in sorted(scan.subjects(runs), key=_file_of)}
     peers = assess_fleet(list(subjects.values()), threshold, expected_gpus=expected_gpus)
     return ReadPeers(peers, _each_alone(peers, subjects), scan.unreadable)

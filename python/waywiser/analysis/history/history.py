@@ -333,7 +333,7 @@ class _FollowedPaths(NamedTuple):
     settled: Mapping[Hashable, NightNoise]
     """The noise of peers."""
     candidates: Sequence[CandidateChanges]
-    """Those of the medians, and those of the fastest processes."""
+    """The candidates of the medians, and of the fastest processes."""
 
     def of_one_level(self) -> Iterator[tuple[int, PathHistory]]:
         """Yields the paths that have one level alone, as most have, each with its number. Their
@@ -390,8 +390,8 @@ class _FollowedPaths(NamedTuple):
         return noise_of_series(self.settled, peers, known.squares[numbers], known.freedom[numbers])
 
     def _have_calm_fastest(self, numbers: Array) -> Array:
-        """Whether the fastest processes of each path differ less from night to night than the
-        medians do."""
+        """Returns whether the fastest processes of each path differ less from night to night than
+        the medians do."""
         usual, fastest = (each.wander[numbers] for each in self.candidates)
         may = np.array([self.lines[n].is_fastest_comparable for n in numbers.tolist()], bool)
         found: Array = may & (fastest < usual)

@@ -160,7 +160,7 @@ def _with_uuids(curve: str, uuids: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=65536)
 def _parts_of(curve: str) -> tuple[list[str], list[str]]:
-    """What is between the GPUs of a curve, and their numbers."""
+    """Returns the texts between the GPUs of a curve, and the numbers of these GPUs."""
     parts = _GPU.split(curve)
     return parts[::2], parts[1::2]
 

@@ -141,7 +141,7 @@ def _wrong_clock(survey: Night, latest: datetime, here: datetime) -> str:
 def _usual_owner(
     survey: Night, owners: Mapping[str, NodeNights], by_name: Mapping[str, Sequence[NodeNights]]
 ) -> NodeNights | None:
-    """What `_owner` says of a survey that has the host and all GPUs of the one before it, as nearly
+    """Returns the owner of a survey that has the host and all GPUs of the one before it, as nearly
     all have; None of others."""
     node = by_name[survey.host][-1] if survey.host in by_name else None
     if node is None or node.last.gpus is not survey.gpus or node.host != survey.host:
