@@ -77,6 +77,27 @@ def test_what_is_kept_can_be_shown(program: list[str], tmp_path: Path, capfd: Ou
     assert shown["schema"] == 1 and shown["saved"] is None
 
 
+def test_only_a_former_trace_is_replaced(
+    program: list[str], tmp_path: Path, capfd: Output
+) -> None:
+    for name in ("train.py", "node.html"):
+        file = tmp_path / name
+        file.write_text("kept")
+        assert run(["trace", "-o", str(file), "--", *program]) == 2
+        out, err = capfd.readouterr()
+        assert out == "", "the program has not run"
+        assert "not overwritten" in err and file.read_text() == "kept"
+    assert run(["trace", "-o", "-", "--", *program]) == 2
+    assert "standard output is the program's" in capfd.readouterr().err
+    file = tmp_path / "a.wwt"
+    for _ in range(2):
+        assert run(["trace", "-o", str(file), "--", *program]) == 4
+    assert read_trace(file).exit_code == 4
+    assert {each.name for each in tmp_path.iterdir()} == {
+        *("a.wwt", "node.html", "train.py", "tracer.so")
+    }
+
+
 def test_json_goes_to_standard_error(program: list[str], capfd: Output) -> None:
     assert run(["trace", "--json", *program]) == 4
     out, err = capfd.readouterr()

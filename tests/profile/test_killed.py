@@ -78,9 +78,8 @@ def check(path: Path, acknowledged: int) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("moment", ["executescript", "link"])
-def test_a_kill_while_it_is_made_leaves_no_profile(tmp_path: Path, moment: str) -> None:
-    path = tmp_path / "a.wwp"
+def killed_while_it_is_made(path: Path, moment: str) -> None:
+    """Kills a process that makes a profile, at one moment."""
     script = f"""
 import os, signal, sys
 import profiles
@@ -92,6 +91,8 @@ def die(*_):
 
 if {moment!r} == "link":
     waywiser.words.atomic_write.os.link = die
+elif {moment!r} == "named":
+    waywiser.words.atomic_write.sync_folder = die
 else:
     writing.count_rows = die
 WritableProfile.create({str(path)!r}, profiles.machine(), {{}})
@@ -99,5 +100,23 @@ WritableProfile.create({str(path)!r}, profiles.machine(), {{}})
     found = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     ended = subprocess.run([sys.executable, "-c", script], env=found, check=False)
     assert ended.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("moment", ["executescript", "link"])
+def test_a_kill_while_it_is_made_leaves_no_profile(tmp_path: Path, moment: str) -> None:
+    path = tmp_path / "a.wwp"
+    killed_while_it_is_made(path, moment)
     assert not path.exists()
     WritableProfile.create(path, profiles.machine(), {}).close()
+    assert [each.name for each in tmp_path.iterdir()] == ["a.wwp"]
+
+
+def test_a_profile_whose_process_is_killed_when_it_has_its_name_is_resumed_without_the_second_name(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.wwp"
+    killed_while_it_is_made(path, "named")
+    assert len(list(tmp_path.iterdir())) == 2
+    WritableProfile.resume(path, {}).close()
+    assert [each.name for each in tmp_path.iterdir()] == ["a.wwp"]
+    assert Profile.open(path).runs

@@ -150,3 +150,26 @@ def test_the_next_one_removes_what_killed_processes_have_left(tmp_path: Path) ->
     with new_file(path):
         pass
     assert len(os.listdir(tmp_path)) == 3, "this process lives"
+
+
+NEW = """
+import os, signal, sys
+from pathlib import Path
+from waywiser.words import atomic_write
+def kill(folder): os.kill(os.getpid(), signal.SIGKILL)
+atomic_write.sync_folder = kill
+with atomic_write.new_file(Path(sys.argv[1])) as part:
+    part.write_text("whole")
+"""
+
+
+def test_one_killed_when_the_file_has_its_name_leaves_a_second_name_that_goes(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "node.wwp"
+    killed = run_program(NEW, path)
+    assert killed.returncode == -signal.SIGKILL
+    assert path.read_text() == "whole" and len(os.listdir(tmp_path)) == 2
+    with pytest.raises(FileExistsError), new_file(path):
+        pass
+    assert path.read_text() == "whole" and os.listdir(tmp_path) == ["node.wwp"]

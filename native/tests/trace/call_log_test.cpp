@@ -71,7 +71,9 @@ TEST(TraceCalls, AWaitThatFollowsACopyIsForIt) {
     call(log, kCopyAsync, 7);
     call(log, kWait, 8);
     call(log, kWait, 9);  // the copy has been waited for
-    const std::vector<Call> calls = log.take();
+    std::vector<Call> calls = log.take();
+    // A busy machine may take the CPU from the thread between two calls, as a sleep would.
+    std::erase_if(calls, [](const Call& each) { return each.kind == CallKind::PeriodEnd; });
     ASSERT_EQ(calls.size(), 3u);
     EXPECT_EQ(calls[1].waited_for, 7u);
     EXPECT_EQ(calls[2].waited_for, 0u);

@@ -37,7 +37,7 @@ def trace(
     what they could take.
 
     [COMMAND...]: The program with its arguments; -- before it if it begins with a dash.
-    -o, --output FILE: It keeps what was recorded (.wwt); show and report read it. A former file is
+    -o, --output FILE: It keeps what was recorded (.wwt); show and report read it. A former trace is
         replaced.
     --profile FILE: Without it the trace has what was seen, and no advice.
     --against FILE: It is a trace of the same program before a change: what was saved, beside what

@@ -47,9 +47,9 @@ def trace_command(
             "no program is named", remedy="write waywiser trace -- python train.py, or --pid PID"
         )
     if output:
-        from waywiser.notebook.pages import require_page
+        from waywiser.profile.trace_file import require_trace_output
 
-        require_page(os.fspath(output))
+        require_trace_output(os.fspath(output))
     before = read_trace(os.fspath(against)) if against else None
     if before is not None and not profile and os.path.exists(before.profile):
         profile = before.profile

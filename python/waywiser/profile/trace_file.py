@@ -15,12 +15,20 @@ from typing import Any
 import msgspec
 
 from waywiser.profile.errors import DamagedProfile, MissingProfile, NotReadable, NotWritable
+from waywiser.profile.output_file import (
+    STANDARD_OUTPUT,
+    OutputKind,
+    require_output,
+    write_output,
+)
 from waywiser.words import Value, WaywiserError
 
 SUFFIX = ".wwt"
 PROCESS_FORMAT = "waywiser-trace-process"
 FORMAT = "waywiser-trace"
 VERSION = 1
+
+TRACE_FILE = OutputKind("trace", f'"format":"{FORMAT}"')
 
 MOST_BYTES = 1 << 30
 """A larger file is not read: a tracer keeps groups, not records."""
@@ -269,22 +277,17 @@ def read_trace(file: str | Path) -> Trace:
 
 
 def write_trace(trace: Trace, file: str | Path) -> None:
-    """Raises `NotWritable`."""
-    unfinished = Path(f"{file}.{os.getpid()}.part")
-    try:
-        data = msgspec.json.encode(trace)
-        if os.path.exists(file) and not os.path.isfile(file):  # /dev/null
-            Path(file).write_bytes(data)
-            return
-        unfinished.write_bytes(data)
-        unfinished.replace(file)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise NotWritable(
-            f"it cannot be written: {error.strerror}",
-            where=str(file),
-            remedy="name another file with -o",
-        ) from error
+    """Writes a trace, which replaces a former one. Raises `ExistingFile` for another file,
+    `NotWritable`."""
+    write_output(str(file), msgspec.json.encode(trace), TRACE_FILE)
+
+
+def require_trace_output(file: str) -> None:
+    """Asks, before the program runs, whether `write_trace` could begin, and raises as it does; also
+    for ``-``, since standard output is the program's."""
+    if file == STANDARD_OUTPUT:
+        raise NotWritable("standard output is the program's", remedy="name a file: -o train.wwt")
+    require_output(file, TRACE_FILE)
 
 
 class _Head(msgspec.Struct):

@@ -21,6 +21,7 @@ from waywiser.profile.profile import Profile, is_finished
 from waywiser.profile.rows import series_row
 from waywiser.profile.sqlite_errors import explained, no_locks
 from waywiser.words import Health, Locality, Unsupported, Visit, WhoCopies
+from waywiser.words.atomic_write import remove_parts
 
 
 class WritableProfile(Profile):
@@ -38,6 +39,7 @@ class WritableProfile(Profile):
         self._run: tuple[Any, ...] = ()
         self._waiting: list[Visit] = []
         self._lock = lock(path)
+        remove_parts(path)
         try:
             super().__init__(path, Opened(open_writable(path)))
         except BaseException:

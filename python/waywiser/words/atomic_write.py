@@ -32,6 +32,7 @@ def new_file(path: Path) -> Iterator[Path]:
     """
     with suppress(FileNotFoundError):
         os.lstat(path)  # raises for a name that is too long, too
+        remove_parts(path)
         raise FileExistsError(str(path))
     with _part(path, None) as part:
         yield part.path
@@ -72,6 +73,12 @@ def try_to_replace(path: Path) -> None:
         require_replaceable(path, _unnamed(path))
 
 
+def remove_parts(path: Path) -> None:
+    """Removes the temporary files that killed processes have left next to ``path``. One killed just
+    after the file got its name leaves a second name of it. Raises nothing."""
+    remove_leftovers(path.parent, _prefix(path), _SUFFIX, remove=_remove, is_locked=False)
+
+
 class _Part(NamedTuple):
     """A file that has no name of its own yet."""
 
@@ -100,7 +107,7 @@ def is_part_of(name: str, entry: str) -> bool:
 @contextmanager
 def _part(path: Path, attributes: Attributes | None, mode: int = 0o666) -> Iterator[_Part]:
     """An empty file in the same folder, gone at the end where it still has its own name."""
-    remove_leftovers(path.parent, _prefix(path), _SUFFIX, remove=_remove, is_locked=False)
+    remove_parts(path)
     part = _unnamed(path)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     descriptor = os.open(part, flags, mode if attributes is None else 0o600)
