@@ -77,9 +77,7 @@ def test_what_is_kept_can_be_shown(program: list[str], tmp_path: Path, capfd: Ou
     assert shown["schema"] == 1 and shown["saved"] is None
 
 
-def test_only_a_former_trace_is_replaced(
-    program: list[str], tmp_path: Path, capfd: Output
-) -> None:
+def test_only_a_former_trace_is_replaced(program: list[str], tmp_path: Path, capfd: Output) -> None:
     for name in ("train.py", "node.html"):
         file = tmp_path / name
         file.write_text("kept")

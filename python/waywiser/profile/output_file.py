@@ -18,8 +18,14 @@ from typing import BinaryIO, NamedTuple, TextIO, cast
 from waywiser.profile.errors import ExistingFile, NotWritable
 from waywiser.profile.file_name import SUFFIX
 from waywiser.profile.write_probe import OBSTACLES, obstacle_of
-from waywiser.words import NotRegular, TooLarge, read_regular, replaced_file
-from waywiser.words.atomic_write import new_file, try_to_replace
+from waywiser.words import (
+    NotRegular,
+    TooLarge,
+    new_file,
+    read_regular,
+    replaced_file,
+    try_to_replace,
+)
 
 STANDARD_OUTPUT = "-"
 

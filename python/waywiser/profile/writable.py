@@ -20,8 +20,7 @@ from waywiser.profile.output_file import new_output
 from waywiser.profile.profile import Profile, is_finished
 from waywiser.profile.rows import series_row
 from waywiser.profile.sqlite_errors import explained, no_locks
-from waywiser.words import Health, Locality, Unsupported, Visit, WhoCopies
-from waywiser.words.atomic_write import remove_parts
+from waywiser.words import Health, Locality, Unsupported, Visit, WhoCopies, remove_parts
 
 
 class WritableProfile(Profile):

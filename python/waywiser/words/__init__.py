@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 from waywiser.words.lazy_names import lazy_root
 
 if TYPE_CHECKING:
-    from waywiser.words.atomic_write import replaced_file
+    from waywiser.words.atomic_write import new_file, remove_parts, replaced_file, try_to_replace
     from waywiser.words.closeable import Closeable
     from waywiser.words.cluster import (
         ClusterNode,
