@@ -50,7 +50,7 @@ FEW_ROWS = 200_000
 PART_RUNS = AT_ONCE // 2
 """Runs of a part that one process looks at, at most."""
 
-MOST_PROCESSES = 4
+CHECK_PROCESSES = 4
 """Processes that check parts on one machine: each may take more than a gigabyte."""
 
 FOLDER = "parts"
@@ -348,7 +348,7 @@ def divide(scan: Scan, parts: int, threshold: float, since: str) -> FleetDivisio
 def workers_for(scan: Scan, aside: Sequence[str]) -> WorkerProcesses:
     """The processes that should check a data set; of a large one also one that loads the modules
     ``aside``."""
-    processes = usable_processes(MOST_PROCESSES) if scan.rows > FEW_ROWS else 1
+    processes = usable_processes(CHECK_PROCESSES) if scan.rows > FEW_ROWS else 1
     return WorkerProcesses(processes, (__name__, *PACKAGES), aside if processes > 1 else ())
 
 

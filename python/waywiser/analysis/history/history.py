@@ -50,7 +50,7 @@ SCHEMA = 1
 WHOLE_NODE = 0.8
 """The share of the paths of a node from which on a change in one night is of the node."""
 
-MOST_PROCESSES = 1.5
+COMPARABLE_PROCESSES = 1.5
 """Processes of one survey over those of another up to which their fastest ones are compared: the
 fastest of more processes is faster."""
 
@@ -561,7 +561,7 @@ def _lines_of(name: str, node: NodeNights) -> Iterator[NightsOfPath]:
         named_by,
         rows.place[last[ends - 1]].tolist(),
         _have_usual_nights(columns, paths, usual).tolist(),
-        (most <= MOST_PROCESSES * fewest).tolist(),
+        (most <= COMPARABLE_PROCESSES * fewest).tolist(),
         strict=True,
     ):
         of, path, known = slice(begin, end), surveys[survey].paths.paths[place], uuids[survey]
