@@ -188,6 +188,7 @@ def check(
     expect_gpus: int = 0,
     values: FileName | Sequence[FileName] = (),
     since: str = "",
+    last: str = "",
     part: str = "",
     suspects: bool = False,
     all: bool = False,

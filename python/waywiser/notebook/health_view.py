@@ -139,6 +139,8 @@ def check_health(
     if within is not None:
         require_seconds(within)
     references, names = _references(**compared), _names(files)
+    if not references.fleet and not any(map(os.path.isdir, names)):
+        require_effect({"no folder is named": {"--last": references.first_day}})
     if part:
         _require_effect(references, outputs, part, is_kept=keep, shown=(all, suspects))
         return _of_parts(names, references, outputs, part, everything=all)
@@ -147,7 +149,7 @@ def check_health(
     if len(names) > 1 or (names and os.path.isdir(names[0])):
         if keep:
             raise CheckError("--keep is for one profile", remedy="name one, or none to measure")
-        return _of_hosts(check_hosts(names, references), outputs, everything=all)
+        return _of_hosts(check_hosts(names, references), references, outputs, everything=all)
     from waywiser.notebook.survey_call import watcher_of  # files are read without it
 
     watcher = watcher_of(progress, ("waywiser.check()",))
@@ -164,6 +166,7 @@ def _references(
     expect_gpus: int,
     values: FileName | Sequence[FileName],
     since: str,
+    last: str,
 ) -> References:
     """What to compare with. Of the baselines a folder has profiles of other nodes and nights."""
     table, labels = read_values(_names(values))
@@ -182,19 +185,23 @@ def _references(
         threshold=valid_threshold(threshold),
         expect_gpus=expect_gpus,
         since=first_day(since),
+        first_day=first_day(last, "--last"),
         values=table,
         max_hidden=max_hidden,
         labels=labels,
     )
 
 
-def _of_hosts(found: HealthCheck, outputs: Outputs, *, everything: bool) -> HealthView:
+def _of_hosts(
+    found: HealthCheck, references: References, outputs: Outputs, *, everything: bool
+) -> HealthView:
     """The hosts of many profiles. Raises `WaywiserError` if there are none."""
     from waywiser.notebook.unread_files import none_read
 
     notes = outputs.write(found)
     if not found.hosts:
-        error = none_read(found.unreadable, "no host to check")
+        first = f" from {references.first_day} on" if references.first_day else ""
+        error = none_read(found.unreadable, f"no host to check{first}")
         error.document = health_document(found)
         raise error
     return HealthView(found, everything=everything, said=notes)
@@ -239,6 +246,7 @@ def _require_effect(
         idle["all parts have that of --part references/N"] = {
             "--threshold": references.threshold != THRESHOLD,
             "--since": references.since,
+            "--last": references.first_day,
         }
     if is_step and part != "join":
         idle["this step writes a file, and --part join has the answer"] = {

@@ -25,7 +25,7 @@ from waywiser.render.parts import (
     Words,
     numbers,
 )
-from waywiser.render.views.history import chart, headline, label_text
+from waywiser.render.views.history import chart, headline, label_text, looked_at
 from waywiser.words import Reason, Severity, count, format_rate, severity_of
 
 MOST_CHARTS = 60
@@ -64,7 +64,7 @@ def history_document(found: History) -> Document:
     return Document(
         title=f"History of {count(len(found.nodes), 'node')}",
         subtitle=(
-            f"up to {count(nights, 'night')}{f' · since {found.since}' if found.since else ''} · "
+            f"up to {count(nights, 'night')}{looked_at(found)} · "
             f"a change counts from {found.threshold:.0%} on{simulated}",
         ),
         sections=tuple(each for each in chapters if each and (each.blocks or each.sections)),

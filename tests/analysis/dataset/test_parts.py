@@ -33,6 +33,7 @@ from waywiser.analysis.dataset.parts import (
 )
 from waywiser.analysis.dataset.profiles import record
 from waywiser.analysis.dataset.scan import Scan
+from waywiser.analysis.history.night import read_night
 from waywiser.cli import run
 
 CHECK = RESULTS / "2026-11-22-check-two-gpus" / "check-3.wwp.xz"
@@ -197,6 +198,79 @@ def test_profiles_that_a_large_data_set_lacks_are_checked_with_it(
     assert "b7" in {node["host"] for node in found["nodes"]} and len(found["nodes"]) == 6
 
 
+@pytest.fixture(scope="module")
+def sixth_day(nodes: Path) -> str:
+    return sorted({each.day for each in files_in(nodes)})[5]
+
+
+@pytest.mark.parametrize(("has_profiles", "has_data_set"), [(1, 0), (0, 1), (1, 1)])
+def test_from_a_day_on_the_verdicts_are_those_of_a_folder_without_earlier_nights(
+    has_profiles: int,
+    has_data_set: int,
+    nodes: Path,
+    sixth_day: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    missing = ["parts", *["*.wwp"][has_profiles:], *["day=*"][has_data_set:]]
+    folder = shutil.copytree(nodes, tmp_path / "all", ignore=shutil.ignore_patterns(*missing))
+    later = shutil.copytree(folder, tmp_path / "later")
+    for each in later.iterdir():
+        if each.suffix and read_night(str(each)).moment.date().isoformat() < sixth_day:
+            each.unlink()
+        elif not each.suffix and each.name < f"day={sixth_day}":
+            shutil.rmtree(each)
+    code, found = checked(["check", str(folder), "--last", sixth_day], capsys)
+    assert found["nights"].pop("first_day") == sixth_day
+    assert code == 1 and {node["nights"] for node in found["nights"]["nodes"]} == {9}
+    of_these = checked(["check", str(later)], capsys)
+    of_these[1]["nights"].pop("first_day")
+    assert (code, without_folders(found)) == (of_these[0], without_folders(of_these[1]))
+
+
+def without_folders(found: Any) -> Any:
+    """Names files without their folders."""
+    if isinstance(found, dict):
+        return {os.path.basename(name): without_folders(each) for name, each in found.items()}
+    if isinstance(found, list):
+        return [without_folders(each) for each in found]
+    return os.path.basename(found) if isinstance(found, str) else found
+
+
+def test_a_day_is_kept_by_references_and_shown(
+    copied: Path, sixth_day: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    day = sixth_day
+    whole = checked(["check", str(copied), "--last", day], capsys)
+    assert run(["check", str(copied), "--part", "references/2", "--last", day]) == 0
+    for n in (1, 2):
+        assert run(["check", str(copied), "--part", f"{n}/2"]) == 0
+    assert checked(["check", str(copied), "--part", "join"], capsys) == whole
+    assert run(["check", str(copied), "--last", day]) == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == f"1 failed, 4 ok of 5 hosts, by nights from {day} on"
+    assert run(["check", str(copied), "--last", "2999-01-01"]) == 2
+    assert "no host to check from 2999-01-01 on" in capsys.readouterr().err
+    assert run(["check", "node.wwp", "--last", day]) == 2
+    assert "--last has no effect here: no folder is named" in capsys.readouterr().err
+
+
+def test_a_large_data_set_is_looked_at_from_a_day_on(
+    copied: Path,
+    sixth_day: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = checked(["check", str(copied), "--last", sixth_day], capsys)
+    for module in (parts, scan):
+        monkeypatch.setattr(module, "AT_ONCE", 9)
+    monkeypatch.setattr(parts, "PART_RUNS", 9)
+    monkeypatch.setattr(parts, "FEW_ROWS", 0)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    shutil.rmtree(copied / f"day={sorted({each.day for each in files_in(copied)})[0]}")
+    assert checked(["check", str(copied), "--last", sixth_day], capsys) == whole
+
+
 def test_a_part_that_is_there_twice_is_no_answer(
     copied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -246,7 +320,10 @@ OF_ONE = ["--baseline a.wwp", "--repeat a.wwp", "--max-hidden 10%", "--keep"]
     ("step", "option"),
     [
         *[("--part tcp://127.0.0.1:1", option) for option in OF_ONE],
-        *[("--part join", option) for option in (*OF_ONE, "--threshold 9%", "--since 14d")],
+        *[
+            ("--part join", option)
+            for option in (*OF_ONE, "--threshold 9%", "--since 14d", "--last 9d")
+        ],
         *[("--part 1/2", option) for option in ("--threshold 9%", "--since 14d", "--all")],
         *[("--part 1/2", f"--{form}") for form in ("suspects", "page -", "junit -")],
         ("--part references/2", "--prometheus metrics.prom"),

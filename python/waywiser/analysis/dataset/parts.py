@@ -78,6 +78,8 @@ class FleetDivision(Value, frozen=True):
     """The latest moment at which a survey can have begun: later ones are from wrong clocks."""
     hosts: tuple[tuple[str, ...], ...]
     """The hosts of each part: they stay there, though others are recorded meanwhile."""
+    first_day: str = ""
+    """The first day that is looked at; empty for all."""
 
 
 class PeerNoise(Value, frozen=True):
@@ -163,7 +165,7 @@ def _reading(division: FleetDivision) -> _ReadDivision:
                 remedy="name a folder that all machines see by this path",
             )
         _read_divisions.clear()
-        scan = Scan(Path(division.folder))
+        scan = Scan(Path(division.folder), division.first_day)
         _read_divisions[division] = _ReadDivision.of(scan, division)
     return _read_divisions[division]
 
@@ -278,7 +280,13 @@ def checked_part(
     read.nights.pop(number, None)  # nothing looks at the part again
     unreadable = {**read.scan.unreadable, **own.unused}
     history = History(
-        SCHEMA, division.threshold, division.since, tuple(nodes), tuple(paths), unreadable
+        SCHEMA,
+        division.threshold,
+        division.since,
+        tuple(nodes),
+        tuple(paths),
+        unreadable,
+        division.first_day,
     )
     # to sort them all again takes little, and is done by one process
     return CheckedPart(number, digest_of(references), sorted_history(history))
@@ -339,7 +347,7 @@ def divide(scan: Scan, parts: int, threshold: float, since: str) -> FleetDivisio
     latest = latest_moment((run.measured for run in runs), now)
     began = now.isoformat(), until.isoformat(), latest.isoformat()
     division = FleetDivision(
-        str(scan.folder), parts, threshold, since, began[0], began[1], began[2], hosts
+        str(scan.folder), parts, threshold, since, *began, hosts, scan.first_day
     )
     take_division(division, scan, scan.runs)
     return division

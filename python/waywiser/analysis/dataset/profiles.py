@@ -51,6 +51,8 @@ class ReadNights(NamedTuple):
     """The data sets, by their folders."""
     runs: dict[str, tuple[Scan, RecordedRun]]
     """The runs that a data set has, by the file of the profile."""
+    earlier: set[str]
+    """Profiles in folders whose surveys are before the first day that is looked at."""
 
     @property
     def files(self) -> list[str]:
@@ -68,40 +70,60 @@ class ReadNights(NamedTuple):
         return self._replace(nights=nights)
 
 
-def read_nights(files: Sequence[str], scans: Mapping[str, Scan] = {}) -> ReadNights:
-    """The nights of files, and of all profiles and data sets in folders; what cannot be read is
-    listed. ``scans`` are data sets that were opened before, by their folders. Raises `NoEngine` for
-    a data set without profiles, if nothing can read it."""
-    found = ReadNights((), {}, 0, {}, {})
+def read_nights(
+    files: Sequence[str], scans: Mapping[str, Scan] = {}, first_day: str = ""
+) -> ReadNights:
+    """The nights of files, and of all profiles and data sets in folders, there from ``first_day``
+    on alone; what cannot be read is listed. ``scans`` are data sets that were opened before, by
+    their folders. Raises `NoEngine` for a data set without profiles, if nothing can read it."""
+    found = ReadNights((), {}, 0, {}, {}, set())
     nights: dict[str, Night] = {}
     missing: list[str] = []
+    named = {name for name in files if not os.path.isdir(name)}
     for name in dict.fromkeys(files):
-        if not os.path.isdir(name):
+        if name in named:
             missing.append(name)
-            continue
-        profiles = profiles_in(Path(name))
-        has_dataset = is_dataset(Path(name))
-        if has_dataset and not profiles:
-            require_engines()
-        if has_dataset and has_engines():
-            known = _of_dataset(scans.get(name) or Scan(name), found)
-            nights |= known
-            missing += [file for file in profiles if file not in known]
-        elif profiles:
-            missing += profiles
         else:
-            found.unreadable[name] = why_no_profile(name)
+            missing += _of_folder(name, scans, first_day, found, nights)
     missing = [file for file in dict.fromkeys(missing) if file not in nights]
     former = {run.run: file for file, (_, run) in found.runs.items()}
     for entry in _entries(missing):
         if (night := entry.night) is None:
             found.unreadable[entry.file] = entry.error
             continue
+        if entry.file not in named and night.moment.date().isoformat() < first_day:
+            found.earlier.add(entry.file)
+            continue
         if old := former.pop(run_of(night.host, night.created, night.file), ""):
             # the profile as it is now supersedes its rows
             nights.pop(old, None), found.runs.pop(old)
         nights[entry.file] = night
     return found._replace(nights=tuple(nights.values()), read=len(missing))
+
+
+def _of_folder(
+    name: str,
+    scans: Mapping[str, Scan],
+    first_day: str,
+    found: ReadNights,
+    nights: dict[str, Night],
+) -> list[str]:
+    """Adds the nights of the data set of a folder, and returns the profiles that it does not
+    have."""
+    profiles = profiles_in(Path(name))
+    has_dataset = is_dataset(Path(name))
+    if has_dataset and not profiles:
+        require_engines()
+    if has_dataset and has_engines():
+        known = _of_dataset(scans.get(name) or Scan(name, first_day), found)
+        nights |= known
+        others = [file for file in profiles if file not in known]
+        if others and first_day:  # most are of earlier days, which the data set has too
+            found.earlier.update({*others} & {run.profile for run in Scan(name).runs})
+        return [file for file in others if file not in found.earlier]
+    if not profiles:
+        found.unreadable[name] = why_no_profile(name)
+    return profiles
 
 
 def _of_dataset(scan: Scan, found: ReadNights) -> dict[str, Night]:

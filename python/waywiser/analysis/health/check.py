@@ -94,6 +94,8 @@ class References(Value, frozen=True):
     max_hidden: float | None = None
     expect_gpus: int = 0
     since: str = ""
+    first_day: str = ""
+    """The first day whose nights are looked at; empty for all."""
     labels: Labels = msgspec.field(default_factory=dict)
 
 
@@ -156,7 +158,7 @@ def check_hosts(files: Sequence[str], references: References) -> HealthCheck:
     named = [*files, *filter(None, (references.fleet,))]
     scans = {}
     if len(named) == 1 and is_dataset(Path(named[0])) and has_engines():
-        scan = scans[named[0]] = Scan(named[0])
+        scan = scans[named[0]] = Scan(named[0], references.first_day)
         with workers_for(scan, COMPARING) as workers:  # they start while the runs are read
             if (parts := parts_that_fit(scan, workers.count)) > 1:
                 peers = workers.start_aside(peers_of_dataset, *_peers_of(scan, references))
@@ -172,7 +174,7 @@ def check_by_dask(folder: str, references: References, address: str) -> HealthCh
     """Checks the hosts of a data set as `check_hosts` does, whose nights the workers of a Dask
     scheduler check. Raises `PartsError`, `NoEngine`."""
     _require_dataset(folder)
-    scan = Scan(os.path.abspath(folder))
+    scan = Scan(os.path.abspath(folder), references.first_day)
     with dask_parts(address) as (each_part, parts):
         division = divide(scan, parts, references.threshold, references.since)
         nights = history_by(each_part, division, references.labels)
@@ -185,12 +187,14 @@ def check_part(folder: str, references: References, part: str) -> HealthCheck | 
     that was written, or the answer. Raises `PartsError`."""
     _require_dataset(folder)
     if part == "join":
-        return _of_parts(Scan(folder), join_parts(folder), references)
+        joined = join_parts(folder)
+        return _of_parts(Scan(folder, joined.first_day), joined, references)
     number, _, of = part.partition("/")
     longest = len(str(MOST_PARTS))
     parts = int(of) if of.isdecimal() and len(of) <= longest else 0
     if number == "references" and 0 < parts <= MOST_PARTS:
-        division = divide(Scan(folder), parts, references.threshold, references.since)
+        scan = Scan(folder, references.first_day)
+        division = divide(scan, parts, references.threshold, references.since)
         return write_references(division)
     is_number = number.isdecimal() and len(number) <= longest
     if is_number and 1 <= int(number) <= parts <= MOST_PARTS:
@@ -324,7 +328,8 @@ def _read_hosts(
     scans: Mapping[str, Scan] = {},
 ) -> ReadHosts:
     limit, since, labels = references.threshold, references.since, references.labels
-    return read_hosts(files, limit, since, labels, references.expect_gpus, node, scans)
+    first, gpus = references.first_day, references.expect_gpus
+    return read_hosts(files, limit, since, labels, gpus, node, scans, first)
 
 
 def _is_same(one: str, other: str) -> bool:

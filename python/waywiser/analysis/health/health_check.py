@@ -152,12 +152,16 @@ class HealthCheck(Value, frozen=True):
         return {file: why for part in parts for file, why in part.items()}
 
     def __str__(self) -> str:
-        """One line: of one host its verdict, of several their number by status."""
+        """One line: of one host its verdict, of several their number by status, and from which day
+        on their nights were looked at."""
         if len(self.hosts) == 1:
             return str(self.hosts[0])
         counts = ((sum(h.status == each for h in self.hosts), each) for each in HEALTH_REASONS)
         text = ", ".join(f"{number} {status}" for number, status in counts if number)
-        return f"{text} of {count(len(self.hosts), 'host')}"
+        first = (
+            f", by nights from {day} on" if self.nights and (day := self.nights.first_day) else ""
+        )
+        return f"{text} of {count(len(self.hosts), 'host')}{first}"
 
 
 def health_of(

@@ -72,14 +72,16 @@ def read_hosts(
     expected_gpus: int = 0,
     node: Subject | None = None,
     scans: Mapping[str, Scan] = {},
+    first_day: str = "",
 ) -> ReadHosts:
     """Compares the readable profiles; the others are listed with the reason. A folder stands for
     the profiles in it; ``scans`` are data sets that were opened before, by their folders. With a
-    ``node`` the nights are those of this machine, up to its profile."""
-    read = read_nights(list(files), scans)
+    ``node`` the nights are those of this machine, up to its profile. Surveys in folders count from
+    ``first_day`` on."""
+    read = read_nights(list(files), scans, first_day)
     followed = iter([n for n in read.nights if node is None or _is_before(n, node)])
     read = read.without_paths()
-    nights = history_of(followed, threshold, since, labels, read.unreadable)
+    nights = history_of(followed, threshold, since, labels, read.unreadable, first_day=first_day)
     last = _last_surveys(
         ((night.host, night.hardware), night.moment, len(night.gpus), night.file)
         for night in read.nights
@@ -89,6 +91,7 @@ def read_hosts(
         old.discard(node.called)
     names = dict.fromkeys(name for each in files for name in _profiles_of(each))
     names |= dict.fromkeys(read.files)
+    old |= read.earlier
     surveys, unreadable = _surveys([name for name in names if name not in old], read)
     peers = assess_fleet(list(surveys.values()), threshold, unreadable, expected_gpus)
     # of one node nothing else is looked at: its whole profile is

@@ -229,6 +229,8 @@ class History(Value, frozen=True):
     paths: tuple[PathHistory, ...]
     unreadable: dict[str, str] = msgspec.field(default_factory=dict)
     """File -> why it was not read or not used."""
+    first_day: str = ""
+    """Nights before this day were not looked at; empty if all were."""
 
     def of(self, *reasons: Reason) -> tuple[PathHistory, ...]:
         return tuple(path for path in self.paths if path.status in reasons)
@@ -248,16 +250,19 @@ def history_of(
     labels: Mapping[str, Mapping[str, str]] | None = None,
     unreadable: Mapping[str, str] | None = None,
     now: datetime | None = None,
+    first_day: str = "",
 ) -> History:
     """Follows all nodes. ``surveys`` may be an iterator that nothing else holds: they are dropped
     as soon as they are not needed. ``since``, a day, is the first one whose changes are listed;
-    ``labels`` are those of hosts and GPUs, by name and by UUID."""
+    ``labels`` are those of hosts and GPUs, by name and by UUID. ``first_day`` is that before which
+    no ``surveys`` were read."""
     nodes, unused = nodes_of(surveys, now)
     named = named_nodes(nodes)
     paths = path_histories(path_nights(named), threshold, since)
     found = node_histories(named, paths, labels or {})
     every = {**(unreadable or {}), **unused}
-    return sorted_history(History(SCHEMA, threshold, since, tuple(found), tuple(paths), every))
+    history = History(SCHEMA, threshold, since, tuple(found), tuple(paths), every, first_day)
+    return sorted_history(history)
 
 
 def node_histories(

@@ -62,11 +62,19 @@ def headline(found: History) -> str:
     text = ", ".join(f"{number} {status}" for number, status in counts if number)
     nodes = count(len(found.nodes), "node")
     nights = max(node.nights for node in found.nodes)
-    since = f" since {found.since}" if found.since else ""
+    since = looked_at(found)
     if before := sum(path.slower_before for path in found.paths):
         since += f"; {count(before, 'path')} slower since an earlier day: leave --since out"
     paths = count(len(found.paths), "path")
     return f"{text} of {paths} of {nodes}, up to {count(nights, 'night')}{since}{unread}"
+
+
+def looked_at(found: History) -> str:
+    """Returns the days that were looked at and whose changes are listed, such as `` from 2026-11-01
+    on, changes since 2026-11-20``; nothing if these are all."""
+    first = f" from {found.first_day} on" if found.first_day else ""
+    since = f"{', changes' if first else ''} since {found.since}" if found.since else ""
+    return f"{first}{since}"
 
 
 def path_sheet(found: History, paths: Sequence[PathHistory], title: str = "") -> Sheet:
