@@ -177,14 +177,12 @@ def _last_days(folder: str | Path) -> list[str]:
 
 
 def cost(what: str, folder: Path) -> CommandCost:
-    """What a question costs, or a check of some days, which is one of a folder with them."""
+    """What a question costs, or a check, of all nights or of the last ones."""
     if what == "check":
         return command_cost(waywiser_command("check", folder), DECIDED)
     if what == "last":
-        with tempfile.TemporaryDirectory(prefix="waywiser-days-") as days:
-            for day in _last_days(folder):
-                os.symlink((folder / f"day={day}").absolute(), Path(days, f"day={day}"))
-            return command_cost(waywiser_command("check", days), DECIDED)
+        first = _last_days(folder)[0]
+        return command_cost(waywiser_command("check", folder, "--last", first), DECIDED)
     return command_cost([sys.executable, __file__, "--ask", what, "--folder", str(folder)])
 
 
@@ -239,7 +237,7 @@ def draw_figure(rows: Sequence[dict[str, Any]], file: Path) -> None:
 
     figure, axis = pyplot.subplots(figsize=(6.4, 4))
     labels = {"slow": f"medians of {LAST_DAYS} nights", "shift": "the one shift of all nights",
-              "last": f"waywiser check of {LAST_DAYS} nights",
+              "last": f"waywiser check --last {LAST_DAYS}d",
               "check": "waywiser check of all nights"}  # fmt: skip
     for what, label in labels.items():
         known = [(r["node_nights"], r[f"{what}_cpu_s"]) for r in rows if f"{what}_cpu_s" in r]
