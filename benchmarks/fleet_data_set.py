@@ -167,7 +167,7 @@ def ask(what: str, folder: str) -> None:
     """Answers one question, in a process of its own, and prints what was found."""
     import waywiser
 
-    relation = waywiser.fleet(folder, since=_last_days(folder)[0] if what == "slow" else "")
+    relation = waywiser.fleet(folder, last=_last_days(folder)[0] if what == "slow" else "")
     found = relation.query("nights", SLOW if what == "slow" else SHIFTS).fetchall()
     print(len(found) if what == "slow" else found)
 

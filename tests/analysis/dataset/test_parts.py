@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+import waywiser
 from kept import RESULTS, unpacked
 from waywiser.analysis.dataset import parts, scan
 from waywiser.analysis.dataset.files import files_in, write_table
@@ -255,6 +256,14 @@ def test_a_day_is_kept_by_references_and_shown(
     assert "--last has no effect here: no folder is named" in capsys.readouterr().err
 
 
+def test_a_relation_has_the_rows_from_a_day_on(copied: Path, sixth_day: str) -> None:
+    rows = waywiser.fleet(copied, last=sixth_day).query("rows", "SELECT DISTINCT day FROM rows")
+    days = {day for (day,) in rows.fetchall()}
+    assert days == {each.day for each in files_in(copied) if each.day >= sixth_day}
+    with pytest.raises(waywiser.WaywiserError, match="last '2026' is no day"):
+        waywiser.fleet(copied, last="2026")
+
+
 def test_a_large_data_set_is_looked_at_from_a_day_on(
     copied: Path,
     sixth_day: str,
@@ -360,7 +369,7 @@ def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subproc
         subprocess.Popen([*command, "--no-dashboard", "--scheduler-file", str(file)], **options)
     ]
     command = [sys.executable, "-m", "distributed.cli.dask_worker", *local, "--no-dashboard"]
-    command += ["--nthreads", "1", "--no-nanny", "--scheduler-file", str(file)]
+    command += ["--nthreads", "2", "--no-nanny", "--scheduler-file", str(file)]
     try:
         started += [subprocess.Popen(command, cwd=None, **options) for _ in range(workers)]
         client = __import__("distributed").Client(scheduler_file=str(file), timeout=600)
