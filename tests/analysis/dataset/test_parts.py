@@ -252,6 +252,12 @@ def test_a_day_is_kept_by_references_and_shown(
     assert first == f"1 failed, 4 ok of 5 hosts, by nights from {day} on"
     assert run(["check", str(copied), "--last", "2999-01-01"]) == 2
     assert "no host to check from 2999-01-01 on" in capsys.readouterr().err
+    packed = [each.path for each in files_in(copied)]
+    for path in packed:
+        table = pq.read_table(path, partitioning=None)
+        write_table(table.filter(pc.equal(table["host"], "n3")), path)
+    assert run(["check", str(copied), "--last", day]) == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith(f", by nights from {day} on")
     assert run(["check", "node.wwp", "--last", day]) == 2
     assert "--last has no effect here: no folder is named" in capsys.readouterr().err
 

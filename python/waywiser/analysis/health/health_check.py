@@ -154,13 +154,12 @@ class HealthCheck(Value, frozen=True):
     def __str__(self) -> str:
         """One line: of one host its verdict, of several their number by status, and from which day
         on their nights were looked at."""
+        day = self.nights.first_day if self.nights else ""
+        first = f", by nights from {day} on" if day else ""
         if len(self.hosts) == 1:
-            return str(self.hosts[0])
+            return f"{self.hosts[0]}{first}"
         counts = ((sum(h.status == each for h in self.hosts), each) for each in HEALTH_REASONS)
         text = ", ".join(f"{number} {status}" for number, status in counts if number)
-        first = (
-            f", by nights from {day} on" if self.nights and (day := self.nights.first_day) else ""
-        )
         return f"{text} of {count(len(self.hosts), 'host')}{first}"
 
 
