@@ -28,7 +28,7 @@ from waywiser.words import Transfer
 SAMPLES = 5
 """The samples of each program in a round."""
 
-LEAST_ROUNDS, MOST_ROUNDS = 9, 1000
+LEAST_ROUNDS, MOST_ROUNDS = 9, 3000
 
 AGREED_ROUNDS = 3
 """Rounds in a row whose shortest samples agree."""
