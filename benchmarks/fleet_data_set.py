@@ -167,7 +167,7 @@ def ask(what: str, folder: str) -> None:
     """Answers one question, in a process of its own, and prints what was found."""
     import waywiser
 
-    relation = waywiser.fleet(folder, last=_last_days(folder)[0] if what == "slow" else "")
+    relation = waywiser.fleet(folder, since=_last_days(folder)[0] if what == "slow" else "")
     found = relation.query("nights", SLOW if what == "slow" else SHIFTS).fetchall()
     print(len(found) if what == "slow" else found)
 
@@ -182,7 +182,9 @@ def cost(what: str, folder: Path) -> CommandCost:
         return command_cost(waywiser_command("check", folder), DECIDED)
     if what == "last":
         first = _last_days(folder)[0]
-        return command_cost(waywiser_command("check", folder, "--last", first), DECIDED)
+        return command_cost(
+            waywiser_command("check", folder, "--since", f"{first}/{first}"), DECIDED
+        )
     return command_cost([sys.executable, __file__, "--ask", what, "--folder", str(folder)])
 
 
@@ -237,7 +239,7 @@ def draw_figure(rows: Sequence[dict[str, Any]], file: Path) -> None:
 
     figure, axis = pyplot.subplots(figsize=(6.4, 4))
     labels = {"slow": f"medians of {LAST_DAYS} nights", "shift": "the one shift of all nights",
-              "last": f"waywiser check --last {LAST_DAYS}d",
+              "last": f"waywiser check --since {LAST_DAYS}d/{LAST_DAYS}d",
               "check": "waywiser check of all nights"}  # fmt: skip
     for what, label in labels.items():
         known = [(r["node_nights"], r[f"{what}_cpu_s"]) for r in rows if f"{what}_cpu_s" in r]

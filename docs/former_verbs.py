@@ -301,6 +301,7 @@ MOVED: dict[str, str] = {
     "check --labels FILE": "check --values FILE",
     "check --fleet FOLDER": "check --baseline FILE",
     "check --dask ADDRESS": "check --part PART",
+    "check --since DAY": "check --since DAY[/DAY]",
     "predict --gpus N": "predict FILE --set NAME=VALUE",
     "simulate --gpus N": "simulate FILE --set NAME=VALUE",
     "tune --paths PATTERN": "tune FILE --only PATTERN",

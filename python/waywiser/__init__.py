@@ -188,7 +188,6 @@ def check(
     expect_gpus: int = 0,
     values: FileName | Sequence[FileName] = (),
     since: str = "",
-    last: str = "",
     part: str = "",
     suspects: bool = False,
     all: bool = False,
@@ -579,16 +578,16 @@ def fleet(
     folder: FileName,
     *,
     labels: FileName | None = None,
-    last: str = "",
+    since: str = "",
 ) -> Any:
     """The data set of a folder as a `duckdb.DuckDBPyRelation`: a row for each path and size of each
     run, for SQL (``relation.query("nights", "SELECT ...")``), pandas (``.df()``), Polars
     (``.pl()``) and Arrow (``.to_arrow_table()``).
 
-    ``labels`` is a file as for ``waywiser check --values``: each label is a column. ``last`` is
-    the first day that is read, as that of ``waywiser check``: ``2026-11-01``, or ``14d``. Raises
-    `waywiser.WaywiserError`: no data set is there, or a package of ``waywiser[fleet]`` is missing.
+    ``labels`` is a file as for ``waywiser check --values``: each label is a column. ``since`` is
+    the first day that is read: ``2026-11-01``, or ``14d``. Raises `waywiser.WaywiserError`: no data
+    set is there, or a package of ``waywiser[fleet]`` is missing.
     """
     from waywiser.notebook.fleet_relation import fleet_relation
 
-    return fleet_relation(folder, labels=labels, last=last)
+    return fleet_relation(folder, labels=labels, since=since)

@@ -35,7 +35,6 @@ def check(
     expect_gpus: ExpectedGpus = 0,
     values: list[str] | None = None,
     since: str = "",
-    last: str = "",
     part: str = "",
     suspects: bool = False,
     all: bool = False,
@@ -60,9 +59,9 @@ def check(
         headline path; by default if one of more than 15% could on a pinned or P2P copy or a set.
     --values FILE: They are values of other machines, or labels of nodes: lines of a host name or a
         GPU's UUID and NAME=VALUE pairs, or a table whose first column has these.
-    --since DAY: List changes between nights from this day on, 2026-11-01, or of so many days, 14d.
-    --last DAY: Look at no night in a folder before this day, 2026-11-01, or of so many days, 30d:
-        of a year of a fleet seconds instead of minutes.
+    --since DAY[/DAY]: List changes between nights from this day on, 2026-11-01, or of so many days,
+        14d. A second day is the first one of a folder that is looked at: 14d/60d takes seconds
+        where a year of a large fleet takes minutes.
     --part PART: Check a data set in parts: references/16 first, then 1/16 to 16/16 in any order, as
         jobs of an array, then join. tcp://HOST:8786 lets the workers of this Dask scheduler do all.
     --suspects: Print only the hosts to measure again, as a host list for Slurm.

@@ -15,7 +15,7 @@ def fleet_relation(
     folder: str | os.PathLike[str],
     *,
     labels: str | os.PathLike[str] | None = None,
-    last: str = "",
+    since: str = "",
 ) -> Any:
     """As `waywiser.fleet`."""
     if not is_dataset(Path(folder)):
@@ -24,5 +24,5 @@ def fleet_relation(
             where=os.fspath(folder),
             remedy=f"waywiser export {os.fspath(folder)} --format parquet makes it of profiles",
         )
-    scan = Scan(Path(folder), first_day(last, "last"))
+    scan = Scan(Path(folder), first_day(since))
     return scan.labelled(read_labels(os.fspath(labels)) if labels is not None else {})

@@ -140,7 +140,7 @@ def check_health(
         require_seconds(within)
     references, names = _references(**compared), _names(files)
     if not references.fleet and not any(map(os.path.isdir, names)):
-        require_effect({"no folder is named": {"--last": references.first_day}})
+        require_effect({"no folder is named": {"the second day of --since": references.first_day}})
     if part:
         _require_effect(references, outputs, part, is_kept=keep, shown=(all, suspects))
         return _of_parts(names, references, outputs, part, everything=all)
@@ -166,10 +166,10 @@ def _references(
     expect_gpus: int,
     values: FileName | Sequence[FileName],
     since: str,
-    last: str,
 ) -> References:
     """What to compare with. Of the baselines a folder has profiles of other nodes and nights."""
     table, labels = read_values(_names(values))
+    changes, _, looked_at = since.partition("/")
     base = _names(baseline)
     folders = [each for each in base if os.path.isdir(each)]
     if len(folders) > 1:
@@ -184,8 +184,8 @@ def _references(
         repeat=_names(repeat),
         threshold=valid_threshold(threshold),
         expect_gpus=expect_gpus,
-        since=first_day(since),
-        first_day=first_day(last, "--last"),
+        since=first_day(changes),
+        first_day=first_day(looked_at),
         values=table,
         max_hidden=max_hidden,
         labels=labels,
@@ -245,8 +245,7 @@ def _require_effect(
     if is_step and not part.startswith("references"):
         idle["all parts have that of --part references/N"] = {
             "--threshold": references.threshold != THRESHOLD,
-            "--since": references.since,
-            "--last": references.first_day,
+            "--since": references.since or references.first_day,
         }
     if is_step and part != "join":
         idle["this step writes a file, and --part join has the answer"] = {

@@ -221,7 +221,7 @@ def test_from_a_day_on_the_verdicts_are_those_of_a_folder_without_earlier_nights
             each.unlink()
         elif not each.suffix and each.name < f"day={sixth_day}":
             shutil.rmtree(each)
-    code, found = checked(["check", str(folder), "--last", sixth_day], capsys)
+    code, found = checked(["check", str(folder), "--since", f"/{sixth_day}"], capsys)
     assert found["nights"].pop("first_day") == sixth_day
     assert code == 1 and {node["nights"] for node in found["nights"]["nodes"]} == {9}
     of_these = checked(["check", str(later)], capsys)
@@ -242,32 +242,35 @@ def test_a_day_is_kept_by_references_and_shown(
     copied: Path, sixth_day: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     day = sixth_day
-    whole = checked(["check", str(copied), "--last", day], capsys)
-    assert run(["check", str(copied), "--part", "references/2", "--last", day]) == 0
+    whole = checked(["check", str(copied), "--since", f"/{day}"], capsys)
+    assert run(["check", str(copied), "--part", "references/2", "--since", f"/{day}"]) == 0
     for n in (1, 2):
         assert run(["check", str(copied), "--part", f"{n}/2"]) == 0
     assert checked(["check", str(copied), "--part", "join"], capsys) == whole
-    assert run(["check", str(copied), "--last", day]) == 1
+    assert run(["check", str(copied), "--since", f"/{day}"]) == 1
     first = capsys.readouterr().out.splitlines()[0]
     assert first == f"1 failed, 4 ok of 5 hosts, by nights from {day} on"
-    assert run(["check", str(copied), "--last", "2999-01-01"]) == 2
+    assert run(["check", str(copied), "--since", "/2999-01-01"]) == 2
     assert "no host to check from 2999-01-01 on" in capsys.readouterr().err
     packed = [each.path for each in files_in(copied)]
     for path in packed:
         table = pq.read_table(path, partitioning=None)
         write_table(table.filter(pc.equal(table["host"], "n3")), path)
-    assert run(["check", str(copied), "--last", day]) == 0
+    assert run(["check", str(copied), "--since", f"/{day}"]) == 0
     assert capsys.readouterr().out.splitlines()[0].endswith(f", by nights from {day} on")
-    assert run(["check", "node.wwp", "--last", day]) == 2
-    assert "--last has no effect here: no folder is named" in capsys.readouterr().err
+    assert run(["check", "node.wwp", "--since", f"/{day}"]) == 2
+    assert (
+        "the second day of --since has no effect here: no folder is named"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_relation_has_the_rows_from_a_day_on(copied: Path, sixth_day: str) -> None:
-    rows = waywiser.fleet(copied, last=sixth_day).query("rows", "SELECT DISTINCT day FROM rows")
+    rows = waywiser.fleet(copied, since=sixth_day).query("rows", "SELECT DISTINCT day FROM rows")
     days = {day for (day,) in rows.fetchall()}
     assert days == {each.day for each in files_in(copied) if each.day >= sixth_day}
-    with pytest.raises(waywiser.WaywiserError, match="last '2026' is no day"):
-        waywiser.fleet(copied, last="2026")
+    with pytest.raises(waywiser.WaywiserError, match="--since '2026' is no day"):
+        waywiser.fleet(copied, since="2026")
 
 
 def test_a_large_data_set_is_looked_at_from_a_day_on(
@@ -276,14 +279,14 @@ def test_a_large_data_set_is_looked_at_from_a_day_on(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = checked(["check", str(copied), "--last", sixth_day], capsys)
+    whole = checked(["check", str(copied), "--since", f"/{sixth_day}"], capsys)
     for module in (parts, scan):
         monkeypatch.setattr(module, "AT_ONCE", 9)
     monkeypatch.setattr(parts, "PART_RUNS", 9)
     monkeypatch.setattr(parts, "FEW_ROWS", 0)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     shutil.rmtree(copied / f"day={sorted({each.day for each in files_in(copied)})[0]}")
-    assert checked(["check", str(copied), "--last", sixth_day], capsys) == whole
+    assert checked(["check", str(copied), "--since", f"/{sixth_day}"], capsys) == whole
 
 
 def test_a_part_that_is_there_twice_is_no_answer(
@@ -337,7 +340,7 @@ OF_ONE = ["--baseline a.wwp", "--repeat a.wwp", "--max-hidden 10%", "--keep"]
         *[("--part tcp://127.0.0.1:1", option) for option in OF_ONE],
         *[
             ("--part join", option)
-            for option in (*OF_ONE, "--threshold 9%", "--since 14d", "--last 9d")
+            for option in (*OF_ONE, "--threshold 9%", "--since 14d", "--since /9d")
         ],
         *[("--part 1/2", option) for option in ("--threshold 9%", "--since 14d", "--all")],
         *[("--part 1/2", f"--{form}") for form in ("suspects", "page -", "junit -")],

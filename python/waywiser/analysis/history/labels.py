@@ -38,7 +38,7 @@ RESERVED = frozenset({"host", "path", "bytes", "status", "kind", "confirmed"})
 """Names of labels that metrics have already."""
 
 
-def first_day(text: str, option: str = "--since") -> str:
+def first_day(text: str) -> str:
     """``2026-11-01`` of that, and of ``14d`` on 2026-11-15; empty without a text. Raises
     `WordError` for anything else."""
     if not text:
@@ -50,7 +50,7 @@ def first_day(text: str, option: str = "--since") -> str:
             return datetime.strptime(text, "%Y-%m-%d").date().isoformat()
     except ValueError:
         pass
-    raise WordError(f"{option} {text!r} is no day", remedy="write 2026-11-01, or 14d for two weeks")
+    raise WordError(f"--since {text!r} is no day", remedy="write 2026-11-01, or 14d for two weeks")
 
 
 def has_labels(file: str) -> bool:
