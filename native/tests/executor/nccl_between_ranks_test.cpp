@@ -113,8 +113,13 @@ TEST_F(NcclBetweenRanks, WaitsForASlowReceiver) {
     }
     EXPECT_LT(quick, kSlow);
     test::configure_fake_nccl("receive=0.1;least=4096");
-    const Found slow = measure(2, {message(0, 1, 1 << 20, {{"test", "bw"}})});
-    EXPECT_GE(slow.outcomes[0].samples[0].transfers[0], kSlow);
+    // The sender may lose its CPU before its time begins, and the receiver begins without it.
+    double slow = 0;
+    for (int tries = 0; tries < 20 && slow < kSlow; ++tries) {
+        const Found found = measure(2, {message(0, 1, 1 << 20, {{"test", "bw"}})});
+        slow = std::max(slow, found.outcomes[0].samples[0].transfers[0]);
+    }
+    EXPECT_GE(slow, kSlow);
 }
 
 TEST_F(NcclBetweenRanks, MovesTheBytesOfEveryCollective) {
