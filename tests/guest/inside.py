@@ -446,7 +446,7 @@ def _measured(machine: Machine, texts: list[str]) -> tuple[list[Visit], list[Loo
 def _measured_for(
     seconds: float, machine: Machine, texts: list[str]
 ) -> tuple[list[Visit], list[Look]]:
-    """As `_measured`, by visits of so many seconds."""
+    """Returns what `_measured` does, by visits of so many seconds."""
     rule = Rule(minimum_seconds=seconds, soft_seconds=seconds + 0.1, hard_seconds=seconds + 0.3)
     settings: dict[str, Any] = {"block": 0, "rule": rule, "seed": 1}
     settings |= {"buffer_bytes": 4 * MIB, "expected_seconds": seconds, "timeout_seconds": 300.0}
@@ -493,7 +493,7 @@ def _measured_for(
 
 
 def _teams(size: int) -> RankTeams:
-    """Ranks, with time to start on a busy machine that emulates this one."""
+    """Returns ranks with time to start on a busy machine that emulates this one."""
     return RankTeams(find_library(os.environ["MPICC"]), size, seconds=HUNG_SECONDS)
 
 
@@ -649,7 +649,7 @@ def native_tests() -> dict[str, Any]:
 
 
 HUNG_SECONDS = 600
-"""What takes so long hangs: all native tests take about one minute, and ranks start in seconds."""
+"""Seconds after which something hangs: all native tests take one minute, and ranks start sooner."""
 
 
 def run_to_its_end(words: list[str], environment: dict[str, str]) -> tuple[int | None, str]:

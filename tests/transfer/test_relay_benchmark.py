@@ -27,7 +27,7 @@ class Array(GpuArray):
     """A part of a fake GPU's memory that can be sliced."""
 
     number = -1
-    """That of its GPU, if it is all of an allocation."""
+    """The number of its GPU, if it is all of an allocation."""
 
     def __getitem__(self, part: slice) -> Array:
         start, stop, _ = part.indices(self.shape[0])
@@ -106,7 +106,7 @@ def test_both_sockets_lend_their_links_and_their_memory(
 
 
 def test_eight_links_carry_more_than_one(relay: ModuleType) -> None:
-    """One copy of some over eight links, because a busy host only makes a rate lower."""
+    """Takes up to 20 copies over eight links, because a busy host only makes a rate lower."""
     configure("devices=8;h2d=0.03;d2h=0.03;peer=1")
     bench = relay.PinnedLinks(FakeGpus(8), 0, relay.Sizes(SMALL * MIB, 2, SMALL * MIB))
     try:
