@@ -177,7 +177,7 @@ def _last_days(folder: str | Path) -> list[str]:
 
 
 def cost(what: str, folder: Path) -> CommandCost:
-    """What a question costs, or a check, of all nights or of the last ones."""
+    """Returns what a question costs, or a check of all nights or of the last ones."""
     if what == "check":
         return command_cost(waywiser_command("check", folder), DECIDED)
     if what == "last":

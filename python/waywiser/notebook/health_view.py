@@ -149,7 +149,7 @@ def check_health(
     if len(names) > 1 or (names and os.path.isdir(names[0])):
         if keep:
             raise CheckError("--keep is for one profile", remedy="name one, or none to measure")
-        return _of_hosts(check_hosts(names, references), references, outputs, everything=all)
+        return _of_hosts(check_hosts(names, references), outputs, everything=all)
     from waywiser.notebook.survey_call import watcher_of  # files are read without it
 
     watcher = watcher_of(progress, ("waywiser.check()",))
@@ -192,15 +192,13 @@ def _references(
     )
 
 
-def _of_hosts(
-    found: HealthCheck, references: References, outputs: Outputs, *, everything: bool
-) -> HealthView:
+def _of_hosts(found: HealthCheck, outputs: Outputs, *, everything: bool) -> HealthView:
     """The hosts of many profiles. Raises `WaywiserError` if there are none."""
     from waywiser.notebook.unread_files import none_read
 
     notes = outputs.write(found)
     if not found.hosts:
-        first = f" from {references.first_day} on" if references.first_day else ""
+        first = found.nights.first_day_text if found.nights else ""
         error = none_read(found.unreadable, f"no host to check{first}")
         error.document = health_document(found)
         raise error

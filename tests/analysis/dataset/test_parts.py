@@ -241,24 +241,23 @@ def without_folders(found: Any) -> Any:
 def test_a_day_is_kept_by_references_and_shown(
     copied: Path, sixth_day: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    day = sixth_day
-    whole = checked(["check", str(copied), "--since", f"/{day}"], capsys)
-    assert run(["check", str(copied), "--part", "references/2", "--since", f"/{day}"]) == 0
+    whole = checked(["check", str(copied), "--since", f"/{sixth_day}"], capsys)
+    assert run(["check", str(copied), "--part", "references/2", "--since", f"/{sixth_day}"]) == 0
     for n in (1, 2):
         assert run(["check", str(copied), "--part", f"{n}/2"]) == 0
     assert checked(["check", str(copied), "--part", "join"], capsys) == whole
-    assert run(["check", str(copied), "--since", f"/{day}"]) == 1
+    assert run(["check", str(copied), "--since", f"/{sixth_day}"]) == 1
     first = capsys.readouterr().out.splitlines()[0]
-    assert first == f"1 failed, 4 ok of 5 hosts, by nights from {day} on"
+    assert first == f"1 failed, 4 ok of 5 hosts, by nights from {sixth_day} on"
     assert run(["check", str(copied), "--since", "/2999-01-01"]) == 2
     assert "no host to check from 2999-01-01 on" in capsys.readouterr().err
     packed = [each.path for each in files_in(copied)]
     for path in packed:
         table = pq.read_table(path, partitioning=None)
         write_table(table.filter(pc.equal(table["host"], "n3")), path)
-    assert run(["check", str(copied), "--since", f"/{day}"]) == 0
-    assert capsys.readouterr().out.splitlines()[0].endswith(f", by nights from {day} on")
-    assert run(["check", "node.wwp", "--since", f"/{day}"]) == 2
+    assert run(["check", str(copied), "--since", f"/{sixth_day}"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith(f", by nights from {sixth_day} on")
+    assert run(["check", "node.wwp", "--since", f"/{sixth_day}"]) == 2
     assert (
         "the second day of --since has no effect here: no folder is named"
         in capsys.readouterr().err

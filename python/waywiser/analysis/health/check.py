@@ -327,9 +327,16 @@ def _read_hosts(
     node: Subject | None = None,
     scans: Mapping[str, Scan] = {},
 ) -> ReadHosts:
-    limit, since, labels = references.threshold, references.since, references.labels
-    first, gpus = references.first_day, references.expect_gpus
-    return read_hosts(files, limit, since, labels, gpus, node, scans, first)
+    return read_hosts(
+        files,
+        references.threshold,
+        references.since,
+        references.labels,
+        references.expect_gpus,
+        node=node,
+        scans=scans,
+        first_day=references.first_day,
+    )
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -154,8 +154,8 @@ class HealthCheck(Value, frozen=True):
     def __str__(self) -> str:
         """One line: of one host its verdict, of several their number by status, and from which day
         on their nights were looked at."""
-        day = self.nights.first_day if self.nights else ""
-        first = f", by nights from {day} on" if day else ""
+        day = self.nights.first_day_text if self.nights else ""
+        first = f", by nights{day}" if day else ""
         if len(self.hosts) == 1:
             return f"{self.hosts[0]}{first}"
         counts = ((sum(h.status == each for h in self.hosts), each) for each in HEALTH_REASONS)

@@ -232,6 +232,11 @@ class History(Value, frozen=True):
     first_day: str = ""
     """Nights before this day were not looked at; empty if all were."""
 
+    @property
+    def first_day_text(self) -> str:
+        """The part of a sentence that states the first day: `` from 2026-11-01 on``, or empty."""
+        return f" from {self.first_day} on" if self.first_day else ""
+
     def of(self, *reasons: Reason) -> tuple[PathHistory, ...]:
         return tuple(path for path in self.paths if path.status in reasons)
 

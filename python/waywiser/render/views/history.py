@@ -72,7 +72,7 @@ def headline(found: History) -> str:
 def looked_at(found: History) -> str:
     """Returns the days that were looked at and whose changes are listed, such as `` from 2026-11-01
     on, changes since 2026-11-20``; nothing if these are all."""
-    first = f" from {found.first_day} on" if found.first_day else ""
+    first = found.first_day_text
     since = f"{', changes' if first else ''} since {found.since}" if found.since else ""
     return f"{first}{since}"
 
